@@ -1,0 +1,259 @@
+"""What a tool looks like from outside: its name, its parameters, its result, its effects.
+
+Plain frozen dataclasses, so that running a saved tool loads nothing heavy; where a definition comes from
+outside (the structured form of `define`, configuration), pydantic reads it through these same classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Json = Any
+Schema = dict[str, Any]
+
+#: What a call can do to the world. `read` alone lets `parallel` overlap; everything else is one at a time.
+Effect = Literal["read", "write", "delete", "execute", "network", "secret"]
+EFFECTS: tuple[str, ...] = get_args(Effect)
+
+Kind = Literal["primitive", "composite"]
+
+#: Seconds a call may take when nobody says otherwise.
+DEFAULT_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolParameter:
+    """One parameter. `schema` is its JSON Schema (2020-12); `default` counts only when not `required`."""
+
+    name: str
+    schema: Schema
+    description: str = ""
+    required: bool = True
+    default: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as callers see it, primitive or composite.
+
+    `result` is a JSON Schema; `depth` counts nested saved tools (a primitive is 0, a composite 1 + its deepest
+    callee); `timeout` is in seconds; `version` is the content hash of a composite or the schema hash of a
+    primitive.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[ToolParameter, ...]
+    result: Schema
+    effects: tuple[str, ...]
+    kind: Kind = "primitive"
+    depth: int = 0
+    timeout: float = DEFAULT_TIMEOUT
+    version: str = ""
+    family: str = ""
+    idempotent: bool = False
+
+    def parameter(self, name: str) -> ToolParameter | None:
+        """The parameter of that name, or None."""
+        return next((p for p in self.parameters if p.name == name), None)
+
+    def parameters_schema(self) -> Schema:
+        """All parameters as one JSON Schema object, closed to other names."""
+        properties = {}
+        for p in self.parameters:
+            entry = dict(p.schema)
+            if p.description:
+                entry["description"] = p.description
+            if not p.required:
+                entry["default"] = p.default
+            properties[p.name] = entry
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [p.name for p in self.parameters if p.required],
+            "additionalProperties": False,
+        }
+
+    def signature(self) -> str:
+        """One line for people and models: ``read_file(path: string, encoding: string = "utf-8") -> string``."""
+        parts = []
+        for p in self.parameters:
+            text = f"{p.name}: {spell(p.schema)}"
+            parts.append(text if p.required else f"{text} = {json.dumps(p.default, ensure_ascii=False)}")
+        return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
+
+    def schema_hash(self) -> str:
+        """sha256 (hex) over what a caller depends on: parameter order, schemas, requiredness, defaults, result, effects."""
+        content = {
+            "name": self.name,
+            "parameters": [[p.name, p.schema, p.required, p.default] for p in self.parameters],
+            "result": self.result,
+            "effects": sorted(self.effects),
+        }
+        return digest(content)
+
+
+def spell(schema: Schema) -> str:
+    """A JSON Schema in a few words: ``array of string``, ``string or null``, ``{path: string}``."""
+    if "const" in schema:
+        return json.dumps(schema["const"], ensure_ascii=False)
+    if "enum" in schema:
+        return " | ".join(json.dumps(v, ensure_ascii=False) for v in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(spell(s) for s in schema["anyOf"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(kind)
+    if kind == "array" and schema.get("items"):
+        return f"array of {spell(schema['items'])}"
+    if kind == "object" and schema.get("properties"):
+        required = schema.get("required", ())
+        inner = ", ".join(
+            f"{k}{'' if k in required else '?'}: {spell(v)}" for k, v in schema["properties"].items()
+        )
+        return f"{{{inner}}}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {spell(schema['additionalProperties'])}"
+    return str(kind) if kind else "any"
+
+
+def canonical(value: Json) -> bytes:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def digest(value: Json) -> str:
+    """sha256 (64 hex digits) of `canonical(value)`."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a saved tool depends on: for a composite the version it was checked against, for a primitive its schema hash."""
+
+    name: str
+    kind: Kind
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a worker needs to run a tool: the lowered text, the function to call, the façades it imports.
+
+    `lines[i]` is the line of the tool's own text that lowered line ``i + 1`` came from.
+    """
+
+    name: str
+    entry: str
+    lowered: str
+    imports: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolVersion:
+    """One immutable version of a saved tool. `version` is the hash of `content()`; `created` is ISO 8601, UTC."""
+
+    definition: ToolDefinition
+    source: str
+    program: Program
+    calls: tuple[Callee, ...] = ()
+    language: int = 1
+    created: str = ""
+    version: str = field(default="")
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.definition.name
+
+    def content(self) -> Json:
+        """What the version is named by: everything that decides what it does; not when it was made."""
+        d = self.definition
+        return {
+            "name": d.name,
+            "description": d.description,
+            "parameters": [
+                {
+                    "name": p.name,
+                    "schema": p.schema,
+                    "description": p.description,
+                    "required": p.required,
+                    "default": p.default,
+                }
+                for p in d.parameters
+            ],
+            "result": d.result,
+            "effects": list(d.effects),
+            "depth": d.depth,
+            "timeout": d.timeout,
+            "source": self.source.split("\n"),
+            "entry": self.program.entry,
+            "imports": list(self.program.imports),
+            "lowered": self.program.lowered.split("\n"),
+            "lowered_sha256": hashlib.sha256(self.program.lowered.encode()).hexdigest(),
+            "lines": list(self.program.lines),
+            "calls": {c.name: {"kind": c.kind, "version": c.version} for c in self.calls},
+            "language": self.language,
+        }
+
+    def named(self) -> ToolVersion:
+        """This version under its proper name, the hash of its content."""
+        from dataclasses import replace
+
+        name = digest(self.content())
+        return replace(self, version=name, definition=replace(self.definition, version=name))
+
+    def to_document(self) -> Json:
+        """The stored JSON form."""
+        return {**self.content(), "created": self.created, "version": self.version}
+
+    @classmethod
+    def from_document(cls, document: Json) -> ToolVersion:
+        """Read the stored form back and prove it: the content must hash to the version it is named by.
+
+        Raises:
+            ValueError: the document has another shape, or is not what was saved.
+        """
+        try:
+            parameters = tuple(
+                ToolParameter(p["name"], p["schema"], p["description"], p["required"], p["default"])
+                for p in document["parameters"]
+            )
+            definition = ToolDefinition(
+                name=document["name"],
+                description=document["description"],
+                parameters=parameters,
+                result=document["result"],
+                effects=tuple(document["effects"]),
+                kind="composite",
+                depth=document["depth"],
+                timeout=document["timeout"],
+                version=document["version"],
+            )
+            program = Program(
+                name=document["name"],
+                entry=document["entry"],
+                lowered="\n".join(document["lowered"]),
+                imports=tuple(document["imports"]),
+                lines=tuple(document["lines"]),
+            )
+            version = cls(
+                definition=definition,
+                source="\n".join(document["source"]),
+                program=program,
+                calls=tuple(
+                    Callee(name, c["kind"], c["version"]) for name, c in sorted(document["calls"].items())
+                ),
+                language=document["language"],
+                created=document["created"],
+                version=document["version"],
+            )
+            if digest(version.content()) != version.version:
+                raise ValueError("the content does not match the hash it was saved under")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the document is not a tool version ({error!r})") from error
+        return version

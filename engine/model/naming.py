@@ -1,0 +1,23 @@
+"""Say the nearest name: an agent that sees it mends its text in one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` most likely means, or None when none is close."""
+    candidates = list(known)
+    folded = {c.casefold().replace("_", ""): c for c in reversed(candidates)}
+    same = folded.get(name.casefold().replace("_", ""))
+    if same is not None:
+        return same
+    close = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` or nothing."""
+    near = nearest(name, known)
+    return f"; did you mean {near!r}?" if near else ""

@@ -1,0 +1,186 @@
+"""`@primitive` turns a typed Python function, sync or async, into a tool that programs may call.
+
+Everything a caller sees is read off the function: parameters and result from its annotations, descriptions from
+its docstring (Google style). What can't be read off is stated: the effects, and limits that differ from the
+defaults. A parameter annotated `CallContext` is not part of the schema; it is filled in by the pipeline.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+from albert_tools.engine.model.definition import (
+    DEFAULT_TIMEOUT,
+    EFFECTS,
+    Effect,
+    ToolDefinition,
+    ToolParameter,
+)
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.schema import schema_of
+
+#: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A tool that is a Python function of the application.
+
+    `gated` means that it is denied unless the configuration allows it by name.
+    """
+
+    definition: ToolDefinition
+    function: Callable[..., Any]
+    context: str | None = None
+    is_async: bool = False
+    gated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that programs call it by."""
+        return self.definition.name
+
+
+@overload
+def primitive(function: Callable[..., Any], /) -> Primitive: ...
+
+
+@overload
+def primitive(
+    *,
+    effects: Sequence[Effect] = (),
+    name: str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    family: str = "",
+    idempotent: bool = False,
+    gated: bool = False,
+    schemas: dict[str, dict[str, Any]] | None = None,
+) -> Callable[[Callable[..., Any]], Primitive]: ...
+
+
+def primitive(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    effects: Sequence[Effect] = (),
+    name: str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    family: str = "",
+    idempotent: bool = False,
+    gated: bool = False,
+    schemas: dict[str, dict[str, Any]] | None = None,
+) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
+    """Declare a primitive.
+
+    Args:
+        function: The function, when used as a bare ``@primitive``.
+        effects: What a call can do: any of ``read write delete execute network secret``; none for a pure function.
+        name: The tool's name; the function's when not given.
+        timeout: Seconds a call may take.
+        family: The group that it is listed under.
+        idempotent: Whether doing it twice is the same as doing it once.
+        gated: Denied unless the configuration allows it by name.
+        schemas: More precise schema parts per parameter, merged over what the annotation gives (``{"path": {"minLength": 1}}``).
+
+    Raises:
+        TypeError: a parameter without annotation, ``*args``, an unknown effect, or a name that isn't an identifier.
+    """
+
+    def declare(target: Callable[..., Any]) -> Primitive:
+        return _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
+
+    return declare if function is None else declare(function)
+
+
+def _declare(
+    function: Callable[..., Any],
+    effects: tuple[str, ...],
+    name: str | None,
+    timeout: float,
+    family: str,
+    idempotent: bool,
+    gated: bool,
+    schemas: dict[str, dict[str, Any]],
+) -> Primitive:
+    tool = name or function.__name__
+    if not NAME.match(tool):
+        raise TypeError(f"{tool!r} can't be a tool's name: use letters, digits and _, at most 128")
+    for effect in effects:
+        if effect not in EFFECTS:
+            raise TypeError(f"{tool}: unknown effect {effect!r}; the effects are {', '.join(EFFECTS)}")
+    hints = typing.get_type_hints(function, include_extras=False)
+    description, argument_texts = read_docstring(inspect.getdoc(function) or "")
+    context = None
+    parameters = []
+    for p in inspect.signature(function).parameters.values():
+        if p.name not in hints:
+            raise TypeError(f"{tool}: parameter {p.name!r} needs an annotation; it becomes the schema")
+        if hints[p.name] is CallContext:
+            context = p.name
+            continue
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+            raise TypeError(f"{tool}: parameter {p.name!r} must be an ordinary named parameter")
+        required = p.default is p.empty
+        parameters.append(
+            ToolParameter(
+                name=p.name,
+                schema={**schema_of(hints[p.name]), **schemas.get(p.name, {})},
+                description=argument_texts.get(p.name, ""),
+                required=required,
+                default=None if required else p.default,
+            )
+        )
+    definition = ToolDefinition(
+        name=tool,
+        description=description,
+        parameters=tuple(parameters),
+        result=schema_of(hints.get("return", Any)),
+        effects=effects,
+        timeout=timeout,
+        family=family or function.__module__.rpartition(".")[2],
+        idempotent=idempotent,
+    )
+    definition = replace(definition, version=definition.schema_hash())
+    return Primitive(definition, function, context, inspect.iscoroutinefunction(function), gated)
+
+
+def read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """A Google-style docstring as (description without its sections, text per argument)."""
+    description: list[str] = []
+    arguments: dict[str, str] = {}
+    section = ""
+    current = ""
+    for line in text.split("\n"):
+        heading = re.fullmatch(r"(Args|Arguments|Returns|Raises|Yields|Examples?|Notes?):", line.strip())
+        if heading and not line.startswith(" "):
+            section = heading[1]
+            continue
+        if not section:
+            description.append(line)
+        elif section in ("Args", "Arguments"):
+            entry = re.match(r"(?: {2,4}|\t)(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line)
+            if entry:
+                current = entry[1]
+                arguments[current] = entry[2]
+            elif line.strip() and current:
+                arguments[current] += " " + line.strip()
+    return "\n".join(description).strip(), arguments
+
+
+async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext) -> Any:
+    """Call the function; a sync one runs in a thread, so that it can't hold up the service."""
+    if target.context is not None:
+        arguments = {**arguments, target.context: context}
+    if target.is_async:
+        result = target.function(**arguments)
+        assert isinstance(result, Awaitable)
+        return await result
+    import asyncio
+
+    return await asyncio.to_thread(target.function, **arguments)

@@ -1,0 +1,85 @@
+"""What the engine knows of the parts it is given: small contracts, met by `builtins` and `store`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+
+
+class Catalog(Protocol):
+    """The tools a program may call, as the checker sees them."""
+
+    def get(self, name: str) -> ToolDefinition | None:
+        """The definition that a call of `name` would reach now, or None."""
+
+    def names(self) -> Iterable[str]:
+        """Every name that can be called, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A line of a listing. `created` is ISO 8601; `problem` says why an entry is damaged, then the rest is empty."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+    created: str = ""
+    versions: int = 0
+    problem: str | None = None
+
+
+class ToolStore(Protocol):
+    """Where saved tools live. Every method may be called from any thread and any number of processes."""
+
+    def save(self, version: ToolVersion) -> bool:
+        """Make `version` the newest of its name; durable on return. False when it already was the newest.
+
+        Raises:
+            Failure: `io_error` when it can't be written, `damaged` when the entry on disk is not ours to extend.
+        """
+
+    def load(self, name: str, version: str | None = None) -> ToolVersion:
+        """The newest version, or the one asked for (deleted tools' versions included, when asked for by hash).
+
+        Raises:
+            Failure: `unknown_tool` or `damaged`.
+        """
+
+    def list(self) -> list[Summary]:
+        """The tools that are not deleted, by name; damaged entries among them with their `problem`."""
+
+    def search(self, text: str, limit: int = 20) -> list[Summary]:
+        """Tools whose name, description or source speak of `text`, best first."""
+
+    def delete(self, name: str) -> None:
+        """Take the tool off the list; its history stays.
+
+        Raises:
+            Failure: `unknown_tool`.
+        """
+
+
+class CallContext(Protocol):
+    """What a primitive is told besides its arguments.
+
+    `remaining` is in seconds and already bounded by what the caller has left; `settings` is the configuration's
+    section for this primitive.
+    """
+
+    @property
+    def workspace(self) -> Any:
+        """The contained workspace (`engine.govern.workspace.Workspace`)."""
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left for this call."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """This primitive's configuration."""
+
+    def effect(self, kind: str, **facts: Any) -> None:
+        """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""
