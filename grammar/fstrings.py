@@ -1,0 +1,193 @@
+"""F-strings are read in two steps, as CPython up to 3.11 reads them: the lexer takes the whole literal, and this
+module splits it into texts and replacement fields; each field's expression then goes through the one grammar.
+What only newer Pythons accept inside a field (its own quote, a backslash, a comment) is refused, so that the
+same text means the same on every version.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+
+
+class FStringError(Exception):
+    """The literal is malformed at `offset` characters from its start."""
+
+    def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class RawField:
+    """A replacement field as text: the expression at `offset`, its conversion, its format spec."""
+
+    expression: str
+    offset: int
+    conversion: str | None
+    spec: list[str | RawField] | None
+
+
+def literal_value(raw: str) -> str | bytes:
+    """The value of a plain string or bytes literal, by CPython's own rules.
+
+    Raises:
+        SyntaxError: a malformed escape.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = ast.literal_eval(raw)
+    assert isinstance(value, str | bytes)
+    return value
+
+
+def split(raw: str) -> list[str | RawField]:
+    """An f-string literal, quotes and prefix included, as its parts in order.
+
+    Raises:
+        FStringError: it isn't well-formed.
+    """
+    prefix = raw[: next(i for i, c in enumerate(raw) if c in "\"'")]
+    mark = raw[len(prefix) :][:3]
+    quote = mark if mark in ('"""', "'''") else mark[:1]
+    splitter = _Splitter(raw, prefix.replace("f", "").replace("F", ""), quote, len(raw) - len(quote))
+    parts, _ = splitter.run(len(prefix) + len(quote), 0)
+    return parts
+
+
+class _Splitter:
+    def __init__(self, raw: str, prefix: str, quote: str, end: int) -> None:
+        self.raw = raw
+        self.prefix = prefix
+        self.quote = quote
+        self.end = end
+
+    def run(self, at: int, nested: int) -> tuple[list[str | RawField], int]:
+        """Read texts and fields; within a format spec (`nested`) up to its closing brace."""
+        raw, text_start, text = self.raw, at, ""
+        collected: list[str | RawField] = []
+        raw_mode = "r" in self.prefix.lower()
+
+        def flush(end: int) -> None:
+            nonlocal text
+            text += self.decode(text_start, end)
+
+        while at < self.end:
+            c = raw[at]
+            if c == "\\" and not raw_mode:
+                if raw.startswith("\\N{", at):
+                    at = raw.index("}", at) + 1 if "}" in raw[at : self.end] else self.end
+                    continue
+                if raw[at + 1] in "{}":
+                    raise FStringError("a backslash right before a brace", at, hint="double it: \\\\")
+                at += 2
+                continue
+            if c == "{":
+                if raw.startswith("{{", at) and not nested:
+                    flush(at + 1)
+                    at = text_start = at + 2
+                    continue
+                flush(at)
+                if text:
+                    collected.append(text)
+                    text = ""
+                if nested >= 2:
+                    raise FStringError("format specs are nested too deeply", at)
+                part, at = self.field(at, nested)
+                collected.append(part)
+                text_start = at
+                continue
+            if c == "}":
+                if nested:
+                    break
+                if raw.startswith("}}", at):
+                    flush(at + 1)
+                    at = text_start = at + 2
+                    continue
+                raise FStringError("a single '}' in an f-string", at, hint="double it: }}")
+            at += 1
+        flush(at)
+        if text:
+            collected.append(text)
+        return collected, at
+
+    def decode(self, start: int, end: int) -> str:
+        if start == end:
+            return ""
+        piece = self.raw[start:end]
+        if "\\" not in piece or "r" in self.prefix.lower():
+            return piece
+        try:
+            # The sentinel keeps a quote at the piece's end apart from the closing quotes.
+            value = literal_value(self.quote + piece + "|" + self.quote)
+        except SyntaxError as error:
+            raise FStringError(f"a malformed escape ({error.msg})", start) from error
+        assert isinstance(value, str)
+        return value[:-1]
+
+    def field(self, at: int, nested: int) -> tuple[RawField, int]:
+        raw = self.raw
+        start = at + 1
+        at = start
+        brackets: list[str] = []
+        while at < self.end:
+            c = raw[at]
+            if c == "\\":
+                raise FStringError(
+                    "a backslash inside the braces of an f-string",
+                    at,
+                    hint="assign the expression to a variable first",
+                )
+            if c == "#":
+                raise FStringError("a comment inside the braces of an f-string", at)
+            if c in "\"'":
+                at = self.skip_string(at)
+                continue
+            if c in "([{":
+                brackets.append(c)
+            elif brackets and c in ")]}":
+                brackets.pop()
+            elif not brackets and (c in ":}" or (c == "!" and raw[at + 1] != "=")):
+                break
+            elif not brackets and c == "=" and raw[at + 1] != "=" and raw[at - 1] not in "=!<>":
+                name = raw[start:at].strip()
+                raise FStringError(
+                    "'=' inside the braces of an f-string", at, hint=f"write {name}={{{name}!r}}"
+                )
+            elif c == "=" and raw[at + 1] == "=":
+                at += 1
+            at += 1
+        expression = raw[start:at]
+        if at >= self.end:
+            raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
+        if not expression.strip():
+            raise FStringError("an empty {} in an f-string", start - 1, hint="double the braces: {{}}")
+        conversion = None
+        if raw[at] == "!":
+            conversion = raw[at + 1]
+            if conversion not in "rsa" or raw[at + 2] not in ":}":
+                raise FStringError("after '!' only r, s or a", at)
+            at += 2
+        spec = None
+        if raw[at] == ":":
+            spec, at = self.run(at + 1, nested + 1)
+            if at >= self.end:
+                raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
+        return RawField(expression, start, conversion, spec), at + 1
+
+    def skip_string(self, at: int) -> int:
+        mark = self.raw[at : at + 3]
+        quote = mark if mark in ('"""', "'''") else mark[:1]
+        close = self.raw.find(quote, at + len(quote), self.end)
+        if close < 0:
+            raise FStringError("a string inside the braces of an f-string is not closed", at)
+        if "\\" in self.raw[at:close]:
+            raise FStringError(
+                "a backslash inside the braces of an f-string",
+                at,
+                hint="assign the expression to a variable first",
+            )
+        return close + len(quote)

@@ -1,0 +1,635 @@
+"""The tree of a source: frozen nodes with spans. Read it as the index of the language.
+
+Nodes and fields carry the names that Python's own `ast` module uses, so that the correspondence of the two
+readings is plain to see and mechanical to check (`agree`). Each docstring shows the source a node stands for.
+Spans, comments and the spelling of literals (`raw`) don't take part in equality: two trees are equal when the
+programs mean the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+from albert_tools.grammar.diagnostic import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything in the tree."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+# Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """``total``"""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Node):
+    """``3``, ``0xff``, ``2.5``, ``True``, ``None``, ``...``"""
+
+    value: int | float | bool | None | Any
+    raw: str = field(compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and True are equal to Python but are different programs.
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Node):
+    """One string literal: ``"a"``, ``r"\\d"``, ``b"x"``; a part of `Strings`."""
+
+    value: str | bytes
+    raw: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Node):
+    """``{total!r:>{width}}`` in an f-string; `spec` is its own run of texts and fields, or None."""
+
+    value: Expr
+    conversion: str | None
+    spec: tuple[str | Field, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FText(Node):
+    """``f"{n} rows"``; a part of `Strings`."""
+
+    parts: tuple[str | Field, ...]
+    raw: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Strings(Node):
+    """``"a" f"{b}"``: adjacent literals, one value."""
+
+    pieces: tuple[Text | FText, ...]
+
+    @property
+    def constant(self) -> str | bytes | None:
+        """The value, where no piece has a field; None otherwise."""
+        values = [p.value for p in self.pieces if isinstance(p, Text)]
+        if len(values) != len(self.pieces):
+            return None
+        return b"".join(values) if isinstance(values[0], bytes) else "".join(values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class List(Node):
+    """``[a, *b]``"""
+
+    elts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Node):
+    """``a, b`` or ``()``"""
+
+    elts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Set(Node):
+    """``{a, b}``"""
+
+    elts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dict(Node):
+    """``{k: v, **rest}``; the key of ``**rest`` is None."""
+
+    keys: tuple[Expr | None, ...]
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """``for x in xs if x``"""
+
+    target: Expr
+    iter: Expr
+    ifs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListComp(Node):
+    """``[x for x in xs]``"""
+
+    elt: Expr
+    generators: tuple[Comprehension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetComp(Node):
+    """``{x for x in xs}``"""
+
+    elt: Expr
+    generators: tuple[Comprehension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorExp(Node):
+    """``(x for x in xs)``"""
+
+    elt: Expr
+    generators: tuple[Comprehension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DictComp(Node):
+    """``{k: v for k, v in pairs}``"""
+
+    key: Expr
+    value: Expr
+    generators: tuple[Comprehension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IfExp(Node):
+    """``body if test else orelse``"""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class BoolOp(Node):
+    """``a and b and c``; `op` is ``and`` or ``or``."""
+
+    op: str
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Node):
+    """``a < b <= c``"""
+
+    left: Expr
+    ops: tuple[str, ...]
+    comparators: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BinOp(Node):
+    """``a + b``"""
+
+    left: Expr
+    op: str
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryOp(Node):
+    """``-a``, ``not a``"""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Param(Node):
+    """``limit: int = 10`` in a parameter list; `keyword_only` after a bare ``*``."""
+
+    name: str
+    annotation: Expr | None
+    default: Expr | None
+    keyword_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Node):
+    """``lambda a, b=1: a + b``"""
+
+    params: tuple[Param, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword(Node):
+    """``path=p`` or ``**options`` (then `arg` is None) in a call."""
+
+    arg: str | None
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """``f(a, *b, c=1, **d)``"""
+
+    func: Expr
+    args: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Starred(Node):
+    """``*rest``"""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Node):
+    """``value.attr``; `attr_span` covers the name alone."""
+
+    value: Expr
+    attr: str
+    attr_span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Node):
+    """``lower:upper:step`` between brackets"""
+
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Node):
+    """``value[slice]``"""
+
+    value: Expr
+    slice: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class NamedExpr(Node):
+    """``name := value``"""
+
+    target: Name
+    value: Expr
+
+
+Expr: TypeAlias = (
+    Name
+    | Constant
+    | Strings
+    | List
+    | Tuple
+    | Set
+    | Dict
+    | ListComp
+    | SetComp
+    | GeneratorExp
+    | DictComp
+    | IfExp
+    | BoolOp
+    | Compare
+    | BinOp
+    | UnaryOp
+    | Lambda
+    | Call
+    | Starred
+    | Attribute
+    | Slice
+    | Subscript
+    | NamedExpr
+)
+
+# Patterns of `match`
+
+
+@dataclass(frozen=True, slots=True)
+class MatchValue(Node):
+    """``case 3:``, ``case "a":``, ``case -1:``"""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSingleton(Node):
+    """``case None:``, ``case True:``"""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSequence(Node):
+    """``case [a, *rest]:``"""
+
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchMapping(Node):
+    """``case {"kind": k, **rest}:``"""
+
+    keys: tuple[Expr, ...]
+    patterns: tuple[Pattern, ...]
+    rest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchClass(Node):
+    """``case str():``"""
+
+    cls: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStar(Node):
+    """``*rest`` in a sequence pattern; ``*_`` has no name."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAs(Node):
+    """``case x:``, ``case _:`` (neither pattern nor name), ``case p as x:``"""
+
+    pattern: Pattern | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOr(Node):
+    """``case 1 | 2:``"""
+
+    patterns: tuple[Pattern, ...]
+
+
+Pattern: TypeAlias = (
+    MatchValue
+    | MatchSingleton
+    | MatchSequence
+    | MatchMapping
+    | MatchClass
+    | MatchStar
+    | MatchAs
+    | MatchOr
+)
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class ExprStmt(Node):
+    """An expression on a line of its own."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """``a = b = value``"""
+
+    targets: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AnnAssign(Node):
+    """``total: int = 0``; the target is a plain name."""
+
+    target: Name
+    annotation: Expr
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class AugAssign(Node):
+    """``target += value``; `op` is without its ``=``."""
+
+    target: Expr
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Node):
+    """``del d[k]``"""
+
+    targets: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Node):
+    """``pass``"""
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Node):
+    """``break``"""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Node):
+    """``continue``"""
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Node):
+    """``return value``"""
+
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Node):
+    """``raise exc from cause``, or a bare ``raise``"""
+
+    exc: Expr | None
+    cause: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assert(Node):
+    """``assert test, msg``"""
+
+    test: Expr
+    msg: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Node):
+    """``name as asname`` in an import"""
+
+    name: str
+    asname: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Import(Node):
+    """``import json, re as r``"""
+
+    names: tuple[Alias, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFrom(Node):
+    """``from math import sqrt``"""
+
+    module: str
+    names: tuple[Alias, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """``if test: … elif …: … else: …``; an ``elif`` is an `If` alone in `orelse`."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For(Node):
+    """``for target in iter: … else: …``"""
+
+    target: Expr
+    iter: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptHandler(Node):
+    """``except type as name: …``"""
+
+    type: Expr | None
+    name: str | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Try(Node):
+    """``try: … except …: … else: … finally: …``"""
+
+    body: tuple[Stmt, ...]
+    handlers: tuple[ExceptHandler, ...]
+    orelse: tuple[Stmt, ...]
+    finalbody: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCase(Node):
+    """``case pattern if guard: …``"""
+
+    pattern: Pattern
+    guard: Expr | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Node):
+    """``match subject: case …``"""
+
+    subject: Expr
+    cases: tuple[MatchCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDef(Node):
+    """``@tool def name(params) -> returns: …``; `name_span` covers the name alone."""
+
+    name: str
+    params: tuple[Param, ...]
+    returns: Expr | None
+    body: tuple[Stmt, ...]
+    decorators: tuple[Expr, ...]
+    name_span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDef(Node):
+    """``class Row(TypedDict): …``; nothing but TypedDict classes gets past the checker."""
+
+    name: str
+    bases: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+    body: tuple[Stmt, ...]
+    decorators: tuple[Expr, ...]
+    name_span: Span = field(compare=False, repr=False)
+
+
+Stmt: TypeAlias = (
+    ExprStmt
+    | Assign
+    | AnnAssign
+    | AugAssign
+    | Delete
+    | Pass
+    | Break
+    | Continue
+    | Return
+    | Raise
+    | Assert
+    | Import
+    | ImportFrom
+    | If
+    | For
+    | Try
+    | Match
+    | FunctionDef
+    | ClassDef
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment(Node):
+    """``# text``; `alone` when nothing stands before it on its line."""
+
+    text: str
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Node):
+    """A whole source. Comments lie beside the tree, by position."""
+
+    body: tuple[Stmt, ...]
+    comments: tuple[Comment, ...] = field(compare=False, repr=False)
+    source: str = field(compare=False, repr=False, default="")
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order of the source's evaluation-independent text."""
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif type(value) is tuple:
+            for item in value:
+                if isinstance(item, Node):
+                    yield item
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, parents first, in source order; iterative, so no depth can hurt it."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(tuple(children(current))))
+
+
+class _FieldTable(dict[type, tuple[str, ...]]):
+    """Field names that may hold nodes, per class, found on first use."""
+
+    def __missing__(self, cls: type) -> tuple[str, ...]:
+        skip = {"span", "raw", "attr_span", "name_span", "comments", "source"}
+        names = tuple(f.name for f in fields(cls) if f.name not in skip)
+        self[cls] = names
+        return names
+
+
+_FIELDS = _FieldTable()
