@@ -46,6 +46,8 @@ CREATE TABLE entries (
 );
 """
 _FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
+#: A modification time that no folder has.
+NEVER = -1
 #: Error codes that say that the database is sound but somebody else's for now.
 _OCCUPIED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem"
@@ -158,28 +160,31 @@ class Index:
         gone = known.keys() - present.keys()
         if not look and not gone:
             return
-        rows = database.execute("SELECT shard, file, stamp FROM entries")
-        stamps: dict[str, dict[str, str | None]] = {}
+        stamps: dict[str, dict[str, str | None]] = {shard: {} for shard in gone.union(look)}
+        if everything:
+            rows = database.execute("SELECT shard, file, stamp FROM entries").fetchall()
+        else:
+            of_shard = "SELECT shard, file, stamp FROM entries WHERE shard = ?"
+            rows = [row for shard in stamps for row in database.execute(of_shard, (shard,))]
         for shard, file, stamp in rows:
-            stamps.setdefault(shard, {})[file] = stamp
-        stale: list[tuple[str, str]] = [(s, f) for s in stamps if s not in present for f in stamps[s]]
+            stamps.setdefault(shard, {})[file] = stamp  # another process may add a shard meanwhile
+        stale = [(s, f) for s in gone for f in stamps[s]]
         for shard in look:
             files = entries_of(self._folder / shard)
             before = stamps.get(shard, {})
             stale += [(shard, f) for f, stamp in files.items() if before.get(f) != _text(stamp)]
             stale += [(shard, f) for f in before if f not in files]
-        # A folder changed within its clock's tick may change again without a trace: it stays unknown.
-        settled = {s: present[s] for s in look if present[s] < now - SETTLING}
-        fresh = {s: m for s, m in settled.items() if known.get(s) != m}
-        lost = {s for s in look if s not in settled and s in known} | gone
-        if not stale and not fresh and not lost:
+        # A folder changed within its clock's tick may change again without a trace: it is known, at no time.
+        times = {s: present[s] if present[s] < now - SETTLING else NEVER for s in look}
+        fresh = {s: mtime for s, mtime in times.items() if known.get(s) != mtime}
+        if not stale and not fresh and not gone:
             return
         database.execute("BEGIN IMMEDIATE")
         try:
             for shard, file in stale:
                 self._replace(database, shard, file)
             database.executemany("REPLACE INTO shards VALUES (?, ?)", fresh.items())
-            database.executemany("DELETE FROM shards WHERE shard = ?", [(s,) for s in lost])
+            database.executemany("DELETE FROM shards WHERE shard = ?", [(s,) for s in gone])
             database.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):

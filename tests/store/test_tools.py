@@ -86,6 +86,15 @@ def test_names_that_differ_in_case_are_different_files_everywhere(store: TinyToo
     assert [s.name for s in store.list()] == sorted(names)
 
 
+def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> None:
+    from dataclasses import replace
+
+    for schema in ({"maximum": float("nan")}, {"maximum": object}, {"maximum": {1, 2}}):
+        version = make()
+        version = replace(version, definition=replace(version.definition, result=schema))
+        assert _code(store.save, version) == "invalid_arguments"
+
+
 def test_a_version_that_is_not_its_content_is_refused(store: TinyToolStore, make) -> None:
     from dataclasses import replace
 
