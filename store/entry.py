@@ -20,6 +20,7 @@ from typing import Any
 
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.store.migrate import META, VERSIONS, NewerSchema, Tables, migrate
+from albert_tools.store.names import VERSION
 
 #: Bytes. Twenty versions of a tool are some hundred kilobytes; a file this large is not an entry.
 MAX_ENTRY = 64 * 1024 * 1024
@@ -154,11 +155,13 @@ def _tables(content: bytes, name: str) -> Tables:
         tables = migrate(json.loads(content))
         meta = tables[META]["1"]
         typed = (
-            isinstance(meta["head"], str)
+            isinstance(meta["name"], str)
+            and isinstance(meta["head"], str)
             and isinstance(meta["deleted"], bool)
             and type(meta["archived"]) is int
             and 0 <= meta["archived"] <= MAX_ARCHIVED
-            and all(isinstance(d["version"], str) and int(i) >= 0 for i, d in tables[VERSIONS].items())
+            and tables[META].keys() == {"1"}
+            and all(VERSION.match(d["version"]) and str(int(i)) == i for i, d in tables[VERSIONS].items())
         )
     except NewerSchema as error:
         raise Damaged(str(error), newer=True) from error

@@ -41,8 +41,8 @@ from albert_tools.store.trouble import io_failure
 if TYPE_CHECKING:
     from albert_tools.store.index import Index
 
-#: Versions in a tool's own file. Every load reads them all and every save writes them, at 0.03 and 0.15 ms each;
-#: older ones are seldom asked for.
+#: Versions in a tool's own file. Every load reads them all and every save writes them, at 0.03 and 0.15 ms
+#: each; older ones are seldom asked for.
 KEEP = 10
 #: Versions that stay in memory, parsed and proved; beyond this all are dropped and read again.
 CACHED = 512
@@ -242,9 +242,8 @@ def _commit(
     database, storage = open_entry(place.shard, place.entry, tables)
     versions = database.table(VERSIONS)
     if add is not None:
-        versions.insert(
-            add
-        )  # before dropping: ids are never used twice, so their order is the order of saving
+        # Before dropping: no id is given twice then, and their order is the order of saving.
+        versions.insert(add)
     if drop:
         versions.remove(doc_ids=drop)
     database.table(META).upsert(Document(meta, doc_id=1))
@@ -256,8 +255,6 @@ def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
     from albert_tools.store.storage import encode
 
     target = place.archived(document["version"])
-    if target.exists():
-        return
     make_folder(place.archive)
     meta = {"schema": SCHEMA, "name": name, "head": document["version"], "deleted": False, "archived": 0}
     write_atomic(place.shard, target, encode({META: {"1": meta}, VERSIONS: {"1": dict(document)}}))
