@@ -1,0 +1,66 @@
+"""From a tool's name to its place on disk, and back.
+
+An entry is `<shard>/<stem>.json`. The shard, two hex digits of the name's sha256, keeps folders small and is
+the unit of locking. The stem is the name itself, so that a person finds the file; names with capitals carry a
+suffix that says which letters are capital (`readFile` is `readFile-10`, bit 4 set), because `readfile` and
+`readFile` are two tools but one file on a case-insensitive disk. A tool's name can't contain `-` or `.`, so
+nothing else looks like a stem.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from albert_tools.engine.model.primitive import NAME
+
+#: The hash that names a version; checked before it becomes part of a path.
+VERSION = re.compile(r"[0-9a-f]{64}\Z")
+SHARD = re.compile(r"[0-9a-f]{2}\Z")
+ENTRY_SUFFIX = ".json"
+
+
+def stem_of(name: str) -> str:
+    """The file name of `name`, without its ending."""
+    capitals = sum(1 << i for i, letter in enumerate(name) if letter.isupper())
+    return f"{name}-{capitals:x}" if capitals else name
+
+
+def shard_of(name: str) -> str:
+    """The folder of `name`: two hex digits."""
+    return hashlib.sha256(name.encode()).hexdigest()[:2]
+
+
+def name_at(shard: str, file: str) -> tuple[str, str | None]:
+    """The name that an entry's file is for, and what is wrong with the place, if anything is."""
+    stem = file.removesuffix(ENTRY_SUFFIX)
+    name = stem.partition("-")[0]
+    if not NAME.match(name):
+        return stem, f"{stem!r} is not a tool's name"
+    if stem_of(name) != stem:
+        return name, f"the file of {name!r} should be called {stem_of(name) + ENTRY_SUFFIX}"
+    if shard_of(name) != shard:
+        return name, f"the file of {name!r} belongs in the folder {shard_of(name)}, not in {shard}"
+    return name, None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one tool's files are. `name` must have been checked against `NAME`."""
+
+    shard: Path
+    entry: Path
+    archive: Path
+
+    @classmethod
+    def of(cls, folder: Path, name: str) -> Place:
+        """The place of `name` in the store at `folder`."""
+        shard = folder / shard_of(name)
+        stem = stem_of(name)
+        return cls(shard, shard / (stem + ENTRY_SUFFIX), shard / (stem + ".archive"))
+
+    def archived(self, version: str) -> Path:
+        """The file of one archived version. `version` must have been checked against `VERSION`."""
+        return self.archive / (version + ENTRY_SUFFIX)
