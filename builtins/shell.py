@@ -73,8 +73,8 @@ async def bash(context: CallContext, command: str, cwd: str = "", timeout: float
     "exit_code" is 128 + its number.
 
     The command starts in the workspace, with an empty stdin and an environment of only PATH, HOME (the
-    workspace) and LANG. Nothing is kept between calls. Processes left in the background are killed when the
-    command ends.
+    workspace), LANG and ALBERT_CALL (a mark of ours). Nothing is kept between calls. Processes left in the
+    background are killed when the command ends.
 
     Fails with `timeout` (everything the command started is killed; details hold "output" and "truncated" so
     far; what it had done stays done), `not_found` or `not_a_directory` (cwd), `permission_denied` (not

@@ -22,9 +22,10 @@ def known_encoding(name: str) -> str:
     """
     try:
         found = codecs.lookup(name)
-        b"".decode(
-            name
-        )  # Raises LookupError for those that are not between bytes and text (hex, zip, rot13).
+        # One byte, as Python doesn't look for none; LookupError for what doesn't lead to text (hex, rot13).
+        b"x".decode(name)
+    except UnicodeDecodeError:
+        pass
     except (LookupError, ValueError):
         raise _unknown(name) from None
     if found.name in _NOT_FOR_FILES:

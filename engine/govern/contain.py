@@ -189,7 +189,9 @@ class Workspace:
                 found.extend(entry for _, entry in inner)
                 if recursive:
                     ahead.extend(
-                        ((*shown, name), (*here, name)) for name, entry in inner if entry.type == "directory"
+                        (tuple(entry.path.split("/")), (*here, name))
+                        for name, entry in inner
+                        if entry.type == "directory"
                     )
         return sorted(found)
 
