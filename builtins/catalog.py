@@ -1,0 +1,24 @@
+"""The primitives that come with Albert Tools, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.shell import bash
+from albert_tools.builtins.system import current_time, sleep
+from albert_tools.builtins.web import http_request
+from albert_tools.engine.model.primitive import Primitive
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    read_file,
+    write_file,
+    list_directory,
+    bash,
+    http_request,
+    current_time,
+    sleep,
+)
+
+
+def builtin_primitives() -> tuple[Primitive, ...]:
+    """Every primitive of this package."""
+    return PRIMITIVES

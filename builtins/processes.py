@@ -1,0 +1,77 @@
+"""Ending a command with everything it started.
+
+A child that wants to outlive its command leaves the process group (``setsid``) or lets its parent die first
+(double fork), and usually not both ways at once with a clean environment. So it is looked for three ways: by
+the group, by descent while the parents still live, and by a mark that every child inherits in its
+environment. What strips the environment, forks twice and leaves the group escapes this; that is for the
+command sandbox to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+#: The environment variable that marks what a call has started.
+MARK = "ALBERT_CALL"
+
+#: Rounds of looking for survivors: a fork may slip between looking and killing, but hardly this often.
+_ROUNDS = 5
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process group that `pid` leads, which must not have been waited for yet (or the number may be
+    reused)."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def kill_tree(pid: int, mark: str) -> None:
+    """Kill `pid`, its group, its descendants and whatever carries `mark`."""
+    import psutil
+
+    found = []
+    with suppress(psutil.Error):
+        found = psutil.Process(pid).children(recursive=True)
+    kill_group(pid)
+    for process in found:
+        # psutil compares start times first, so a number that was reused is not killed.
+        with suppress(psutil.Error):
+            process.kill()
+    kill_marked(mark)
+
+
+def kill_marked(mark: str) -> None:
+    """Kill every process whose environment carries `mark`, until there is none."""
+    for _ in range(_ROUNDS):
+        found = list(_marked(mark))
+        if not found:
+            return
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _marked(mark: str) -> Iterator[int]:
+    if not os.path.isdir("/proc/self"):
+        yield from _marked_by_psutil(mark)
+        return
+    wanted = f"{MARK}={mark}".encode()
+    for name in os.listdir("/proc"):
+        # A process that has ended but isn't waited for has an empty environment, so it is not found again.
+        with suppress(OSError):
+            if name.isdigit():
+                with open(f"/proc/{name}/environ", "rb", buffering=0) as file:
+                    if wanted in file.read().split(b"\0"):
+                        yield int(name)
+
+
+def _marked_by_psutil(mark: str) -> Iterator[int]:
+    import psutil
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                yield process.pid

@@ -1,0 +1,178 @@
+"""Reaching a folder beneath another one, without ever being led out of it.
+
+A path is text, and what text leads to can change between looking and opening. So nothing here is opened by a
+path from the root of the file system: every step starts at a folder that is already open, and follows no
+symbolic link. Where Linux has `openat2`, the kernel takes all steps at once and refuses links and escapes
+itself; elsewhere each step is an `openat` with ``O_NOFOLLOW``, which comes to the same.
+
+Links are resolved apart from that, by reading them: `follow` says where a path with links in it really leads,
+and what it answers is opened like any other path. If a link is swapped in between, the opening fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+
+Parts = tuple[str, ...]
+
+#: As many links as Linux follows in one path; more is taken for a loop.
+MAX_LINKS = 40
+
+#: A folder that is only stepped through or named: needs search permission, not read permission.
+FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+#: The same number on every architecture, as for all system calls since Linux 5.1.
+_OPENAT2 = 437
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+
+KernelOpen = Callable[[int, bytes], int]
+
+
+@cache
+def kernel_open() -> KernelOpen | None:
+    """`openat2` for folders, or None where the system lacks it or a filter forbids it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    class OpenHow(ctypes.Structure):
+        _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    pointer = ctypes.POINTER(OpenHow)
+    syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, pointer, ctypes.c_size_t)
+    syscall.restype = ctypes.c_long
+    # Without O_NOFOLLOW, which makes ENOTDIR of a link at the end; `resolve` refuses it by ELOOP.
+    how = OpenHow(
+        FOLDER & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    )
+
+    def open_at(folder: int, path: bytes) -> int:
+        opened = syscall(_OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
+        if opened < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return int(opened)
+
+    try:
+        here = os.open("/", FOLDER)
+        try:
+            os.close(open_at(here, b"."))
+        finally:
+            os.close(here)
+    except OSError:
+        return None
+    return open_at
+
+
+def open_folder(root: int, parts: Sequence[str]) -> int:
+    """A descriptor of the folder at `parts` beneath the open folder `root`; no part may be a link or ``..``.
+
+    Raises:
+        OSError: ``ELOOP`` where a part is a link, ``ENOTDIR`` where it is another kind of thing, ``ENOENT``,
+        …
+    """
+    kernel = kernel_open()
+    if kernel is None or ".." in parts:
+        return _walk(root, parts)
+    return kernel(root, os.fsencode("/".join(parts)) or b".")
+
+
+def _walk(root: int, parts: Sequence[str]) -> int:
+    folder = os.open(".", FOLDER, dir_fd=root)
+    try:
+        for name in parts:
+            if name == "..":
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            inner = _step(folder, name)
+            os.close(folder)
+            folder = inner
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _step(folder: int, name: str) -> int:
+    try:
+        return os.open(os.fsencode(name), FOLDER, dir_fd=folder)
+    except NotADirectoryError:
+        # Systems differ in what they call a link where a folder was asked for; here it is always ELOOP.
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False).st_mode):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+        raise
+
+
+def follow(root: int, parts: Sequence[str]) -> Parts:
+    """Where `parts` really leads, as parts without a link among them.
+
+    Raises:
+        OSError: ``EXDEV`` where a link is absolute or leads above `root`, ``ELOOP`` past `MAX_LINKS`,
+            ``ENOENT`` and ``ENOTDIR`` as for any path.
+    """
+    done: list[str] = []
+    ahead = list(reversed(parts))
+    links = 0
+    while ahead:
+        name = ahead.pop()
+        if name == "..":
+            # Only links bring `..` here, and `done` has no link in it: the part before is the real parent.
+            if not done:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            done.pop()
+            continue
+        folder = open_folder(root, done)
+        try:
+            found = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+            target = os.readlink(os.fsencode(name), dir_fd=folder) if stat.S_ISLNK(found.st_mode) else None
+        finally:
+            os.close(folder)
+        if target is None:
+            if ahead and not stat.S_ISDIR(found.st_mode):
+                raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            done.append(name)
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        text = os.fsdecode(target)
+        if text.startswith("/"):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        ahead.extend(reversed([p for p in text.split("/") if p not in ("", ".")]))
+    return tuple(done)
+
+
+def identity(facts: os.stat_result) -> tuple[int, int]:
+    """What makes two names one object, however they are spelled."""
+    return facts.st_dev, facts.st_ino
+
+
+def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
+    """The identities of `folder` and of the folders above it up to `root`; None when `root` is not above it.
+
+    The folder is asked, not the path that led to it, so no spelling (case, Unicode form, bind mount) can
+    mislead.
+    """
+    top = identity(os.fstat(root))
+    here = os.dup(folder)
+    found: list[tuple[int, int]] = []
+    try:
+        while True:
+            current = identity(os.fstat(here))
+            if found and current == found[-1]:
+                return None
+            found.append(current)
+            if current == top:
+                return found
+            above = os.open("..", FOLDER, dir_fd=here)
+            os.close(here)
+            here = above
+    finally:
+        os.close(here)

@@ -1,0 +1,38 @@
+"""A workspace on disk, and a call context that remembers the effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.govern.contain import Workspace
+
+
+@dataclass
+class Context:
+    """What a primitive is told, as the tests want it."""
+
+    workspace: Workspace
+    remaining: float = 30.0
+    settings: dict[str, Any] = field(default_factory=dict)
+    effects: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def effect(self, kind: str, **facts: Any) -> None:
+        self.effects.append((kind, facts))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def context(root: Path) -> Iterator[Context]:
+    with Workspace(root) as workspace:
+        yield Context(workspace)
