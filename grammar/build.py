@@ -88,7 +88,9 @@ class Builder:
         left, op, value = t.children
         target = self.target(left)
         if not isinstance(target, tree.Name | tree.Subscript | tree.Attribute):
-            raise self.refuse(target.span, "the left side of an augmented assignment must be one name or item")
+            raise self.refuse(
+                target.span, "the left side of an augmented assignment must be one name or item"
+            )
         return tree.AugAssign(self.span(t), target, str(op)[:-1], self.expr(value))
 
     def s_delete(self, t: Tree[Any]) -> tree.Stmt:
@@ -153,9 +155,7 @@ class Builder:
         target, iterable, suite, *rest = t.children
         body = self.body(suite)
         orelse = self.body(rest[0].children[0]) if rest else ()
-        return tree.For(
-            self.upto(t, orelse or body), self.target(target), self.expr(iterable), body, orelse
-        )
+        return tree.For(self.upto(t, orelse or body), self.target(target), self.expr(iterable), body, orelse)
 
     def s_try_(self, t: Tree[Any]) -> tree.Stmt:
         suite, *rest = t.children
@@ -217,7 +217,11 @@ class Builder:
             defaults = defaults or default is not None
             built.append(
                 tree.Param(
-                    self.span(c), str(name), self.optional(annotation), self.optional(default), star is not None
+                    self.span(c),
+                    str(name),
+                    self.optional(annotation),
+                    self.optional(default),
+                    star is not None,
                 )
             )
         if star is not None and not (built and built[-1].keyword_only):
@@ -287,7 +291,9 @@ class Builder:
         if first.type == "STRING":
             strings = self.strings(t)
             if strings.constant is None:
-                raise self.refuse(span, "a pattern can't be an f-string", "match a name and compare in a guard")
+                raise self.refuse(
+                    span, "a pattern can't be an f-string", "match a name and compare in a guard"
+                )
             return tree.MatchValue(span, strings)
         if first.type == "MINUS":
             return tree.MatchValue(span, tree.UnaryOp(span, "-", self.number(t.children[1])))
@@ -411,10 +417,16 @@ class Builder:
             inner = Builder(self.subparse, line - 1, column - 2)
             parsed = self.subparse(f"({part.expression})\n")
             statements = parsed.children
-            ok = len(statements) == 1 and isinstance(statements[0], Tree) and statements[0].data == "expression"
+            ok = (
+                len(statements) == 1
+                and isinstance(statements[0], Tree)
+                and statements[0].data == "expression"
+            )
             value = inner.expr(statements[0].children[0]) if ok else None
             if value is None or isinstance(value, tree.Starred):
-                raise self.refuse(Span(line, column, line, column + 1), "an expression was expected in the braces")
+                raise self.refuse(
+                    Span(line, column, line, column + 1), "an expression was expected in the braces"
+                )
             spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))
             yield tree.Field(value.span, value, part.conversion, spec)
 
@@ -466,9 +478,7 @@ class Builder:
 
     def e_dict_comp(self, t: Tree[Any]) -> tree.Expr:
         key, value = t.children[0].children
-        return tree.DictComp(
-            self.span(t), self.expr(key), self.expr(value), self.generators(t.children[1:])
-        )
+        return tree.DictComp(self.span(t), self.expr(key), self.expr(value), self.generators(t.children[1:]))
 
     def e_walrus(self, t: Tree[Any]) -> tree.Expr:
         return tree.NamedExpr(self.span(t), self.e_name_token(t.children[0]), self.expr(t.children[1]))
@@ -534,7 +544,9 @@ class Builder:
                 unpacked = True
             else:
                 if keywords and c.data != "star":
-                    raise self.refuse(c, "a positional argument follows a named one", "put it first, or name it")
+                    raise self.refuse(
+                        c, "a positional argument follows a named one", "put it first, or name it"
+                    )
                 if unpacked:
                     raise self.refuse(c, "a positional argument follows a ** argument")
                 args.append(self.expr(c))

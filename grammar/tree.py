@@ -36,7 +36,7 @@ class Name(Node):
 class Constant(Node):
     """``3``, ``0xff``, ``2.5``, ``True``, ``None``, ``...``"""
 
-    value: int | float | bool | None | Any
+    value: int | float | bool | Any | None
     raw: str = field(compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -368,14 +368,7 @@ class MatchOr(Node):
 
 
 Pattern: TypeAlias = (
-    MatchValue
-    | MatchSingleton
-    | MatchSequence
-    | MatchMapping
-    | MatchClass
-    | MatchStar
-    | MatchAs
-    | MatchOr
+    MatchValue | MatchSingleton | MatchSequence | MatchMapping | MatchClass | MatchStar | MatchAs | MatchOr
 )
 
 # Statements

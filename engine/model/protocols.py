@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -38,20 +39,21 @@ class ToolStore(Protocol):
         """Make `version` the newest of its name; durable on return. False when it already was the newest.
 
         Raises:
-            Failure: `io_error` when it can't be written, `damaged` when the entry on disk is not ours to extend.
+            Failure: `io_error` when it can't be written, `damaged` when the entry on disk is not ours to extend,
+                `invalid_arguments` when it is not a proper version.
         """
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
         """The newest version, or the one asked for (deleted tools' versions included, when asked for by hash).
 
         Raises:
-            Failure: `unknown_tool` or `damaged`.
+            Failure: `unknown_tool`, `damaged`, or `io_error` when the system refuses to read.
         """
 
     def list(self) -> list[Summary]:
         """The tools that are not deleted, by name; damaged entries among them with their `problem`."""
 
-    def search(self, text: str, limit: int = 20) -> list[Summary]:
+    def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
         """Tools whose name, description or source speak of `text`, best first."""
 
     def delete(self, name: str) -> None:

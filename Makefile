@@ -1,0 +1,39 @@
+# Everything a newcomer runs. `make test` sets up what they need, in .venv.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+STAMP   = $(VENV)/.installed
+
+.PHONY: help test test-slow check format bench clean
+
+help:
+	@echo "make test    all tests but the long ones, with branch coverage"
+	@echo "make check   ruff and mypy --strict"
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Albert Tools needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 …")'
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@echo "installing into $(VENV) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	@touch $@
+
+test: $(STAMP)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not slow" -q
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --skip-covered | tail -n 40
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p albert_tools
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info

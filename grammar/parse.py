@@ -1,0 +1,272 @@
+"""From a text to a tree, or to everything that is wrong with it.
+
+Untrusted text passes four gates, each cheap enough for what the one before let through: its size and encoding;
+its layout (one scan: nesting, literals, deceptive characters); Lark's LALR parser with the grammar in
+`tool.lark`, whose tree is measured before anything recurses into it; and the second reading by CPython
+(`agree`). `parse` never raises for any input: what is wrong is returned as diagnostics.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+
+from albert_tools.grammar import layout, tree
+from albert_tools.grammar.agree import disagreement, python_tree
+from albert_tools.grammar.build import Builder, BuildError
+from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, Span, in_order
+from albert_tools.grammar.refusals import refusals
+
+#: Operators, calls and brackets within one expression; CPython's compiler recurses over them, and so do we.
+MAX_PARSE_DEPTH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """`module` is None exactly when there is an error among the `diagnostics`."""
+
+    module: tree.Module | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> Parsed:
+    """Read a source. Line ends may be any of Python's; `max_bytes` can only lower the cap."""
+    text = _text(source, min(max_bytes, layout.MAX_SOURCE_BYTES))
+    if isinstance(text, Diagnostic):
+        return Parsed(None, (text,))
+    found = layout.scan(text)
+    if found.diagnostics:
+        return Parsed(None, in_order(found.diagnostics))
+    comments = tuple(
+        tree.Comment(found.span(at, at + len(comment)), comment, alone)
+        for at, comment, alone in found.comments
+    )
+    try:
+        parsed = _lark_tree(text, found.soft)
+        module = Builder(_field_tree).module(parsed, comments, text)
+    except BuildError as error:
+        return Parsed(None, (error.diagnostic,))
+    except (UnexpectedInput, layout.DedentError) as error:
+        return Parsed(None, in_order(_explain(text, error)))
+    difference = disagreement(module)
+    if difference is not None:
+        return Parsed(None, (difference,))
+    return Parsed(module, ())
+
+
+def parse_or_raise(source: str | bytes) -> tree.Module:
+    """The tree of a source that must be good.
+
+    Raises:
+        SourceError: it isn't.
+    """
+    parsed = parse(source)
+    if parsed.module is None:
+        raise SourceError(parsed.diagnostics)
+    return parsed.module
+
+
+def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
+    top = Span(1, 1, 1, 1)
+    # The cap first, on what is cheap to know: a character is at least a byte.
+    size = len(source)
+    if size <= max_bytes and isinstance(source, str):
+        try:
+            size = len(source.encode())
+        except UnicodeEncodeError as error:
+            return Diagnostic("not-text", f"the source is not valid Unicode ({error.reason})", top)
+    if size > max_bytes:
+        return Diagnostic(
+            "source-too-large",
+            f"the source has {size:,} bytes; at most {max_bytes:,} are allowed",
+            top,
+            hint="split it into several tools that call each other, and keep data in files",
+        )
+    if isinstance(source, bytes):
+        try:
+            source = source.decode()
+        except UnicodeDecodeError as error:
+            return Diagnostic("not-text", f"the source is not UTF-8: byte {error.start} can't be read", top)
+    text = re.sub("\r\n?", "\n", source.removeprefix("\ufeff"))
+    return text if text.endswith("\n") else text + "\n"
+
+
+@cache
+def _lark() -> tuple[Lark, layout.Layout]:
+    post = layout.Layout()
+    grammar = (files("albert_tools.grammar") / "tool.lark").read_text(encoding="utf-8")
+    lark = Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start="module",
+        propagate_positions=True,
+        maybe_placeholders=True,
+        postlex=post,
+        cache=_cache_file() or False,
+    )
+    return lark, post
+
+
+def _cache_file() -> str | None:
+    """Where Lark keeps the parser's table, which takes a second to compute; None where no private place is to be had.
+
+    The table is unpickled, so the folder must be ours and closed to others.
+    """
+    try:
+        home = os.environ.get("ALBERT_HOME")
+        if home:
+            folder = Path(home) / "cache"
+        else:
+            from platformdirs import user_cache_path
+
+            folder = user_cache_path("albert")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        facts = folder.stat()
+        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
+            return None
+        return str(folder / f"grammar-{sys.version_info[0]}{sys.version_info[1]}.lark")
+    except OSError:
+        return None
+
+
+def _lark_tree(text: str, soft: dict[int, str]) -> Tree[Any]:
+    lark, post = _lark()
+    post.soft = soft
+    try:
+        parsed: Tree[Any] = lark.parse(text)
+    finally:
+        post.soft = {}
+    _measure(parsed)
+    return parsed
+
+
+def _field_tree(text: str) -> Tree[Any]:
+    return _lark_tree(text, {})
+
+
+def _measure(root: Tree[Any]) -> None:
+    """Refuse a tree that is too deep to recurse into. Iterative, so it can't fail on what it measures."""
+    level: list[Tree[Any]] = [root]
+    # Blocks cost three levels each, so that expressions in deep blocks keep their room.
+    for _ in range(MAX_PARSE_DEPTH + 3 * layout.MAX_INDENTS):
+        level = [c for t in level for c in t.children if isinstance(c, Tree)]
+        if not level:
+            return
+    m = level[0].meta
+    raise BuildError(
+        Diagnostic(
+            "nesting-too-deep",
+            f"an expression is nested more than {MAX_PARSE_DEPTH} levels deep",
+            Span(m.line, m.column, m.end_line, m.end_column),
+            hint="name the inner parts: assign them to variables first",
+        )
+    )
+
+
+_SPELLINGS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "_NEWLINE": "the end of the line",
+    "_INDENT": "an indented block",
+    "_DEDENT": "the end of the block",
+    "$END": "the end of the source",
+    "AUGMENTED": "+=",
+    "ELLIPSIS": "...",
+    "_MATCH": "match",
+    "_CASE": "case",
+}
+_EXPRESSION_STARTS = {"NAME", "NUMBER", "STRING", "LPAR", "LSQB", "LBRACE", "NONE"}
+
+
+def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Diagnostic]:
+    """A refusal of the grammar in words: the border of the subset, CPython's own sentence, or what was expected."""
+    theirs = python_tree(text)
+    if not isinstance(theirs, SyntaxError):
+        outside = refusals(theirs)
+        if outside:
+            return outside
+    span = _place(text, error)
+    expected = _expected(error)
+    if isinstance(theirs, SyntaxError) and theirs.msg and theirs.msg != "invalid syntax":
+        line = min(max(1, theirs.lineno or span.line), text.count("\n") + 1)
+        column = max(1, theirs.offset or 1)
+        end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
+        return [
+            Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=expected)
+        ]
+    lines = text.split("\n")
+    found = lines[span.line - 1][span.column - 1 : span.end_column - 1] if span.line <= len(lines) else ""
+    what = f"{found!r} can't stand here" if found.strip() else "something is missing here"
+    return [Diagnostic("syntax", what, span, hint=expected)]
+
+
+def _place(text: str, error: UnexpectedInput | layout.DedentError) -> Span:
+    last = text.count("\n")
+    if isinstance(error, layout.DedentError):
+        line = (error.token.end_line or 1) if error.token is not None else 1
+        return Span(line, 1, line, 2)
+    if isinstance(error, UnexpectedEOF):
+        return Span(last, 1, last, 2)
+    line, column = max(1, error.line), max(1, error.column)
+    width = 1
+    if isinstance(error, UnexpectedToken) and isinstance(error.token, Token):
+        if error.token.type in ("_NEWLINE", "$END", "_DEDENT", "_INDENT"):
+            width = 1
+        else:
+            width = max(1, len(str(error.token).split("\n")[0]))
+    elif isinstance(error, UnexpectedCharacters):
+        word = re.compile(r"\w+").match(text, error.pos_in_stream)
+        width = len(word[0]) if word else 1
+    return Span(line, column, line, column + width)
+
+
+def _expected(error: UnexpectedInput | layout.DedentError) -> str | None:
+    names: set[str] = set()
+    if isinstance(error, UnexpectedToken):
+        names = set(error.accepts or error.expected or ())
+    elif isinstance(error, UnexpectedCharacters):
+        names = set(error.allowed or ())
+    if not names:
+        return None
+    words = set()
+    if names >= _EXPRESSION_STARTS:
+        words.add("an expression")
+        names -= _EXPRESSION_STARTS | {
+            "TRUE",
+            "FALSE",
+            "ELLIPSIS",
+            "MINUS",
+            "PLUS",
+            "TILDE",
+            "NOT",
+            "_LAMBDA",
+        }
+    lark, _ = _lark()
+    patterns = {t.name: t.pattern for t in lark.terminals}
+    for name in names:
+        if name in _SPELLINGS:
+            words.add(_SPELLINGS[name])
+        elif name in patterns:
+            value = patterns[name].value
+            words.add("'" + re.sub(r"\\b\Z|\\", "", value) + "'" if len(value) < 12 else name.lower())
+    if not words or len(words) > 8:
+        return None
+    ordered = sorted(words)
+    return "expected " + (ordered[0] if len(ordered) == 1 else ", ".join(ordered[:-1]) + " or " + ordered[-1])
+
+
+def only_warnings(diagnostics: tuple[Diagnostic, ...]) -> bool:
+    """Whether nothing in `diagnostics` refuses the source."""
+    return all(d.severity != Severity.ERROR for d in diagnostics)

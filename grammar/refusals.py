@@ -1,0 +1,150 @@
+"""Python that is not in the language, and what to write instead.
+
+When our grammar refuses a text that CPython accepts, the author knows Python and met a border of the subset. So
+CPython's tree is searched for every construct outside, each is reported with its rewrite, and the author mends
+all of them in one turn. The rewrites are tested to be accepted.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from albert_tools.grammar.diagnostic import Diagnostic, Span
+
+#: ast class name -> (code, what it is, what to write instead)
+CONSTRUCTS: dict[str, tuple[str, str, str]] = {
+    "While": (
+        "no-while",
+        "`while` is not in the language: nothing may loop without a bound",
+        "loop a bounded number of times and leave with break: for _ in range(1000): … if done: break;"
+        " for a worklist, use a helper that calls itself",
+    ),
+    "AsyncFunctionDef": (
+        "no-async",
+        "`async def` is not in the language",
+        "write def; to run calls at the same time write parallel(tools.x(a=i) for i in items)",
+    ),
+    "AsyncFor": ("no-async", "`async for` is not in the language", "write for"),
+    "AsyncWith": ("no-async", "`async with` is not in the language", "call the tool directly"),
+    "Await": ("no-async", "`await` is not in the language", "leave it out: tools.x(…) is the result itself"),
+    "With": (
+        "no-with",
+        "`with` is not in the language: there are no files or locks to hold",
+        "read with text = tools.read_file(path=…), write with tools.write_file(path=…, content=…)",
+    ),
+    "Yield": (
+        "no-yield",
+        "`yield` is not in the language: there are no generator functions",
+        "collect into a list and return it: out = []; out.append(x); return out",
+    ),
+    "YieldFrom": (
+        "no-yield",
+        "`yield from` is not in the language: there are no generator functions",
+        "collect into a list and return it: out.extend(xs); return out",
+    ),
+    "Global": (
+        "no-global",
+        "`global` is not in the language: module-level names are constants",
+        "pass the value as a parameter and return the new one",
+    ),
+    "Nonlocal": (
+        "no-nonlocal",
+        "`nonlocal` is not in the language: functions are not nested",
+        "pass the value as a parameter and return the new one",
+    ),
+    "TryStar": (
+        "no-except-star",
+        "`except*` is not in the language",
+        "write except E:, once per exception",
+    ),
+    "TypeAlias": ("no-type-alias", "`type X = …` is not in the language", "write the type where it is used"),
+}
+
+
+def refusals(module: ast.Module) -> list[Diagnostic]:
+    """Every construct of CPython's tree that our grammar has no form for, with its rewrite."""
+    return [d for node in ast.walk(module) for d in _of(node)]
+
+
+def _span(node: ast.AST, keyword: int = 0) -> Span:
+    line, column = node.lineno, node.col_offset + 1  # type: ignore[attr-defined]
+    if keyword:
+        return Span(line, column, line, column + keyword)
+    return Span(line, column, node.end_lineno, node.end_col_offset + 1)  # type: ignore[attr-defined]
+
+
+def _of(node: ast.AST) -> Iterator[Diagnostic]:
+    name = type(node).__name__
+    if name in CONSTRUCTS:
+        code, message, hint = CONSTRUCTS[name]
+        word = {"While": 5, "With": 4, "TryStar": 3, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
+        yield Diagnostic(code, message, _span(node, word.get(name, 0)), hint=hint)
+    if isinstance(node, ast.FunctionDef):
+        for extra, star in ((node.args.vararg, "*"), (node.args.kwarg, "**")):
+            if extra is not None:
+                yield Diagnostic(
+                    "no-star-parameter",
+                    f"`{star}{extra.arg}` parameters are not in the language",
+                    _span(extra),
+                    hint=f"name each parameter, or take one {'list' if star == '*' else 'dict'}:"
+                    f" {extra.arg}: {'list' if star == '*' else 'dict'}",
+                )
+        for positional in node.args.posonlyargs:
+            yield Diagnostic(
+                "no-positional-only",
+                "positional-only parameters are not in the language",
+                _span(positional),
+                hint="leave out the / in the parameter list",
+            )
+        if getattr(node, "type_params", None):
+            yield Diagnostic(
+                "no-type-parameters",
+                "type parameters are not in the language",
+                _span(node, 3),
+                hint="write Any, or the type itself",
+            )
+    elif isinstance(node, ast.Lambda) and (node.args.vararg or node.args.kwarg or node.args.kwonlyargs):
+        yield Diagnostic(
+            "no-star-parameter",
+            "a lambda takes plain parameters only",
+            _span(node),
+            hint="name each parameter",
+        )
+    elif isinstance(node, ast.ImportFrom):
+        if node.level:
+            yield Diagnostic(
+                "unknown-module",
+                "relative imports are not in the language",
+                _span(node),
+                hint="a source stands alone; other saved tools are called as tools.NAME(…)",
+            )
+        elif any(a.name == "*" for a in node.names):
+            yield Diagnostic(
+                "no-star-import",
+                f"`from {node.module} import *` is not in the language",
+                _span(node),
+                hint=f"name what you use: from {node.module} import x, y",
+            )
+    elif isinstance(node, ast.AnnAssign) and not isinstance(node.target, ast.Name):
+        yield Diagnostic(
+            "no-annotated-target",
+            "only plain names take an annotation",
+            _span(node),
+            hint="leave the annotation out",
+        )
+    elif isinstance(node, ast.comprehension) and node.is_async:
+        yield Diagnostic(
+            "no-async", "`async for` is not in the language", _span(node.target), hint="write for"
+        )
+    elif isinstance(node, ast.Constant) and isinstance(node.value, complex):
+        yield Diagnostic(
+            "no-complex", "complex numbers are not in the language", _span(node), hint="keep two floats"
+        )
+    elif isinstance(node, ast.MatchClass) and (node.patterns or node.kwd_patterns):
+        yield Diagnostic(
+            "no-class-pattern",
+            "a class pattern takes no arguments",
+            _span(node),
+            hint="write case str(): and use the subject, or case str() as text:",
+        )

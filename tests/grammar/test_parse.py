@@ -1,0 +1,144 @@
+"""The grammar at its edges: what it reads, what it refuses, and that nothing makes it raise."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from albert_tools.grammar import layout
+from albert_tools.grammar.agree import disagreement, same
+from albert_tools.grammar.parse import parse, parse_or_raise
+from albert_tools.grammar.python import to_python
+from albert_tools.grammar.refusals import CONSTRUCTS
+
+EVERY_FORM = (Path(__file__).parent / "every_form.tool").read_text(encoding="utf-8")
+
+
+def codes(source: str | bytes) -> list[str]:
+    return [d.code for d in parse(source).diagnostics]
+
+
+def test_every_form_of_the_language_reads_as_python_reads_it() -> None:
+    module = parse_or_raise(EVERY_FORM)
+    assert same(to_python(module), ast.parse(EVERY_FORM))
+
+
+def test_spans_cover_the_text_they_stand_for() -> None:
+    module = parse_or_raise('x = 1\ny = f"a{name!r}b"\n')
+    second = module.body[1]
+    field = second.value.pieces[0].parts[1].value  # type: ignore[union-attr]
+    line, column, _, end = field.span
+    assert module.source.split("\n")[line - 1][column - 1 : end - 1] == "name"
+
+
+def test_a_difference_between_the_readings_refuses_the_text() -> None:
+    module = parse_or_raise("x = 1\n")
+    import dataclasses
+
+    forged = dataclasses.replace(module, source="x = 2\n")
+    found = disagreement(forged)
+    assert found is not None
+    assert found.code == "readings-differ"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("while x:\n    y = 1\n", "no-while"),
+        ("async def f(): pass", "no-async"),
+        ("def f():\n    yield 1\n", "no-yield"),
+        ("def f():\n    yield from x\n", "no-yield"),
+        ("with a as b: pass", "no-with"),
+        ("def f():\n    global x\n", "no-global"),
+        ("def f(*args): pass", "no-star-parameter"),
+        ("def f(**options): pass", "no-star-parameter"),
+        ("def f(a, /): pass", "no-positional-only"),
+        ("from json import *", "no-star-import"),
+        ("from . import x", "unknown-module"),
+        ("x = 1j", "no-complex"),
+        ("a.b: int = 1", "no-annotated-target"),
+        ("try: pass\nexcept* ValueError: pass", "no-except-star"),
+        ("match x:\n    case P(a): pass\n", "no-class-pattern"),
+        ("x = [y async for y in z]", "no-async"),
+    ],
+)
+def test_python_outside_the_language_gets_its_rewrite(source: str, code: str) -> None:
+    found = parse(source)
+    assert found.module is None
+    assert code in [d.code for d in found.diagnostics]
+    assert all(d.hint for d in found.diagnostics)
+
+
+def test_all_constructs_outside_are_reported_at_once() -> None:
+    assert codes("while x:\n    with y: pass\n") == ["no-while", "no-with"]
+    assert len({code for code, _, _ in CONSTRUCTS.values()}) > 5
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("x = (1,\n", "syntax"),
+        ("1 = 2", "syntax"),
+        ("f(a=1, a=2)", "syntax"),
+        ("f(a=1, 2)", "syntax"),
+        ("x = 'abc", "unterminated-string"),
+        ("x = '''abc\n", "unterminated-string"),
+        ("x = '\x00'", "bad-character"),
+        ("x = 'a\u202eb'", "bad-character"),
+        ("if x:\n\ty = 1\n", "tab"),
+        ("__cl\u1d43ss__ = 1", "non-ascii-name"),
+        (b"\xff\xfe", "not-text"),
+        ("x = '\ud800'", "not-text"),
+        ("(" * 60 + ")" * 60, "nesting-too-deep"),
+        ("x = " + "-" * 5000 + "1", "nesting-too-deep"),
+        ("x = " + "1 + " * 5000 + "1", "nesting-too-deep"),
+        ("x = " + "1" * 500, "literal-too-long"),
+        ("x = '" + "a" * 70_000 + "'", "literal-too-long"),
+        ("a = 1\n" * 200_000, "source-too-large"),
+        (b"a" * 10_000_000, "source-too-large"),
+        ("f'{a=}'", "syntax"),
+        ("f'{a\\n}'", "syntax"),
+        ("f'{}'", "syntax"),
+        ("f'}'", "syntax"),
+        ("f'{a'", "syntax"),
+        ("x = 'a' b'b'", "syntax"),
+        ("case = 1\ncase x: pass", "syntax"),
+    ],
+)
+def test_bad_texts_are_refused_with_a_code(source: str | bytes, code: str) -> None:
+    assert codes(source) == [code]
+
+
+@pytest.mark.parametrize("name", ["match", "case", "_", "type"])
+def test_soft_keywords_are_names_elsewhere(name: str) -> None:
+    parse_or_raise(f"{name} = [1]\n{name}[0] = {name}\nf({name}={name})\nx.{name}({name})\n")
+
+
+def test_layout_is_python_s() -> None:
+    parse_or_raise("if a:\n    b = [\n  1,  # one\n]\n\n# note\n    c = 2\nelse: d = 1; e = 2\n")
+    parse_or_raise("x = 1 + \\\n    2\r\ny = 3\r")
+    assert codes("if a:\n    b = 1\n  c = 2\n") == ["syntax"]
+
+
+def test_caps_are_what_they_say() -> None:
+    assert parse("x" * 10, max_bytes=5).diagnostics[0].code == "source-too-large"
+    assert parse("#" * (layout.MAX_SOURCE_BYTES - 1) + "\n").module is not None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.binary(max_size=60)))
+def test_no_text_makes_it_raise(source: str | bytes) -> None:
+    found = parse(source)
+    assert (found.module is None) == bool(found.diagnostics)
+
+
+_SNIPPETS = ["x", "1", "'s'", "f'{a}'", "(", ")", "[", "]", "{", "}", ":", ",", "=", "==", ":=", "if", "else",
+             "for", "in", "not", "lambda", "def", "return", "match", "case", "\n", "    ", "+", "**", "*", ".", "#c"]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(_SNIPPETS), max_size=25).map(" ".join))
+def test_token_soup_never_reads_differently_from_python(source: str) -> None:
+    assert "readings-differ" not in codes(source)
