@@ -83,9 +83,7 @@ def write_file(context: CallContext, path: str, content: str) -> FileWritten:
     """
     data = encode(content, "the content")
     if len(data) > MAX_FILE:
-        raise Failure(
-            "too_large", f"the content has {len(data)} bytes, and {MAX_FILE} is the most that can be written"
-        )
+        raise Failure("too_large", f"the content has {len(data)} bytes, and {MAX_FILE} is the most that can be written")
     facts = context.workspace.replace(path, data)
     context.effect("write", path=facts.path, size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}

@@ -207,9 +207,7 @@ def _start(context: CallContext, command: str, cwd: str, mark: str, output: int)
                     "the command is longer than the operating system takes",
                     hint="write it to a file in the workspace, and run that",
                 ) from None
-            raise Failure(
-                "io_error", f"the command could not be started: {error.strerror}", retryable=True
-            ) from None
+            raise Failure("io_error", f"the command could not be started: {error.strerror}", retryable=True) from None
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> None:

@@ -91,9 +91,7 @@ async def http_request(
     _check_headers(headers or {})
     data = None if body is None else encode(body, "the body")
     if data is not None and len(data) > MAX_SENT:
-        raise Failure(
-            "too_large", f"the body has {len(data)} bytes, and {MAX_SENT} is the most that can be sent"
-        )
+        raise Failure("too_large", f"the body has {len(data)} bytes, and {MAX_SENT} is the most that can be sent")
     limit = max(0.0, context.remaining - _MARGIN)
     sent = {"accept-encoding": "identity", "user-agent": "albert-tools", **(headers or {})}
     # Loading the certificates takes long, and without redirects a plain request never needs them.
@@ -160,9 +158,7 @@ async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
             yield piece
         return
     if packing not in ("gzip", "x-gzip", "deflate"):
-        raise Failure(
-            "encoding_error", f"the body is packed as {packing!r}, though it was asked for as it is"
-        )
+        raise Failure("encoding_error", f"the body is packed as {packing!r}, though it was asked for as it is")
     unpack = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is.
     try:
         async for piece in response.aiter_raw():
@@ -182,9 +178,7 @@ def _check_url(url: str) -> None:
     if parts.username is not None or parts.password is not None:
         raise _invalid("url", "a URL can't hold a user name or password; send an authorization header")
     if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
-        raise _invalid(
-            "url", "a URL can't hold spaces, control characters or backslashes; write %20 and so on"
-        )
+        raise _invalid("url", "a URL can't hold spaces, control characters or backslashes; write %20 and so on")
 
 
 def _check_headers(headers: dict[str, str]) -> None:

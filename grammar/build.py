@@ -39,7 +39,7 @@ class Builder:
     def span(self, item: Tree[Any] | Token) -> Span:
         m = item.meta if isinstance(item, Tree) else item
         line, column, end_line, end_column = m.line, m.column, m.end_line, m.end_column
-        assert line and column and end_line and end_column
+        assert line is not None and column is not None and end_line is not None and end_column is not None  # noqa: PT018
         return Span(
             line + self.line,
             column + self.column if line == 1 else column,
@@ -80,17 +80,13 @@ class Builder:
 
     def s_annotated(self, t: Tree[Any]) -> tree.Stmt:
         name, annotation, value = t.children
-        return tree.AnnAssign(
-            self.span(t), self.e_name_token(name), self.expr(annotation), self.optional(value)
-        )
+        return tree.AnnAssign(self.span(t), self.e_name_token(name), self.expr(annotation), self.optional(value))
 
     def s_augmented(self, t: Tree[Any]) -> tree.Stmt:
         left, op, value = t.children
         target = self.target(left)
         if not isinstance(target, tree.Name | tree.Subscript | tree.Attribute):
-            raise self.refuse(
-                target.span, "the left side of an augmented assignment must be one name or item"
-            )
+            raise self.refuse(target.span, "the left side of an augmented assignment must be one name or item")
         return tree.AugAssign(self.span(t), target, str(op)[:-1], self.expr(value))
 
     def s_delete(self, t: Tree[Any]) -> tree.Stmt:
@@ -174,9 +170,7 @@ class Builder:
     def handler(self, t: Tree[Any]) -> tree.ExceptHandler:
         type_, name, suite = t.children
         body = self.body(suite)
-        return tree.ExceptHandler(
-            self.upto(t, body), self.optional(type_), None if name is None else str(name), body
-        )
+        return tree.ExceptHandler(self.upto(t, body), self.optional(type_), None if name is None else str(name), body)
 
     def s_match_(self, t: Tree[Any]) -> tree.Stmt:
         subject, *cases = t.children
@@ -278,22 +272,18 @@ class Builder:
                 continue
             key = self.literal_pattern(c.children[0])
             keys.append(
-                key.value
-                if isinstance(key, tree.MatchValue)
-                else tree.Constant(key.span, key.value, str(key.value))
+                key.value if isinstance(key, tree.MatchValue) else tree.Constant(key.span, key.value, str(key.value))
             )
             patterns.append(self.pattern(c.children[1]))
         return tree.MatchMapping(span, tuple(keys), tuple(patterns), rest)
 
     def literal_pattern(self, t: Tree[Any]) -> tree.MatchValue | tree.MatchSingleton:
         span = self.span(t)
-        first = t.children[0]
+        first: Any = t.children[0]
         if first.type == "STRING":
             strings = self.strings(t)
             if strings.constant is None:
-                raise self.refuse(
-                    span, "a pattern can't be an f-string", "match a name and compare in a guard"
-                )
+                raise self.refuse(span, "a pattern can't be an f-string", "match a name and compare in a guard")
             return tree.MatchValue(span, strings)
         if first.type == "MINUS":
             return tree.MatchValue(span, tree.UnaryOp(span, "-", self.number(t.children[1])))
@@ -405,9 +395,7 @@ class Builder:
             return span.line, span.column + offset
         return span.line + lines, offset - before.rindex("\n")
 
-    def parts(
-        self, raw_parts: list[str | fstrings.RawField], raw: str, span: Span
-    ) -> Iterator[str | tree.Field]:
+    def parts(self, raw_parts: list[str | fstrings.RawField], raw: str, span: Span) -> Iterator[str | tree.Field]:
         for part in raw_parts:
             if isinstance(part, str):
                 yield part
@@ -417,16 +405,10 @@ class Builder:
             inner = Builder(self.subparse, line - 1, column - 2)
             parsed = self.subparse(f"({part.expression})\n")
             statements = parsed.children
-            ok = (
-                len(statements) == 1
-                and isinstance(statements[0], Tree)
-                and statements[0].data == "expression"
-            )
+            ok = len(statements) == 1 and isinstance(statements[0], Tree) and statements[0].data == "expression"
             value = inner.expr(statements[0].children[0]) if ok else None
             if value is None or isinstance(value, tree.Starred):
-                raise self.refuse(
-                    Span(line, column, line, column + 1), "an expression was expected in the braces"
-                )
+                raise self.refuse(Span(line, column, line, column + 1), "an expression was expected in the braces")
             spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))
             yield tree.Field(value.span, value, part.conversion, spec)
 
@@ -544,9 +526,7 @@ class Builder:
                 unpacked = True
             else:
                 if keywords and c.data != "star":
-                    raise self.refuse(
-                        c, "a positional argument follows a named one", "put it first, or name it"
-                    )
+                    raise self.refuse(c, "a positional argument follows a named one", "put it first, or name it")
                 if unpacked:
                     raise self.refuse(c, "a positional argument follows a ** argument")
                 args.append(self.expr(c))

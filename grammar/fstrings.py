@@ -154,9 +154,7 @@ class _Splitter:
                 break
             elif not brackets and c == "=" and raw[at + 1] != "=" and raw[at - 1] not in "=!<>":
                 name = raw[start:at].strip()
-                raise FStringError(
-                    "'=' inside the braces of an f-string", at, hint=f"write {name}={{{name}!r}}"
-                )
+                raise FStringError("'=' inside the braces of an f-string", at, hint=f"write {name}={{{name}!r}}")
             elif c == "=" and raw[at + 1] == "=":
                 at += 1
             at += 1

@@ -67,9 +67,7 @@ class Scan:
 
         first = bisect_right(self.line_starts, start)
         last = bisect_right(self.line_starts, end)
-        return Span(
-            first, start - self.line_starts[first - 1] + 1, last, end - self.line_starts[last - 1] + 1
-        )
+        return Span(first, start - self.line_starts[first - 1] + 1, last, end - self.line_starts[last - 1] + 1)
 
 
 def scan(text: str) -> Scan:
@@ -180,9 +178,7 @@ def scan(text: str) -> Scan:
                     "a tab outside a string",
                     found.span(m.start(), m.end()),
                     hint="indent with four spaces",
-                    fix=Fix(
-                        "replace the tab by four spaces", (Edit(found.span(m.start(), m.end()), "    "),)
-                    ),
+                    fix=Fix("replace the tab by four spaces", (Edit(found.span(m.start(), m.end()), "    "),)),
                 )
             )
     return found

@@ -48,8 +48,7 @@ def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> P
     if found.diagnostics:
         return Parsed(None, in_order(found.diagnostics))
     comments = tuple(
-        tree.Comment(found.span(at, at + len(comment)), comment, alone)
-        for at, comment, alone in found.comments
+        tree.Comment(found.span(at, at + len(comment)), comment, alone) for at, comment, alone in found.comments
     )
     try:
         parsed = _lark_tree(text, found.soft)
@@ -203,9 +202,7 @@ def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Dia
         line = min(max(1, theirs.lineno or span.line), text.count("\n") + 1)
         column = max(1, theirs.offset or 1)
         end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
-        return [
-            Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=expected)
-        ]
+        return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=expected)]
     lines = text.split("\n")
     found = lines[span.line - 1][span.column - 1 : span.end_column - 1] if span.line <= len(lines) else ""
     what = f"{found!r} can't stand here" if found.strip() else "something is missing here"
@@ -227,7 +224,7 @@ def _place(text: str, error: UnexpectedInput | layout.DedentError) -> Span:
         else:
             width = max(1, len(str(error.token).split("\n")[0]))
     elif isinstance(error, UnexpectedCharacters):
-        word = re.compile(r"\w+").match(text, error.pos_in_stream)
+        word = re.compile(r"\w+").match(text, error.pos_in_stream or 0)
         width = len(word[0]) if word else 1
     return Span(line, column, line, column + width)
 

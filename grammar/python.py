@@ -75,12 +75,8 @@ def _statement(node: tree.Stmt) -> ast.stmt:
         case tree.Assign():
             return ast.Assign([target(t) for t in node.targets], expr(node.value))
         case tree.AnnAssign():
-            return ast.AnnAssign(
-                target(node.target),
-                expr(node.annotation),
-                optional(node.value),
-                1,  # type: ignore[arg-type]
-            )
+            name = ast.Name(node.target.id, ast.Store(), lineno=node.span.line, col_offset=0)
+            return ast.AnnAssign(name, expr(node.annotation), optional(node.value), 1)
         case tree.AugAssign():
             return ast.AugAssign(target(node.target), _BINARY[node.op](), expr(node.value))  # type: ignore[arg-type]
         case tree.Delete():
@@ -106,36 +102,36 @@ def _statement(node: tree.Stmt) -> ast.stmt:
         case tree.For():
             return ast.For(target(node.target), expr(node.iter), body(node.body), body(node.orelse))
         case tree.Try():
-            handlers = [
-                _at(ast.ExceptHandler(optional(h.type), h.name, body(h.body)), h) for h in node.handlers
-            ]
+            handlers = [_at(ast.ExceptHandler(optional(h.type), h.name, body(h.body)), h) for h in node.handlers]
             return ast.Try(body(node.body), handlers, body(node.orelse), body(node.finalbody))
         case tree.Match():
             cases = [ast.match_case(pattern(c.pattern), optional(c.guard), body(c.body)) for c in node.cases]
             return ast.Match(expr(node.subject), cases)
         case tree.FunctionDef():
-            function = ast.FunctionDef(
-                node.name,
-                _parameters(node.params),
-                body(node.body),
-                [expr(d) for d in node.decorators],
-                optional(node.returns),
+            return _without_type_parameters(
+                ast.FunctionDef(
+                    node.name,
+                    _parameters(node.params),
+                    body(node.body),
+                    [expr(d) for d in node.decorators],
+                    optional(node.returns),
+                )
             )
-            return _without_type_parameters(function)
         case tree.ClassDef():
-            cls = ast.ClassDef(
-                node.name,
-                [expr(b) for b in node.bases],
-                [_keyword(k) for k in node.keywords],
-                body(node.body),
-                [expr(d) for d in node.decorators],
+            return _without_type_parameters(
+                ast.ClassDef(
+                    node.name,
+                    [expr(b) for b in node.bases],
+                    [_keyword(k) for k in node.keywords],
+                    body(node.body),
+                    [expr(d) for d in node.decorators],
+                )
             )
-            return _without_type_parameters(cls)
 
 
-def _without_type_parameters(new: Any) -> Any:
+def _without_type_parameters(new: ast.stmt) -> ast.stmt:
     if "type_params" in new._fields:  # Python 3.12 and newer
-        new.type_params = []
+        new.type_params = []  # type: ignore[attr-defined]
     return new
 
 
@@ -220,17 +216,13 @@ def _expr(node: tree.Expr) -> ast.expr:
         case tree.GeneratorExp():
             return ast.GeneratorExp(expr(node.elt), [_comprehension(g) for g in node.generators])
         case tree.DictComp():
-            return ast.DictComp(
-                expr(node.key), expr(node.value), [_comprehension(g) for g in node.generators]
-            )
+            return ast.DictComp(expr(node.key), expr(node.value), [_comprehension(g) for g in node.generators])
         case tree.IfExp():
             return ast.IfExp(expr(node.test), expr(node.body), expr(node.orelse))
         case tree.BoolOp():
             return ast.BoolOp(ast.And() if node.op == "and" else ast.Or(), [expr(v) for v in node.values])
         case tree.Compare():
-            return ast.Compare(
-                expr(node.left), [_COMPARE[o]() for o in node.ops], [expr(c) for c in node.comparators]
-            )
+            return ast.Compare(expr(node.left), [_COMPARE[o]() for o in node.ops], [expr(c) for c in node.comparators])
         case tree.BinOp():
             return ast.BinOp(expr(node.left), _BINARY[node.op](), expr(node.right))
         case tree.UnaryOp():
@@ -238,9 +230,7 @@ def _expr(node: tree.Expr) -> ast.expr:
         case tree.Lambda():
             return ast.Lambda(_parameters(node.params), expr(node.body))
         case tree.Call():
-            return ast.Call(
-                expr(node.func), [expr(a) for a in node.args], [_keyword(k) for k in node.keywords]
-            )
+            return ast.Call(expr(node.func), [expr(a) for a in node.args], [_keyword(k) for k in node.keywords])
         case tree.Starred():
             return ast.Starred(expr(node.value), load)
         case tree.Attribute():
@@ -280,9 +270,7 @@ def _joined(parts: list[str | tree.Field], node: tree.Node) -> list[ast.expr]:
             text = ""
         if part is not None:
             spec = None if part.spec is None else _at(ast.JoinedStr(_joined(list(part.spec), node)), node)
-            values.append(
-                _at(ast.FormattedValue(expr(part.value), _CONVERSIONS[part.conversion], spec), node)
-            )
+            values.append(_at(ast.FormattedValue(expr(part.value), _CONVERSIONS[part.conversion], spec), node))
     return values
 
 
@@ -301,9 +289,7 @@ def _pattern(node: tree.Pattern) -> ast.pattern:
         case tree.MatchSequence():
             return ast.MatchSequence([pattern(p) for p in node.patterns])
         case tree.MatchMapping():
-            return ast.MatchMapping(
-                [expr(k) for k in node.keys], [pattern(p) for p in node.patterns], node.rest
-            )
+            return ast.MatchMapping([expr(k) for k in node.keys], [pattern(p) for p in node.patterns], node.rest)
         case tree.MatchClass():
             return ast.MatchClass(expr(node.cls), [], [], [])
         case tree.MatchStar():

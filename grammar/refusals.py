@@ -134,13 +134,9 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
             hint="leave the annotation out",
         )
     elif isinstance(node, ast.comprehension) and node.is_async:
-        yield Diagnostic(
-            "no-async", "`async for` is not in the language", _span(node.target), hint="write for"
-        )
+        yield Diagnostic("no-async", "`async for` is not in the language", _span(node.target), hint="write for")
     elif isinstance(node, ast.Constant) and isinstance(node.value, complex):
-        yield Diagnostic(
-            "no-complex", "complex numbers are not in the language", _span(node), hint="keep two floats"
-        )
+        yield Diagnostic("no-complex", "complex numbers are not in the language", _span(node), hint="keep two floats")
     elif isinstance(node, ast.MatchClass) and (node.patterns or node.kwd_patterns):
         yield Diagnostic(
             "no-class-pattern",

@@ -216,9 +216,7 @@ class Index:
         row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
         if not found.deleted:
             words = (row, f"{s.name} {_split(s.name)}", s.description, found.source)
-            database.execute(
-                "INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words
-            )
+            database.execute("INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words)
 
 
 def _open(path: str) -> sqlite3.Connection:
@@ -264,8 +262,7 @@ def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list
 def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> list[Summary]:
     """What contains the words anywhere, by a look at every row: the more the better, in names most."""
     rows = database.execute(
-        f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id"
-        " WHERE NOT e.deleted ORDER BY e.name"
+        f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id WHERE NOT e.deleted ORDER BY e.name"
     )
     folded = [word.casefold() for word in words]
     scored = []

@@ -30,9 +30,7 @@ class NewerSchema(ValueError):
     """A layout that this release does not know."""
 
     def __init__(self, schema: int) -> None:
-        super().__init__(
-            f"it was written by a newer Albert Tools (layout {schema}; this one knows up to {SCHEMA})"
-        )
+        super().__init__(f"it was written by a newer Albert Tools (layout {schema}; this one knows up to {SCHEMA})")
 
 
 def schema_of_tables(tables: Tables) -> int:

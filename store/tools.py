@@ -231,9 +231,7 @@ class TinyToolStore:
         _commit(place, tables, meta, document, [*drop, *surplus])
 
 
-def _commit(
-    place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any
-) -> None:
+def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any) -> None:
     """Change an entry in one step, through TinyDB, which is imported here because only writers need it."""
     from tinydb.table import Document
 

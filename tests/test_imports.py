@@ -29,7 +29,7 @@ def imported(path: Path) -> set[str]:
             names = [a.name for a in node.names]
         for name in names:
             if name == "albert_tools" or name.startswith("albert_tools."):
-                part = (name.split(".") + ["albert_tools"])[1]
+                part = [*name.split("."), "albert_tools"][1]
                 found.add(part if part in ORDER else "albert_tools")
     return found
 

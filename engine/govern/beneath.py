@@ -49,9 +49,7 @@ def kernel_open() -> KernelOpen | None:
     syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, pointer, ctypes.c_size_t)
     syscall.restype = ctypes.c_long
     # Without O_NOFOLLOW, which makes ENOTDIR of a link at the end; `resolve` refuses it by ELOOP.
-    how = OpenHow(
-        FOLDER & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
-    )
+    how = OpenHow(FOLDER & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
 
     def open_at(folder: int, path: bytes) -> int:
         opened = syscall(_OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))

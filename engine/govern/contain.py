@@ -327,9 +327,7 @@ def _demand_file(facts: os.stat_result, path: str) -> None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if stat.S_ISDIR(mode):
-        raise Failure(
-            "not_a_file", f"{show(path)} is a folder, not a file", hint="list it with list_directory"
-        )
+        raise Failure("not_a_file", f"{show(path)} is a folder, not a file", hint="list it with list_directory")
     kind = "a FIFO" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
     raise Failure("not_a_file", f"{show(path)} is {kind}, not a file")
 

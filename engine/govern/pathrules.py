@@ -109,9 +109,7 @@ _SENTENCES: dict[int, tuple[str, str]] = {
 }
 
 #: Reasons that may have gone by the next time.
-_PASSING: Iterable[int] = frozenset(
-    {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-)
+_PASSING: Iterable[int] = frozenset({errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def failure_of(error: OSError, path: str) -> Failure:
@@ -120,9 +118,7 @@ def failure_of(error: OSError, path: str) -> Failure:
     if code == errno.EXDEV:
         return outside(path, "a symbolic link leads out of it, or is absolute")
     if code == errno.ENAMETOOLONG:
-        return _invalid(
-            path, f"{show(path)} has a name longer than the file system takes", "use a shorter name"
-        )
+        return _invalid(path, f"{show(path)} has a name longer than the file system takes", "use a shorter name")
     kind, sentence = _SENTENCES.get(code, ("io_error", f"{{path}} failed: {os.strerror(code)}"))
     # Not str.format: a path may hold braces.
     return Failure(kind, sentence.replace("{path}", show(path)), retryable=code in _PASSING)

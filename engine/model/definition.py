@@ -86,7 +86,7 @@ class ToolDefinition:
         return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
 
     def schema_hash(self) -> str:
-        """sha256 (hex) over what a caller depends on: parameter order, schemas, requiredness, defaults, result, effects."""
+        """sha256 (hex) over what a caller depends on: parameters in order, result, effects."""
         content = {
             "name": self.name,
             "parameters": [[p.name, p.schema, p.required, p.default] for p in self.parameters],
@@ -111,9 +111,7 @@ def spell(schema: Schema) -> str:
         return f"array of {spell(schema['items'])}"
     if kind == "object" and schema.get("properties"):
         required = schema.get("required", ())
-        inner = ", ".join(
-            f"{k}{'' if k in required else '?'}: {spell(v)}" for k, v in schema["properties"].items()
-        )
+        inner = ", ".join(f"{k}{'' if k in required else '?'}: {spell(v)}" for k, v in schema["properties"].items())
         return f"{{{inner}}}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object of {spell(schema['additionalProperties'])}"
@@ -132,7 +130,7 @@ def digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What a saved tool depends on: for a composite the version it was checked against, for a primitive its schema hash."""
+    """What a saved tool depends on: a composite by the version it was checked against, a primitive by its schema hash."""
 
     name: str
     kind: Kind
@@ -245,9 +243,7 @@ class ToolVersion:
                 definition=definition,
                 source="\n".join(document["source"]),
                 program=program,
-                calls=tuple(
-                    Callee(name, c["kind"], c["version"]) for name, c in sorted(document["calls"].items())
-                ),
+                calls=tuple(Callee(name, c["kind"], c["version"]) for name, c in sorted(document["calls"].items())),
                 language=document["language"],
                 created=document["created"],
                 version=document["version"],

@@ -86,7 +86,8 @@ def primitive(
         family: The group that it is listed under.
         idempotent: Whether doing it twice is the same as doing it once.
         gated: Denied unless the configuration allows it by name.
-        schemas: More precise schema parts per parameter, merged over what the annotation gives (``{"path": {"minLength": 1}}``).
+        schemas: More precise schema parts per parameter, merged over what the annotation gives:
+            ``{"path": {"minLength": 1}}``.
 
     Raises:
         TypeError: a parameter without annotation, ``*args``, an unknown effect, or a name that isn't an identifier.

@@ -141,13 +141,9 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema) -> Iterator[Viol
     if isinstance(value, str):
         if len(value) < schema.get("minLength", 0):
             least = schema["minLength"]
-            yield wrong(
-                "min_length", "must not be empty" if least == 1 else f"must have {least} characters or more"
-            )
+            yield wrong("min_length", "must not be empty" if least == 1 else f"must have {least} characters or more")
         if len(value) > schema.get("maxLength", len(value)):
-            yield wrong(
-                "max_length", f"must have {schema['maxLength']} characters or fewer, has {len(value)}"
-            )
+            yield wrong("max_length", f"must have {schema['maxLength']} characters or fewer, has {len(value)}")
         if "pattern" in schema and not re.search(schema["pattern"], value):
             yield wrong("pattern", f"must match {schema['pattern']}")
     elif isinstance(value, int | float) and not isinstance(value, bool):

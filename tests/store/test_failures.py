@@ -128,9 +128,7 @@ def test_a_failure_after_the_replacement_leaves_the_new_file_whole(store: TinyTo
 
 
 @pytest.mark.parametrize("fail", FAILURES)
-def test_a_failed_save_over_a_damaged_entry_keeps_the_damaged_one(
-    store: TinyToolStore, make, fail: Fail
-) -> None:
+def test_a_failed_save_over_a_damaged_entry_keeps_the_damaged_one(store: TinyToolStore, make, fail: Fail) -> None:
     store.save(make())
     path = Place.of(store.folder, "shout").entry
     path.write_bytes(b"junk")

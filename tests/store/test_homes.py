@@ -30,9 +30,7 @@ def test_albert_home_moves_everything() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [("", "/home/ada/.albert"), ("~/x", "/home/ada/x"), ("~", "/home/ada")]
-)
+@pytest.mark.parametrize(("value", "expected"), [("", "/home/ada/.albert"), ("~/x", "/home/ada/x"), ("~", "/home/ada")])
 def test_albert_home_as_people_write_it(value: str, expected: str) -> None:
     assert Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": value}).albert == Path(expected)
 

@@ -121,9 +121,7 @@ def _folder(cache: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize(
-    "spoil", [_garbage, _half, _layout, _tables, _folder, lambda c: _database(c).unlink()]
-)
+@pytest.mark.parametrize("spoil", [_garbage, _half, _layout, _tables, _folder, lambda c: _database(c).unlink()])
 @pytest.mark.parametrize("warm", [False, True])
 def test_a_spoilt_index_is_built_again(full: TinyToolStore, tmp_path: Path, make, spoil, warm: bool) -> None:
     assert len(full.list()) == 3

@@ -173,9 +173,7 @@ def test_stale_temporaries_are_swept_by_the_next_writer(store: TinyToolStore, ma
     assert sorted(os.listdir(shard)) == [".lock", "shout.json"]
 
 
-def test_a_lock_held_too_long_is_a_failure(
-    store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_held_too_long_is_a_failure(store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch) -> None:
     from albert_tools.store.atomic import writing
 
     monkeypatch.setattr("albert_tools.store.atomic.LOCK_PATIENCE", 0.02)

@@ -86,9 +86,7 @@ def test_reading_and_writing(workspace: Workspace, root: Path) -> None:
         ("n" * 256, "invalid_arguments", None),
     ],
 )
-def test_paths_that_are_refused(
-    workspace: Workspace, root: Path, path: str, code: str, rule: str | None
-) -> None:
+def test_paths_that_are_refused(workspace: Workspace, root: Path, path: str, code: str, rule: str | None) -> None:
     before = snapshot(root.parent)
     assert refused(lambda: workspace.read(path, LIMIT)) == (code, rule)
     assert refused(lambda: workspace.replace(path, b"x")) == (code, rule)
@@ -167,9 +165,7 @@ def test_a_hard_link_is_broken_by_writing(workspace: Workspace, root: Path) -> N
     assert (root / "hard").read_bytes() == b"mine"
 
 
-def test_what_is_not_a_regular_file(
-    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_a_regular_file(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(root / "fifo")
     monkeypatch.chdir(root)  # A socket's path may have some 100 characters only.
     with socket.socket(socket.AF_UNIX) as listening:
