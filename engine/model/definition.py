@@ -130,7 +130,7 @@ def digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What a saved tool depends on: a composite by the version it was checked against, a primitive by its schema hash."""
+    """What a saved tool depends on: a composite by its version, a primitive by its schema hash."""
 
     name: str
     kind: Kind

@@ -1,0 +1,304 @@
+"""The words that programs may use: built-ins, façades, methods, attributes.
+
+Default-deny, as tables. A name that isn't here doesn't resolve. Everything here is pure and deterministic, and
+harmless on every value that can exist in a program: the checker knows no types, so a method's name must be safe
+whatever it is called on. The checker reads these tables to refuse, the worker to build the world a program sees;
+the compiler's second gate keeps its own list on purpose.
+
+Façade entries are written compactly: ``name`` a function, ``name=`` a constant, ``Name!`` an exception,
+``Name#`` a class; ``~`` marks what returns a lazy iterator, ``@0`` the position that takes a callback, and after
+``:`` stand the keywords that may be given by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A built-in function or type: how many positional arguments it takes, which keywords, where a callback."""
+
+    least: int
+    most: int | None
+    keywords: frozenset[str] = frozenset()
+    lazy: bool = False
+    callback: int | None = None
+    is_type: bool = False
+    pure: bool = True
+
+
+def _b(
+    least: int,
+    most: int | None = None,
+    keywords: str = "",
+    *,
+    lazy: bool = False,
+    callback: int | None = None,
+    is_type: bool = False,
+    pure: bool = True,
+) -> Builtin:
+    return Builtin(least, most, frozenset(keywords.split()), lazy, callback, is_type, pure)
+
+
+BUILTINS: dict[str, Builtin] = {
+    "abs": _b(1, 1),
+    "all": _b(1, 1),
+    "any": _b(1, 1),
+    "ascii": _b(1, 1),
+    "bin": _b(1, 1),
+    "bool": _b(0, 1, is_type=True),
+    "bytes": _b(0, 3, "encoding errors", is_type=True),
+    "chr": _b(1, 1),
+    "dict": _b(0, 1, "*", is_type=True),
+    "divmod": _b(2, 2),
+    "enumerate": _b(1, 2, "start", lazy=True),
+    "filter": _b(2, 2, lazy=True, callback=0),
+    "float": _b(0, 1, is_type=True),
+    "format": _b(1, 2),
+    "frozenset": _b(0, 1, is_type=True),
+    "hex": _b(1, 1),
+    "int": _b(0, 2, "base", is_type=True),
+    "isinstance": _b(2, 2),
+    "iter": _b(1, 1, lazy=True),
+    "len": _b(1, 1),
+    "list": _b(0, 1, is_type=True),
+    "map": _b(2, None, lazy=True, callback=0),
+    "max": _b(1, None, "key default"),
+    "min": _b(1, None, "key default"),
+    "next": _b(1, 2, pure=False),
+    "oct": _b(1, 1),
+    "ord": _b(1, 1),
+    "pow": _b(2, 3, "base exp mod"),
+    "print": _b(0, None, "sep end", pure=False),
+    "range": _b(1, 3),
+    "repr": _b(1, 1),
+    "reversed": _b(1, 1, lazy=True),
+    "round": _b(1, 2, "number ndigits"),
+    "set": _b(0, 1, is_type=True),
+    "slice": _b(1, 3),
+    "sorted": _b(1, 1, "key reverse"),
+    "str": _b(0, 3, "object encoding errors", is_type=True),
+    "sum": _b(1, 2, "start"),
+    "tuple": _b(0, 1, is_type=True),
+    "zip": _b(0, None, "strict", lazy=True),
+}
+
+#: Class methods of built-in types, as ``type.name``.
+TYPE_METHODS = frozenset({"dict.fromkeys", "str.maketrans", "bytes.fromhex", "int.from_bytes", "float.fromhex"})
+
+#: Exceptions a program may name, raise and catch, besides `ToolError` and the façades' own.
+EXCEPTIONS = frozenset(
+    """ArithmeticError AssertionError Exception IndexError KeyError LookupError OverflowError RuntimeError
+    TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
+    AttributeError StopIteration""".split()
+)
+
+#: The names the prelude defines. None can be rebound.
+PRELUDE = frozenset({"tools", "tool", "example", "parallel", "ToolError"})
+
+#: Names for annotations only.
+TYPING = frozenset({"Any", "Literal", "Optional", "TypedDict", "Required", "NotRequired"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A façade's entry; `kind` is ``function``, ``constant``, ``exception`` or ``class``."""
+
+    kind: str
+    lazy: bool = False
+    callback: int | None = None
+    keywords: frozenset[str] = frozenset()
+
+
+_FACADES: dict[str, str] = {
+    "base64": "b64encode b64decode urlsafe_b64encode urlsafe_b64decode standard_b64encode standard_b64decode"
+    " b32encode b32decode b16encode b16decode b85encode b85decode",
+    "bisect": "bisect:lo,hi,key bisect_left:lo,hi,key bisect_right:lo,hi,key insort:lo,hi,key"
+    " insort_left:lo,hi,key insort_right:lo,hi,key",
+    "collections": "Counter# OrderedDict# defaultdict# deque#:maxlen",
+    "copy": "copy deepcopy",
+    "csv": "reader~:delimiter,quotechar,skipinitialspace,strict,quoting,doublequote,escapechar,lineterminator"
+    " DictReader#~:fieldnames,restkey,restval,delimiter,quotechar,skipinitialspace,strict,quoting"
+    " writer:delimiter,quotechar,quoting,lineterminator,doublequote,escapechar"
+    " DictWriter#:fieldnames,restval,extrasaction,delimiter,quotechar,quoting,lineterminator"
+    " QUOTE_ALL= QUOTE_MINIMAL= QUOTE_NONNUMERIC= QUOTE_NONE= Error!",
+    "datetime": "date#:year,month,day time#:hour,minute,second,microsecond,tzinfo"
+    " datetime#:year,month,day,hour,minute,second,microsecond,tzinfo"
+    " timedelta#:days,seconds,microseconds,milliseconds,minutes,hours,weeks timezone# UTC= timezone.utc="
+    " date.fromisoformat date.fromordinal date.fromisocalendar date.min= date.max="
+    " time.fromisoformat time.min= time.max="
+    " datetime.fromisoformat datetime.strptime datetime.fromordinal datetime.combine datetime.fromtimestamp:tz"
+    " datetime.min= datetime.max= timedelta.min= timedelta.max=",
+    "decimal": "Decimal# ROUND_HALF_UP= ROUND_HALF_EVEN= ROUND_HALF_DOWN= ROUND_UP= ROUND_DOWN= ROUND_CEILING="
+    " ROUND_FLOOR= InvalidOperation! DivisionByZero!",
+    "difflib": "SequenceMatcher#:a,b,autojunk unified_diff~:fromfile,tofile,fromfiledate,tofiledate,n,lineterm"
+    " context_diff~:fromfile,tofile,n,lineterm ndiff~ get_close_matches:n,cutoff",
+    "fractions": "Fraction#:numerator,denominator",
+    "functools": "reduce@0",
+    "hashlib": "md5:usedforsecurity sha1:usedforsecurity sha224 sha256 sha384 sha512 blake2b:digest_size"
+    " blake2s:digest_size sha3_256 sha3_512",
+    "heapq": "heappush heappop heapify heapreplace heappushpop merge~:key,reverse nlargest:key nsmallest:key",
+    "html": "escape:quote unescape",
+    "io": "StringIO#:initial_value,newline",
+    "itertools": "accumulate~@1:initial chain~ chain.from_iterable~ combinations~ combinations_with_replacement~"
+    " compress~ dropwhile~@0 filterfalse~@0 islice~ pairwise~ permutations~ product~:repeat starmap~@0"
+    " takewhile~@0 zip_longest~:fillvalue",
+    "json": "dumps:skipkeys,ensure_ascii,check_circular,allow_nan,indent,separators,default,sort_keys loads"
+    " JSONDecodeError!",
+    "math": "acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e= erf erfc exp"
+    " exp2 expm1 fabs factorial floor fmod frexp fsum gamma gcd hypot inf= isclose:rel_tol,abs_tol isfinite isinf"
+    " isnan isqrt lcm ldexp lgamma log log10 log1p log2 modf nan= nextafter perm pi= pow prod:start radians"
+    " remainder sin sinh sqrt tan tanh tau= trunc ulp",
+    "posixpath": "basename commonpath commonprefix dirname isabs join normpath relpath:start split splitext",
+    "re": "compile:flags search:flags match:flags fullmatch:flags findall:flags finditer~:flags"
+    " split:maxsplit,flags sub@1:count,flags subn@1:count,flags escape error! A= ASCII= I= IGNORECASE= M="
+    " MULTILINE= S= DOTALL= X= VERBOSE= U= UNICODE=",
+    "shlex": "split:comments,posix quote join",
+    "statistics": "mean fmean geometric_mean harmonic_mean median median_low median_high mode multimode pstdev"
+    " pvariance stdev variance quantiles:n,method correlation covariance linear_regression StatisticsError!",
+    "string": "ascii_letters= ascii_lowercase= ascii_uppercase= digits= hexdigits= octdigits= punctuation="
+    " printable= whitespace= capwords Template#",
+    "textwrap": "dedent indent:prefix fill:width,initial_indent,subsequent_indent,break_long_words,break_on_hyphens,"
+    "expand_tabs,replace_whitespace,drop_whitespace,max_lines,placeholder"
+    " wrap:width,initial_indent,subsequent_indent,break_long_words,break_on_hyphens,expand_tabs,replace_whitespace,"
+    "drop_whitespace,max_lines,placeholder shorten:width,placeholder",
+    "tomllib": "loads TOMLDecodeError!",
+    "unicodedata": "bidirectional category combining decimal digit east_asian_width is_normalized lookup mirrored"
+    " name normalize numeric",
+    "urllib.parse": "parse_qs:keep_blank_values,strict_parsing,encoding,max_num_fields,separator"
+    " parse_qsl:keep_blank_values,strict_parsing,encoding,max_num_fields,separator quote:safe quote_plus:safe"
+    " unquote unquote_plus urldefrag urlencode:doseq,safe urljoin urlparse urlsplit urlunparse urlunsplit",
+    "uuid": "UUID#:hex,int uuid5 NAMESPACE_DNS= NAMESPACE_URL= NAMESPACE_OID= NAMESPACE_X500=",
+}
+
+_ENTRY = re.compile(r"([A-Za-z_][\w.]*)([=!#]?)(~?)(?:@(\d))?(?::(.*))?")
+_KIND = {"": "function", "=": "constant", "!": "exception", "#": "class"}
+
+
+@cache
+def facades() -> dict[str, dict[str, Entry]]:
+    """Module → dotted name → entry."""
+    tables: dict[str, dict[str, Entry]] = {}
+    for module, text in _FACADES.items():
+        table = tables[module] = {}
+        for word in text.split():
+            m = _ENTRY.fullmatch(word)
+            assert m, word
+            name, kind, lazy, callback, keywords = m.groups()
+            table[name] = Entry(
+                _KIND[kind],
+                bool(lazy),
+                None if callback is None else int(callback),
+                frozenset((keywords or "").split(",")) - {""},
+            )
+    return tables
+
+
+#: The modules whose façades exist.
+MODULES = frozenset(_FACADES)
+
+#: Modules that people reach for, and what to use instead.
+INSTEAD: dict[str, str] = {
+    "os": "use tools.list_directory for folders, and posixpath for joining and splitting paths",
+    "os.path": "use posixpath: from posixpath import join, basename, splitext",
+    "pathlib": "paths are strings here: use posixpath.join, posixpath.splitext, posixpath.basename",
+    "time": "call tools.current_time() and tools.sleep(seconds=…)",
+    "random": "programs are deterministic; take the values as a parameter",
+    "secrets": "programs are deterministic; take the value as a parameter",
+    "subprocess": "call tools.bash(command=…)",
+    "requests": "call tools.http_request(url=…)",
+    "urllib": "import urllib.parse",
+    "urllib.request": "call tools.http_request(url=…)",
+    "http": "call tools.http_request(url=…)",
+    "httpx": "call tools.http_request(url=…)",
+    "sys": "take values as parameters, and print() for messages",
+    "typing": "Any, Literal, Optional and TypedDict are there without an import",
+    "glob": "list with tools.list_directory(path=…, recursive=True) and choose by name",
+    "fnmatch": "choose by name with str.endswith or re.fullmatch",
+    "shutil": "read and write with tools.read_file and tools.write_file",
+    "pprint": "use json.dumps(value, indent=2)",
+    "yaml": "use json or tomllib, or read the lines yourself",
+    "operator": "write a lambda: key=lambda row: row[1]",
+    "threading": "write parallel(tools.x(a=i) for i in items)",
+    "asyncio": "write parallel(tools.x(a=i) for i in items)",
+    "concurrent.futures": "write parallel(tools.x(a=i) for i in items)",
+    "dataclasses": "use a dict, or a TypedDict class",
+    "enum": "use Literal[…] or constants",
+    "logging": "use print(); it goes to the run's log",
+    "pickle": "use json",
+}
+
+_METHODS_BY_TYPE: dict[str, str] = {
+    "str": """capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii
+        isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip
+        partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines
+        startswith strip swapcase title translate upper zfill""",
+    "bytes": "decode hex",
+    "int": "as_integer_ratio bit_count bit_length to_bytes",
+    "float": "is_integer",
+    "list": "append clear copy count extend index insert pop remove reverse sort",
+    "dict": "clear copy get items keys pop popitem setdefault update values",
+    "set": """add difference difference_update discard intersection intersection_update isdisjoint issubset issuperset
+        symmetric_difference symmetric_difference_update union update""",
+    "re.Pattern": "findall finditer fullmatch match search split sub subn",
+    "re.Match": "end expand group groupdict groups span start",
+    "datetime": """astimezone ctime date isocalendar isoformat isoweekday strftime time timestamp timetuple toordinal
+        total_seconds tzname utcoffset weekday""",
+    "hashlib": "digest hexdigest",
+    "io.StringIO": "getvalue read readline readlines seek tell truncate write writelines",
+    "csv": "writeheader writerow writerows",
+    "collections": """appendleft elements extendleft most_common move_to_end popleft rotate subtract total""",
+    "decimal": """adjusted as_tuple compare copy_abs copy_negate copy_sign is_finite is_infinite is_nan is_signed
+        is_zero normalize quantize sqrt to_integral_value""",
+    "fractions": "limit_denominator",
+    "string.Template": "safe_substitute substitute",
+    "difflib": "find_longest_match get_matching_blocks get_opcodes quick_ratio ratio",
+    "urllib.parse": "geturl",
+}
+
+#: Names of methods that may be called.
+METHODS = frozenset(name for names in _METHODS_BY_TYPE.values() for name in names.split())
+
+#: Methods that change what they are called on: never a callback, never inside `parallel` on outer values.
+MUTATORS = frozenset(
+    """add append appendleft clear difference_update discard extend extendleft insert intersection_update move_to_end
+    pop popitem popleft remove reverse rotate seek setdefault sort subtract symmetric_difference_update truncate
+    update write writeheader writelines writerow writerows""".split()
+)
+
+#: Methods that can make a container larger.
+GROWERS = frozenset(
+    """add append appendleft extend extendleft insert setdefault update symmetric_difference_update subtract write
+    writelines""".split()
+)
+
+#: Methods that return a lazy iterator.
+LAZY_METHODS = frozenset({"finditer", "elements"})
+
+#: Methods that consume an iterator they are given.
+CONSUMING_METHODS = frozenset(
+    """difference difference_update extend extendleft fromkeys intersection intersection_update isdisjoint issubset
+    issuperset join symmetric_difference symmetric_difference_update union update writelines writerow writerows
+    subtract""".split()
+)
+
+#: Attributes that may be read.
+ATTRIBUTES = frozenset(
+    """args code message retryable tool
+    day days fold hour microsecond microseconds minute month second seconds tzinfo year
+    denominator imag numerator real
+    fragment hostname netloc params password path port query scheme username
+    endpos flags groupindex lastgroup lastindex pattern pos string
+    fieldnames line_num maxlen template
+    a b size slope intercept
+    block_size digest_size name""".split()
+)
+
+#: Names of text encodings, all preloaded in the worker; `encode`, `decode`, `str` and `bytes` take no others.
+ENCODINGS = frozenset(
+    """utf-8 utf8 utf_8 ascii us-ascii latin-1 latin1 latin_1 iso-8859-1 iso8859-1 utf-16 utf16 utf-16-le utf-16-be utf-32 utf-32-le utf-32-be
+    utf-8-sig utf_8_sig cp1252 windows-1252 unicode_escape raw_unicode_escape""".split()
+)
