@@ -299,6 +299,7 @@ ATTRIBUTES = frozenset(
 
 #: Names of text encodings, all preloaded in the worker; `encode`, `decode`, `str` and `bytes` take no others.
 ENCODINGS = frozenset(
-    """utf-8 utf8 utf_8 ascii us-ascii latin-1 latin1 latin_1 iso-8859-1 iso8859-1 utf-16 utf16 utf-16-le utf-16-be utf-32 utf-32-le utf-32-be
+    """utf-8 utf8 utf_8 ascii us-ascii latin-1 latin1 latin_1 iso-8859-1 iso8859-1 utf-16 utf16 utf-16-le utf-16-be
+    utf-32 utf-32-le utf-32-be
     utf-8-sig utf_8_sig cp1252 windows-1252 unicode_escape raw_unicode_escape""".split()
 )

@@ -1,0 +1,263 @@
+"""What the rules share: one look at the tree, so that each rule is short.
+
+A source has module-level names only of a few kinds, none of which may be rebound, and functions aren't nested.
+So what a name means is a table, not an analysis: a local of its function, or one of the module's names, or one
+of the language's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.protocols import Catalog
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Span
+
+ScopeNode = tree.FunctionDef | tree.Lambda | tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp
+COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLimits:
+    """Bounds on a source's shape; configuration may lower them."""
+
+    #: Nesting of saved tools: a primitive counts 0, a composite 1 + its deepest callee.
+    tool_depth: int = 8
+    #: Blocks within blocks. Past this nobody can review it.
+    block_depth: int = 8
+    #: Operators, calls and brackets within one expression.
+    expression_depth: int = 40
+    #: The whole source, in bytes.
+    source_bytes: int = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name bound somewhere: where, and by what form (``parameter``, ``assignment``, ``loop``, …)."""
+
+    name: str
+    span: Span
+    form: str
+
+
+@dataclass(slots=True)
+class Facts:
+    """A module with its tables. `catalog` is what `tools.` can reach."""
+
+    module: tree.Module
+    catalog: Catalog
+    limits: CheckLimits
+    parents: dict[int, tree.Node] = field(default_factory=dict)
+    functions: dict[str, tree.FunctionDef] = field(default_factory=dict)
+    typed_dicts: dict[str, tree.ClassDef] = field(default_factory=dict)
+    constants: dict[str, tree.Assign | tree.AnnAssign] = field(default_factory=dict)
+    #: Name → module, for `import m` and `import m as x`; `urllib` stands for `urllib.parse`.
+    modules: dict[str, str] = field(default_factory=dict)
+    #: Name → (module, entry name), for `from m import x`.
+    imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for node in tree.walk(self.module):
+            for child in tree.children(node):
+                self.parents[id(child)] = node
+        for stmt in self.module.body:
+            match stmt:
+                case tree.FunctionDef():
+                    self.functions.setdefault(stmt.name, stmt)
+                case tree.ClassDef():
+                    self.typed_dicts.setdefault(stmt.name, stmt)
+                case tree.Assign():
+                    for target in stmt.targets:
+                        for name in bound_names(target):
+                            self.constants.setdefault(name.id, stmt)
+                case tree.AnnAssign():
+                    self.constants.setdefault(stmt.target.id, stmt)
+                case tree.Import():
+                    for alias in stmt.names:
+                        self.modules[alias.asname or alias.name.split(".")[0]] = alias.name
+                case tree.ImportFrom():
+                    for alias in stmt.names:
+                        if f"{stmt.module}.{alias.name}" in vocabulary.MODULES:
+                            self.modules[alias.asname or alias.name] = f"{stmt.module}.{alias.name}"
+                        else:
+                            self.imported[alias.asname or alias.name] = (stmt.module, alias.name)
+
+    @cached_property
+    def tool(self) -> tree.FunctionDef | None:
+        """The public function, when there is exactly one."""
+        public = [f for f in self.functions.values() if not f.name.startswith("_")]
+        return public[0] if len(public) == 1 else None
+
+    @cached_property
+    def nodes(self) -> tuple[tree.Node, ...]:
+        """Every node, parents first."""
+        return tuple(tree.walk(self.module))
+
+    def parent(self, node: tree.Node) -> tree.Node | None:
+        """The node directly above."""
+        return self.parents.get(id(node))
+
+    def ancestors(self, node: tree.Node) -> Iterator[tree.Node]:
+        """The nodes above, nearest first."""
+        above = self.parents.get(id(node))
+        while above is not None:
+            yield above
+            above = self.parents.get(id(above))
+
+    def function_of(self, node: tree.Node) -> tree.FunctionDef | None:
+        """The function whose body `node` lies in."""
+        return next((a for a in self.ancestors(node) if isinstance(a, tree.FunctionDef)), None)
+
+    def fixed(self, name: str) -> str | None:
+        """What a name stands for that no binding may take over, in words; None for a free name."""
+        if name in vocabulary.PRELUDE:
+            return "part of the language"
+        if name in vocabulary.BUILTINS:
+            return "a built-in"
+        if name in vocabulary.EXCEPTIONS:
+            return "an exception"
+        if name in self.functions:
+            return "a function of this source"
+        if name in self.typed_dicts:
+            return "a TypedDict of this source"
+        if name in self.modules or name in self.imported:
+            return "imported"
+        return None
+
+    def facade(self, node: tree.Expr) -> tuple[str, str] | None:
+        """``(module, dotted entry)`` that an expression names, whether or not the table has it; None for others.
+
+        A bare module gives an empty entry.
+        """
+        parts: list[str] = []
+        while isinstance(node, tree.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, tree.Name):
+            return None
+        parts.reverse()
+        if node.id in self.imported:
+            module, name = self.imported[node.id]
+            return module, ".".join([name, *parts])
+        if node.id in self.modules:
+            module = self.modules[node.id]
+            rest = module.split(".")[1:] if node.id == module.split(".")[0] else []
+            if rest and parts[: len(rest)] == rest:
+                parts = parts[len(rest) :]
+            elif rest:
+                return module, ".".join(parts) if parts else ""
+            return module, ".".join(parts)
+        return None
+
+    def entry(self, node: tree.Expr) -> vocabulary.Entry | None:
+        """The façade entry that an expression names, if it is on the table."""
+        named = self.facade(node)
+        return None if named is None else vocabulary.facades().get(named[0], {}).get(named[1])
+
+    @cached_property
+    def tool_calls(self) -> tuple[tuple[tree.Call, str], ...]:
+        """Every ``tools.NAME(...)`` or ``tools.SERVER.NAME(...)`` with its name, in order."""
+        return tuple(
+            (node, name)
+            for node in self.nodes
+            if isinstance(node, tree.Call) and (name := tool_name(node.func)) is not None
+        )
+
+    @cached_property
+    def edges(self) -> dict[str, dict[str, Span]]:
+        """The call graph of the source's functions: caller → callee → where first; mentions as callbacks count."""
+        graph: dict[str, dict[str, Span]] = {name: {} for name in self.functions}
+        for node in self.nodes:
+            if isinstance(node, tree.Name) and node.id in self.functions:
+                caller = self.function_of(node)
+                if caller is not None and caller.name in graph:
+                    graph[caller.name].setdefault(node.id, node.span)
+        return graph
+
+    def reaches(self, start: str) -> set[str]:
+        """The functions that a call of `start` can enter, itself included only when it recurses."""
+        found: set[str] = set()
+        pending = list(self.edges.get(start, ()))
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending.extend(self.edges.get(name, ()))
+        return found
+
+    @cached_property
+    def recursive(self) -> frozenset[str]:
+        """The functions that can come back to themselves."""
+        return frozenset(name for name in self.functions if name in self.reaches(name))
+
+
+def tool_name(func: tree.Expr) -> str | None:
+    """``NAME`` or ``SERVER.NAME`` when `func` is ``tools.NAME`` or ``tools.SERVER.NAME``."""
+    parts: list[str] = []
+    while isinstance(func, tree.Attribute):
+        parts.append(func.attr)
+        func = func.value
+    if parts and isinstance(func, tree.Name) and func.id == "tools":
+        return ".".join(reversed(parts))
+    return None
+
+
+def bound_names(target: tree.Expr) -> Iterator[tree.Name]:
+    """The names that an assignment target binds."""
+    match target:
+        case tree.Name():
+            yield target
+        case tree.Tuple() | tree.List():
+            for e in target.elts:
+                yield from bound_names(e)
+        case tree.Starred():
+            yield from bound_names(target.value)
+
+
+def pattern_bindings(pattern: tree.Pattern) -> Iterator[Binding]:
+    """The names that a `case` pattern captures."""
+    for node in tree.walk(pattern):
+        if isinstance(node, tree.MatchAs | tree.MatchStar) and node.name:
+            yield Binding(node.name, node.span, "capture")
+        elif isinstance(node, tree.MatchMapping) and node.rest:
+            yield Binding(node.rest, node.span, "capture")
+
+
+def bindings(node: tree.Node) -> Iterator[Binding]:
+    """Every name bound by `node` itself (not by what lies in it)."""
+    match node:
+        case tree.Assign():
+            for target in node.targets:
+                for name in bound_names(target):
+                    yield Binding(name.id, name.span, "assignment")
+        case tree.AnnAssign():
+            yield Binding(node.target.id, node.target.span, "assignment")
+        case tree.AugAssign(target=tree.Name() as name):
+            yield Binding(name.id, name.span, "assignment")
+        case tree.For():
+            for name in bound_names(node.target):
+                yield Binding(name.id, name.span, "loop variable")
+        case tree.Comprehension():
+            for name in bound_names(node.target):
+                yield Binding(name.id, name.span, "comprehension variable")
+        case tree.NamedExpr():
+            yield Binding(node.target.id, node.target.span, "walrus")
+        case tree.ExceptHandler(name=str() as handled):
+            yield Binding(handled, node.span, "exception name")
+        case tree.MatchCase():
+            yield from pattern_bindings(node.pattern)
+        case tree.Param():
+            yield Binding(node.name, node.span, "parameter")
+
+
+def locals_of(function: tree.FunctionDef) -> set[str]:
+    """The names local to a function: parameters and everything bound in its body outside inner scopes."""
+    names = {p.name for p in function.params}
+    for stmt in function.body:
+        for node in tree.walk(stmt):
+            if not isinstance(node, tree.Comprehension | tree.Param):
+                names.update(b.name for b in bindings(node))
+    return names

@@ -1,0 +1,35 @@
+"""What a rule is: a function from the facts about a source to findings. `findings` makes them short to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
+from albert_tools.grammar.tree import Node
+
+Rule = Callable[[Facts], Iterator[Diagnostic]]
+
+
+def error(code: str, at: Node | Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Diagnostic:
+    """A finding that refuses the source."""
+    return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.ERROR, fix)
+
+
+def warning(code: str, at: Node | Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Diagnostic:
+    """A finding that is told and does not refuse."""
+    return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.WARNING, fix)
+
+
+def replace(at: Node | Span, text: str, title: str | None = None) -> Fix:
+    """The fix that puts `text` in the place of `at`."""
+    span = at if isinstance(at, Span) else at.span
+    return Fix(title or f"write {text}", (Edit(span, text),))
+
+
+def wrap(at: Node, before: str, after: str, title: str) -> Fix:
+    """The fix that puts `before` and `after` around `at`."""
+    s = at.span
+    start = Span(s.line, s.column, s.line, s.column)
+    end = Span(s.end_line, s.end_column, s.end_line, s.end_column)
+    return Fix(title, (Edit(start, before), Edit(end, after)))

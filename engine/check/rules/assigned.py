@@ -1,0 +1,286 @@
+"""A name is assigned on every way to where it is read, and every statement can be reached.
+
+Where Python would raise `UnboundLocalError` on some path, the author is told now. One walk in the order of
+evaluation carries the set of names that are surely assigned; branches meet in the intersection; a path that has
+left (return, raise, break) is None and takes no part. Conditions are followed into their parts, so that a walrus
+in ``if (m := find(x)) and m.ok:`` counts where it has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, locals_of, pattern_bindings
+from albert_tools.engine.check.rule import error, warning
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+
+State = frozenset[str] | None
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every function, and the module's constants in their order."""
+    for stmt in facts.module.body:
+        if isinstance(stmt, tree.FunctionDef):
+            flow = _Flow(locals_of(stmt))
+            flow.block(stmt.body, frozenset(p.name for p in stmt.params))
+            yield from flow.found
+    module = _Flow({name for name in facts.constants})
+    state: State = frozenset()
+    for stmt in facts.module.body:
+        if isinstance(stmt, tree.Assign | tree.AnnAssign):
+            state = module.statement(stmt, state)
+    yield from module.found
+
+
+def meet(a: State, b: State) -> State:
+    """What is surely assigned when either path was taken."""
+    if a is None:
+        return b
+    return a if b is None else a & b
+
+
+class _Flow:
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.found: list[Diagnostic] = []
+        self.reported: set[str] = set()
+        # One list per loop around: the states at its breaks.
+        self.breaks: list[list[State]] = []
+        self.top: Span | None = None
+
+    # Statements
+
+    def block(self, body: tuple[tree.Stmt, ...], state: State) -> State:
+        for stmt in body:
+            if state is None:
+                last = body[-1]
+                self.found.append(
+                    warning(
+                        "unreachable",
+                        stmt.span.to(last.span),
+                        "this can't be reached",
+                        hint="remove it, or move it before the statement that leaves",
+                    )
+                )
+                return None
+            if self.top is None:
+                self.top = stmt.span
+            state = self.statement(stmt, state)
+        return state
+
+    def statement(self, stmt: tree.Stmt, s: State) -> State:
+        if s is None:
+            return None
+        match stmt:
+            case tree.ExprStmt():
+                return self.expr(stmt.value, s)
+            case tree.Assign():
+                s = self.expr(stmt.value, s)
+                for t in stmt.targets:
+                    s = self.target(t, s)
+                return s
+            case tree.AnnAssign():
+                if stmt.value is None:
+                    return s
+                return self.expr(stmt.value, s) | {stmt.target.id}
+            case tree.AugAssign():
+                s = self.expr(stmt.target, s)
+                return self.expr(stmt.value, s)
+            case tree.Delete():
+                for t in stmt.targets:
+                    s = self.expr(t, s)
+                return s
+            case tree.Return():
+                if stmt.value is not None:
+                    self.expr(stmt.value, s)
+                return None
+            case tree.Raise():
+                for part in (stmt.exc, stmt.cause):
+                    if part is not None:
+                        s = self.expr(part, s)
+                return None
+            case tree.Assert():
+                true, false = self.condition(stmt.test, s)
+                if stmt.msg is not None:
+                    self.expr(stmt.msg, false)
+                return true
+            case tree.Break():
+                if self.breaks:
+                    self.breaks[-1].append(s)
+                return None
+            case tree.Continue():
+                return None
+            case tree.If():
+                true, false = self.condition(stmt.test, s)
+                return meet(self.block(stmt.body, true), self.block(stmt.orelse, false))
+            case tree.For():
+                return self.loop(stmt, s)
+            case tree.Try():
+                return self.attempt(stmt, s)
+            case tree.Match():
+                return self.cases(stmt, s)
+        return s
+
+    def loop(self, stmt: tree.For, s: frozenset[str]) -> State:
+        s = self.expr(stmt.iter, s)
+        self.breaks.append([])
+        self.block(stmt.body, self.target(stmt.target, s))
+        out = self.block(stmt.orelse, s)
+        for left in self.breaks.pop():
+            out = meet(out, left)
+        return out
+
+    def attempt(self, stmt: tree.Try, s: frozenset[str]) -> State:
+        out = self.block(stmt.body, s)
+        if stmt.orelse:
+            out = self.block(stmt.orelse, out)
+        for handler in stmt.handlers:
+            inner = s if handler.type is None else self.expr(handler.type, s)
+            after = self.block(handler.body, inner | {handler.name} if handler.name else inner)
+            # Python deletes the exception's name when the handler ends.
+            out = meet(out, None if after is None else after - {handler.name or ""})
+        if stmt.finalbody:
+            final = self.block(stmt.finalbody, s)
+            if out is not None and final is not None:
+                return out | final
+            return None
+        return out
+
+    def cases(self, stmt: tree.Match, s: frozenset[str]) -> State:
+        s = self.expr(stmt.subject, s)
+        out: State = None
+        fall: State = s
+        for case in stmt.cases:
+            if fall is None:
+                self.found.append(warning("unreachable", case, "no value gets to this case; an earlier one takes all"))
+                break
+            inner = fall | {b.name for b in pattern_bindings(case.pattern)}
+            if case.guard is not None:
+                inner, _ = self.condition(case.guard, inner)
+            elif irrefutable(case.pattern):
+                fall = None
+            out = meet(out, self.block(case.body, inner))
+        return meet(out, fall)
+
+    def target(self, node: tree.Expr, s: frozenset[str]) -> frozenset[str]:
+        match node:
+            case tree.Name():
+                return s | {node.id}
+            case tree.Tuple() | tree.List():
+                for e in node.elts:
+                    s = self.target(e, s)
+                return s
+            case tree.Starred():
+                return self.target(node.value, s)
+        return self.expr(node, s)
+
+    # Expressions
+
+    def condition(self, node: tree.Expr, s: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """The states when `node` is true and when it is false."""
+        match node:
+            case tree.BoolOp():
+                conj = node.op == "and"
+                ends: State = None
+                through = s
+                for value in node.values:
+                    true, false = self.condition(value, through)
+                    through, left = (true, false) if conj else (false, true)
+                    ends = meet(ends, left)
+                assert ends is not None
+                return (through, ends) if conj else (ends, through)
+            case tree.UnaryOp(op="not"):
+                true, false = self.condition(node.operand, s)
+                return false, true
+        after = self.expr(node, s)
+        return after, after
+
+    def expr(self, node: tree.Expr, s: frozenset[str]) -> frozenset[str]:
+        """The state after `node` was evaluated in `s`."""
+        match node:
+            case tree.Name():
+                self.read(node, s)
+                return s
+            case tree.BoolOp():
+                true, false = self.condition(node, s)
+                return true & false
+            case tree.IfExp():
+                true, false = self.condition(node.test, s)
+                return self.expr(node.body, true) & self.expr(node.orelse, false)
+            case tree.NamedExpr():
+                return self.expr(node.value, s) | {node.target.id}
+            case tree.Lambda():
+                inner = s | {p.name for p in node.params}
+                self.expr(node.body, inner)
+                return s
+            case tree.Compare():
+                # A chain stops at the first comparison that fails.
+                first = self.expr(node.comparators[0], self.expr(node.left, s))
+                rest = first
+                for c in node.comparators[1:]:
+                    rest = self.expr(c, rest)
+                return first
+        if isinstance(node, COMPREHENSIONS):
+            return self.comprehension(node, s)
+        for child in tree.children(node):
+            s = self.child(child, s)
+        return s
+
+    def child(self, node: tree.Node, s: frozenset[str]) -> frozenset[str]:
+        if isinstance(node, tree.Keyword):
+            return self.expr(node.value, s)
+        if isinstance(node, tree.FText | tree.Text | tree.Field):
+            for inner in tree.children(node):
+                s = self.child(inner, s)
+            return s
+        return self.expr(node, s)  # type: ignore[arg-type]
+
+    def comprehension(
+        self, node: tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp, s: frozenset[str]
+    ) -> frozenset[str]:
+        inner = after = s
+        for i, g in enumerate(node.generators):
+            inner = self.expr(g.iter, inner)
+            if i == 0:
+                after = inner
+            inner = inner | {n.id for n in bound_names(g.target)}
+            for test in g.ifs:
+                inner, _ = self.condition(test, inner)
+        if isinstance(node, tree.DictComp):
+            inner = self.expr(node.key, inner)
+            self.expr(node.value, inner)
+        else:
+            self.expr(node.elt, inner)
+        return after
+
+    def read(self, node: tree.Name, s: frozenset[str]) -> None:
+        if node.id not in self.names or node.id in s or node.id in self.reported:
+            return
+        self.reported.add(node.id)
+        fix = None
+        if self.top is not None and self.top.line < node.span.line:
+            at = Span(self.top.line, self.top.column, self.top.line, self.top.column)
+            fix = Fix(f"set {node.id} to None first", (Edit(at, f"{node.id} = None\n{' ' * (self.top.column - 1)}"),))
+        self.found.append(
+            error(
+                "unassigned",
+                node,
+                f"{node.id!r} may not have a value here",
+                hint=f"a path leads here that doesn't assign it; give it a value first: {node.id} = None",
+                fix=fix,
+            )
+        )
+
+
+def irrefutable(pattern: tree.Pattern) -> bool:
+    """Whether a pattern matches every value."""
+    match pattern:
+        case tree.MatchAs(pattern=None):
+            return True
+        case tree.MatchAs(pattern=inner):
+            assert inner is not None
+            return irrefutable(inner)
+        case tree.MatchOr():
+            return any(irrefutable(p) for p in pattern.patterns)
+    return False

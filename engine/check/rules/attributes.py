@@ -1,0 +1,193 @@
+"""Attributes and methods come from a list, and methods are called where they are named.
+
+Why: attributes are how other sandboxes were left (``__class__``, ``gi_frame``, ``obj``, ``format``). Every name on
+the list is harmless on every value a program can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rules.values import annotation_nodes, callback_position
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix
+
+#: Methods that are left out on purpose, and what to write.
+INSTEAD: dict[str, str] = {
+    "format": 'use an f-string: f"{value:>8}"',
+    "format_map": 'use an f-string: f"{value}"',
+    "now": "call tools.current_time()",
+    "today": "call tools.current_time()",
+    "utcnow": "call tools.current_time()",
+    "read_text": "call tools.read_file(path=…)",
+    "write_text": "call tools.write_file(path=…, content=…)",
+    "close": "nothing is open here; leave it out",
+    "sort_values": "use sorted(rows, key=lambda row: row[0])",
+    "json": "use json.loads(text)",
+    "cycle": "infinite iterators are not in the language; use xs[i % len(xs)]",
+    "count": "infinite iterators are not in the language; use enumerate or range",
+    "groupby": "collect into a dict: groups.setdefault(key, []).append(value)",
+    "tee": "make a list and read it twice",
+    "partial": "use a lambda in the callback position, or a helper",
+    "lru_cache": "keep results in a dict that you pass along",
+    "uuid4": "programs are deterministic; use uuid.uuid5(namespace, name)",
+    "namedtuple": "use a dict, or a TypedDict class",
+    "groups": "call match.groups()",
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Each attribute, by what stands before it."""
+    annotations = annotation_nodes(facts)
+    for node in facts.nodes:
+        if not isinstance(node, tree.Attribute) or id(node) in annotations or _of_tools(node):
+            continue
+        above = facts.parent(node)
+        if isinstance(above, tree.Attribute) and facts.facade(node) is not None and facts.entry(node) is None:
+            if facts.entry(above) is not None or isinstance(facts.parent(above), tree.Attribute):
+                continue
+        named = facts.facade(node)
+        if named is not None:
+            yield from _facade(facts, node, *named)
+        elif node.attr.startswith("_"):
+            yield error(
+                "private-attribute",
+                node.attr_span,
+                f"the attribute {node.attr!r} is private",
+                hint="use the value itself",
+            )
+        elif isinstance(node.value, tree.Name) and node.value.id in vocabulary.BUILTINS:
+            yield from _type_method(facts, node)
+        else:
+            yield from _plain(facts, node)
+    yield from _formatting(facts)
+
+
+def _of_tools(node: tree.Attribute) -> bool:
+    return tool_name(node) is not None
+
+
+def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Iterator[Diagnostic]:
+    table = vocabulary.facades().get(module)
+    if table is None or not name:
+        return
+    if name in table:
+        return
+    above = facts.parent(node)
+    if any(entry.startswith(name + ".") for entry in table) and isinstance(above, tree.Attribute):
+        return
+    root, _, last = name.rpartition(".")
+    entry = table.get(root) if root else None
+    if entry is not None and entry.kind == "constant":
+        # A method or field of a constant's value: datetime.UTC.utcoffset(…)
+        yield from _plain(facts, node)
+        return
+    if entry is not None and entry.kind == "class" and _unbound(facts, node) and last in vocabulary.METHODS:
+        return
+    near = nearest(last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root])
+    yield error(
+        "unknown-attribute",
+        node.attr_span,
+        f"{module} has no {name!r} here" + (f"; did you mean {near!r}?" if near else ""),
+        hint=INSTEAD.get(last),
+        fix=replace(node.attr_span, near) if near and last not in INSTEAD else None,
+    )
+
+
+def _unbound(facts: Facts, node: tree.Attribute) -> bool:
+    return callback_position(facts, node)
+
+
+def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
+    assert isinstance(node.value, tree.Name)
+    spelled = f"{node.value.id}.{node.attr}"
+    above = facts.parent(node)
+    called = isinstance(above, tree.Call) and above.func is node
+    if spelled in vocabulary.TYPE_METHODS and (called or callback_position(facts, node)):
+        return
+    if node.attr in vocabulary.METHODS and node.attr not in vocabulary.MUTATORS and callback_position(facts, node):
+        return
+    yield error(
+        "unknown-attribute",
+        node.attr_span,
+        f"{spelled!r} can't be used here",
+        hint=f"call it on a value: value.{node.attr}(…)" if node.attr in vocabulary.METHODS else INSTEAD.get(node.attr),
+    )
+
+
+def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
+    above = facts.parent(node)
+    called = isinstance(above, tree.Call) and above.func is node
+    if called and node.attr in vocabulary.METHODS:
+        return
+    if not called and node.attr in vocabulary.ATTRIBUTES:
+        return
+    if node.attr in vocabulary.METHODS:
+        if callback_position(facts, node):
+            if node.attr not in vocabulary.MUTATORS:
+                return
+            yield error(
+                "function-value",
+                node.attr_span,
+                f"the method {node.attr!r} changes its value; it can't be a callback",
+                hint="write a for loop",
+            )
+            return
+        end = node.span._replace(line=node.span.end_line, column=node.span.end_column)
+        yield error(
+            "method-value",
+            node.attr_span,
+            f"the method {node.attr!r} is not called",
+            hint=f"write .{node.attr}()",
+            fix=Fix(f"call .{node.attr}()", (Edit(end, "()"),)),
+        )
+        return
+    what = "method" if called else "attribute"
+    known = vocabulary.METHODS if called else vocabulary.ATTRIBUTES
+    hint = INSTEAD.get(node.attr)
+    near = None if hint else nearest(node.attr, sorted(known))
+    if not called and hint is None and near is None:
+        hint = f'for a dict write value["{node.attr}"]'
+    yield error(
+        "unknown-attribute",
+        node.attr_span,
+        f"no {what} {node.attr!r} in the language" + ("" if hint else did_you_mean(node.attr, sorted(known))),
+        hint=hint,
+        fix=replace(node.attr_span, near) if near else None,
+    )
+
+
+def _formatting(facts: Facts) -> Iterator[Diagnostic]:
+    """Encodings are literals from a list: the worker has no files to load others from."""
+    for node in facts.nodes:
+        if not isinstance(node, tree.Call):
+            continue
+        given: tree.Expr | None = None
+        if (
+            isinstance(node.func, tree.Attribute)
+            and node.func.attr in ("encode", "decode")
+            and facts.facade(node.func) is None
+        ):
+            given = _argument(node, 0, "encoding")
+        elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
+            given = _argument(node, 1, "encoding")
+        if given is None:
+            continue
+        name = given.constant if isinstance(given, tree.Strings) else None
+        if not isinstance(name, str) or name.lower() not in vocabulary.ENCODINGS:
+            yield error(
+                "encoding",
+                given,
+                "an encoding must be written as a literal the language knows",
+                hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
+            )
+
+
+def _argument(call: tree.Call, place: int, name: str) -> tree.Expr | None:
+    if len(call.args) > place:
+        return call.args[place]
+    return next((k.value for k in call.keywords if k.arg == name), None)

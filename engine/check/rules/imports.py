@@ -1,0 +1,66 @@
+"""Imports name façades: modules of the standard library, by tables of what is pure in them.
+
+```python
+import json
+from math import sqrt
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every imported module and name is on the tables."""
+    for node in facts.nodes:
+        if isinstance(node, tree.Import):
+            for alias in node.names:
+                if alias.name not in vocabulary.MODULES:
+                    yield _unknown_module(alias, alias.name)
+        elif isinstance(node, tree.ImportFrom):
+            if node.module == "typing" and all(a.name in vocabulary.TYPING and not a.asname for a in node.names):
+                yield error(
+                    "needless-import",
+                    node,
+                    "Any, Literal, Optional and TypedDict are there without an import",
+                    hint="leave this line out",
+                    fix=replace(node, "", "remove the import"),
+                )
+                continue
+            if node.module not in vocabulary.MODULES:
+                for alias in node.names:
+                    if f"{node.module}.{alias.name}" not in vocabulary.MODULES:
+                        yield _unknown_module(node, node.module)
+                        break
+                continue
+            table = vocabulary.facades()[node.module]
+            for alias in node.names:
+                if alias.name not in table:
+                    near = nearest(alias.name, table)
+                    yield error(
+                        "unknown-import",
+                        alias,
+                        f"{node.module} has no {alias.name!r} here{did_you_mean(alias.name, table)}",
+                        hint=f"{node.module} offers {', '.join(sorted(n for n in table if '.' not in n)[:12])}, …",
+                        fix=replace(alias, near) if near and not alias.asname else None,
+                    )
+
+
+def _unknown_module(at: tree.Node, name: str) -> Diagnostic:
+    instead = vocabulary.INSTEAD.get(name) or vocabulary.INSTEAD.get(name.split(".")[0])
+    near = nearest(name, vocabulary.MODULES)
+    return error(
+        "unknown-module",
+        at,
+        f"the module {name!r} can't be imported" + ("" if instead else did_you_mean(name, vocabulary.MODULES)),
+        hint=instead or f"the modules are {', '.join(sorted(vocabulary.MODULES))}",
+        fix=replace(at, near) if near and not instead and isinstance(at, tree.Alias) and not at.asname else None,
+    )

@@ -1,0 +1,117 @@
+"""Lazy values are consumed where they are made.
+
+``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and their like stand in a ``for`` header or
+as an argument of something that consumes them. Bound, returned or stored, a lazy value would run at another time
+than it was written, could be nested into towers, and can't cross the boundary. The fix is ``list(...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error, wrap
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+#: Built-ins that run through an iterator they are given (or pass it on, being lazy themselves).
+CONSUMERS = frozenset(
+    """list tuple set frozenset dict sum min max any all sorted next iter enumerate zip map filter""".split()
+)
+#: Façade functions that do.
+FACADE_CONSUMERS = frozenset(
+    """collections.Counter collections.OrderedDict collections.deque functools.reduce math.fsum math.prod math.lcm
+    math.gcd statistics.mean statistics.fmean statistics.median statistics.mode statistics.multimode
+    statistics.stdev statistics.pstdev statistics.variance statistics.pvariance statistics.median_low
+    statistics.median_high statistics.quantiles heapq.nlargest heapq.nsmallest heapq.merge csv.reader
+    csv.DictReader itertools.accumulate itertools.chain itertools.chain.from_iterable itertools.combinations
+    itertools.combinations_with_replacement itertools.compress itertools.dropwhile itertools.filterfalse
+    itertools.islice itertools.pairwise itertools.permutations itertools.product itertools.starmap
+    itertools.takewhile itertools.zip_longest shlex.join posixpath.commonprefix posixpath.commonpath
+    urllib.parse.urlencode""".split()
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every lazy value that isn't consumed on the spot."""
+    for node in facts.nodes:
+        if lazy(facts, node) and not consumed(facts, node):
+            assert isinstance(node, tree.Call | tree.GeneratorExp)
+            yield error(
+                "lazy-value",
+                node,
+                f"{_name(node)} is lazy and must be consumed where it is made",
+                hint="wrap it in list(…)",
+                fix=wrap(node, "list", "", "make a list")
+                if isinstance(node, tree.GeneratorExp) and _has_parentheses(facts, node)
+                else wrap(node, "list(", ")", "make a list"),
+            )
+
+
+def lazy(facts: Facts, node: tree.Node) -> bool:
+    """Whether an expression makes a lazy iterator."""
+    if isinstance(node, tree.GeneratorExp):
+        return True
+    if not isinstance(node, tree.Call):
+        return False
+    func = node.func
+    if isinstance(func, tree.Name) and func.id in vocabulary.BUILTINS:
+        return vocabulary.BUILTINS[func.id].lazy
+    entry = facts.entry(func)
+    if entry is not None:
+        return entry.lazy
+    return isinstance(func, tree.Attribute) and func.attr in vocabulary.LAZY_METHODS and facts.facade(func) is None
+
+
+def consumed(facts: Facts, node: tree.Node) -> bool:
+    """Whether what stands around `node` runs through it at once."""
+    above = facts.parent(node)
+    match above:
+        case tree.For():
+            return above.iter is node
+        case tree.Comprehension():
+            return above.iter is node
+        case tree.Starred():
+            holder = facts.parent(above)
+            return isinstance(holder, tree.Call | tree.List | tree.Tuple | tree.Set)
+        case tree.Compare():
+            return above.left is not node and above.ops == ("in",)
+        case tree.Assign():
+            return above.value is node and all(isinstance(t, tree.Tuple | tree.List) for t in above.targets)
+        case tree.AugAssign():
+            return False
+        case tree.Call():
+            return any(a is node for a in above.args) and _consumes(facts, above, node)
+    return False
+
+
+def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
+    func = call.func
+    if isinstance(func, tree.Name):
+        if func.id == "parallel":
+            return isinstance(node, tree.GeneratorExp) and len(call.args) == 1
+        if func.id == "iter":
+            return consumed(facts, call)
+        if func.id == "next":
+            return call.args[0] is node
+        if func.id in ("min", "max"):
+            return len(call.args) == 1
+        if func.id in CONSUMERS:
+            return True
+    named = facts.facade(func)
+    if named is not None:
+        return f"{named[0]}.{named[1]}" in FACADE_CONSUMERS
+    return isinstance(func, tree.Attribute) and func.attr in vocabulary.CONSUMING_METHODS
+
+
+def _name(node: tree.Call | tree.GeneratorExp) -> str:
+    if isinstance(node, tree.GeneratorExp):
+        return "a generator expression"
+    func = node.func
+    return f"{func.attr if isinstance(func, tree.Attribute) else getattr(func, 'id', 'this')}(…)"
+
+
+def _has_parentheses(facts: Facts, node: tree.GeneratorExp) -> bool:
+    lines = facts.module.source.split("\n")
+    return lines[node.span.line - 1][node.span.column - 1 : node.span.column] == "("

@@ -1,0 +1,192 @@
+"""Every name means something, and no binding takes over a name that already does.
+
+Why: a parameter named `tools`, a loop variable named `len`, an alias named `parallel` would make the text mean
+something else than it says. (Such shadowing has been a way out of other sandboxes.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, locals_of
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.naming import nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+
+#: Python's own names that models reach for, and what to say.
+OUTSIDE: dict[str, str] = {
+    "open": "read with tools.read_file(path=…) and write with tools.write_file(path=…, content=…)",
+    "input": "take it as a parameter of the tool",
+    "eval": "parse the text yourself: json.loads, int, float",
+    "exec": "a program can't run text; write a helper",
+    "compile": "a program can't run text; for patterns use re.compile",
+    "getattr": "name the attribute: value.attr; for dicts use d.get(key)",
+    "setattr": "use a dict: d[key] = value",
+    "hasattr": "use isinstance(value, str), or key in d",
+    "delattr": "use a dict: del d[key]",
+    "type": "use isinstance(value, str); for a message write f'{value!r}'",
+    "id": "compare with == or is",
+    "hash": "use hashlib.sha256(text.encode()).hexdigest()",
+    "globals": "name the value",
+    "locals": "name the value",
+    "vars": "name the value",
+    "dir": "name the value",
+    "object": "use None, or a dict",
+    "super": "there are no classes; write helpers",
+    "bytearray": "use bytes, or a list of int",
+    "memoryview": "use bytes and slices",
+    "complex": "keep two floats",
+    "callable": "functions are not values here",
+    "exit": "return from the function",
+    "quit": "return from the function",
+    "__import__": "import a module at the top: import json",
+    "OSError": "a tool that fails raises ToolError",
+    "IOError": "a tool that fails raises ToolError",
+    "FileNotFoundError": "catch ToolError and look at error.code == 'not_found'",
+    "PermissionError": "catch ToolError and look at error.code == 'permission_denied'",
+    "TimeoutError": "catch ToolError and look at error.code == 'timeout'",
+    "BaseException": "catch Exception",
+    "KeyboardInterrupt": "catch Exception",
+    "SystemExit": "catch Exception",
+    "MemoryError": "running out of memory ends the program; it can't be caught",
+    "RecursionError": "recursing too deeply ends the program; it can't be caught",
+    "NotImplementedError": "raise ToolError with a message",
+}
+
+_TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
+
+
+def rebound(facts: Facts) -> Iterator[Diagnostic]:
+    """No binding form may rebind a known name."""
+    for node in facts.nodes:
+        for b in bindings(node):
+            what = facts.fixed(b.name)
+            if what is not None:
+                span = Span(b.span.line, b.span.column, b.span.line, b.span.column + len(b.name))
+                yield error(
+                    "rebound-name",
+                    span if b.form == "parameter" else b.span,
+                    f"the {b.form} {b.name!r} takes over a name that is {what}",
+                    hint=f"choose another name, such as {b.name}_",
+                )
+            elif b.name.startswith("__"):
+                yield error(
+                    "private-name", b.span, f"the name {b.name!r} begins with two underscores", hint="leave them out"
+                )
+        if isinstance(node, tree.FunctionDef | tree.ClassDef):
+            taken = node.name in vocabulary.PRELUDE or node.name in vocabulary.BUILTINS
+            if taken or node.name in vocabulary.EXCEPTIONS or node.name in facts.modules or node.name in facts.imported:
+                yield error(
+                    "rebound-name",
+                    node.name_span,
+                    f"{node.name!r} is taken: it is a name of the language or imported",
+                    hint=f"choose another name, such as {node.name}_",
+                )
+            elif node.name.startswith("__"):
+                yield error("private-name", node.name_span, f"the name {node.name!r} begins with two underscores")
+            if isinstance(node, tree.FunctionDef) and node.name in facts.constants:
+                yield error("rebound-name", node.name_span, f"{node.name!r} is a constant of this source already")
+        elif isinstance(node, tree.Import | tree.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                if name in vocabulary.PRELUDE or name in vocabulary.BUILTINS or name in facts.functions:
+                    yield error(
+                        "rebound-name",
+                        alias,
+                        f"this import takes over the name {name!r}",
+                        hint=f"import the module, or write … as {name}_",
+                    )
+    seen: dict[str, Span] = {}
+    for stmt in facts.module.body:
+        names = [b.name for b in bindings(stmt)]
+        for name in names:
+            if name in seen:
+                yield error("rebound-name", stmt, f"the constant {name!r} is set twice", hint="choose another name")
+            seen[name] = stmt.span
+
+
+def unknown(facts: Facts) -> Iterator[Diagnostic]:
+    """Every name that is read is bound somewhere, or one of the language's."""
+    for stmt in facts.module.body:
+        if isinstance(stmt, tree.FunctionDef):
+            here = locals_of(stmt)
+            for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
+                yield from _in(facts, part, here)
+        elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
+            yield from _in(facts, stmt.value, set())
+
+
+def _in(facts: Facts, root: tree.Node, names: set[str]) -> Iterator[Diagnostic]:
+    """Names read below `root`; annotations are another rule's."""
+    if isinstance(root, tree.Name):
+        if root.id not in names and not _known(facts, root.id):
+            yield _unknown(facts, root, names)
+        return
+    if isinstance(root, tree.AnnAssign):
+        yield from _in(facts, root.target, names)
+        if root.value is not None:
+            yield from _in(facts, root.value, names)
+        return
+    if isinstance(root, COMPREHENSIONS):
+        names = names | {b.name for g in root.generators for b in bindings(g)}
+    elif isinstance(root, tree.Lambda):
+        names = names | {p.name for p in root.params}
+    elif isinstance(root, tree.FunctionDef):
+        names = names | locals_of(root)
+    for child in tree.children(root):
+        yield from _in(facts, child, names)
+
+
+def _known(facts: Facts, name: str) -> bool:
+    return facts.fixed(name) is not None or name in facts.constants
+
+
+def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
+    name = node.id
+    if name in OUTSIDE:
+        return error(
+            "outside-name",
+            node,
+            f"{name!r} is not in the language",
+            hint=OUTSIDE[name],
+            fix=replace(node, "ToolError")
+            if name in _TO_TOOL_ERROR and not isinstance(facts.parent(node), tree.Tuple)
+            else None,
+        )
+    if name in vocabulary.TYPING:
+        return error("outside-name", node, f"{name!r} stands in annotations only")
+    module = name if name in vocabulary.MODULES else ("urllib.parse" if name == "urllib" else None)
+    if module:
+        top = Span(_import_line(facts), 1, _import_line(facts), 1)
+        return error(
+            "unknown-name",
+            node,
+            f"the module {module!r} is used but not imported",
+            hint=f"add: import {module}",
+            fix=Fix(f"import {module}", (Edit(top, f"import {module}\n"),)),
+        )
+    if facts.catalog.get(name) is not None:
+        return error(
+            "unknown-name",
+            node,
+            f"the tool {name!r} is called as tools.{name}(…)",
+            fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
+        )
+    candidates = [*names, *facts.constants, *facts.functions, *vocabulary.BUILTINS, *facts.modules, *facts.imported]
+    near = nearest(name, candidates)
+    return error(
+        "unknown-name",
+        node,
+        f"nothing is named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        fix=replace(node, near) if near else None,
+    )
+
+
+def _import_line(facts: Facts) -> int:
+    first = facts.module.body[0]
+    if isinstance(first, tree.ExprStmt) and len(facts.module.body) > 1:
+        first = facts.module.body[1]
+    decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
+    return decorators[0].span.line if decorators else first.span.line

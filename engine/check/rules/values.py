@@ -1,0 +1,217 @@
+"""Functions are not values.
+
+Helpers, built-ins, types, façades, exceptions and TypedDicts appear where they are called, in annotations, in
+`except` and `isinstance`, and in the callback positions: ``key=``, the first argument of ``map``, ``filter`` and
+``functools.reduce``, the replacement of ``re.sub``. There a lambda, a helper, a pure built-in or a non-mutating
+method (``counts.get``, ``str.strip``) may stand. So the call graph is exact, and no value a program holds can be
+called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+#: Types that `isinstance` may be asked about.
+TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every mention of a function where no function may stand."""
+    annotations = annotation_nodes(facts)
+    for node in facts.nodes:
+        if id(node) in annotations:
+            continue
+        if isinstance(node, tree.Name):
+            if node.id == "tools" or not _is_function(facts, node):
+                continue
+            if not _allowed(facts, node):
+                yield _refusal(facts, node, node.id)
+        elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
+            entry = facts.entry(node)
+            assert entry is not None
+            if entry.kind != "constant" and not _allowed(facts, node) and not _is_prefix(facts, node):
+                yield _refusal(facts, node, node.attr)
+        elif isinstance(node, tree.Lambda) and not callback_position(facts, node):
+            called = facts.parent(node)
+            if isinstance(called, tree.Call) and called.func is node:
+                continue
+            yield error(
+                "lambda-value",
+                node,
+                "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+                hint="define a helper at module level: def _name(…):",
+            )
+
+
+def annotation_nodes(facts: Facts) -> set[int]:
+    """The ids of all nodes that lie in annotations."""
+    found: set[int] = set()
+    for node in facts.nodes:
+        roots: list[tree.Expr | None] = []
+        if isinstance(node, tree.Param):
+            roots = [node.annotation]
+        elif isinstance(node, tree.FunctionDef):
+            roots = [node.returns]
+        elif isinstance(node, tree.AnnAssign):
+            roots = [node.annotation]
+        elif isinstance(node, tree.ClassDef):
+            roots = [*node.bases, *(k.value for k in node.keywords)]
+        for root in roots:
+            if root is not None:
+                found.update(id(n) for n in tree.walk(root))
+    return found
+
+
+def _is_function(facts: Facts, node: tree.Name) -> bool:
+    if node.id in facts.imported:
+        entry = facts.entry(node)
+        return entry is None or entry.kind != "constant"
+    return (
+        node.id in facts.functions
+        or node.id in facts.typed_dicts
+        or node.id in facts.modules
+        or node.id in vocabulary.BUILTINS
+        or node.id in vocabulary.EXCEPTIONS
+        or node.id in vocabulary.PRELUDE
+    )
+
+
+def _is_prefix(facts: Facts, node: tree.Attribute) -> bool:
+    """Whether a longer façade name continues here: ``datetime.datetime`` in ``datetime.datetime.fromisoformat``."""
+    above = facts.parent(node)
+    return isinstance(above, tree.Attribute) and facts.entry(above) is not None
+
+
+def _allowed(facts: Facts, node: tree.Expr) -> bool:
+    above = facts.parent(node)
+    if isinstance(above, tree.Call) and above.func is node:
+        return not (isinstance(node, tree.Name) and node.id in facts.modules)
+    if isinstance(node, tree.Name) and isinstance(above, tree.Attribute):
+        if node.id in facts.modules or node.id in facts.imported:
+            return True
+        return f"{node.id}.{above.attr}" in vocabulary.TYPE_METHODS or (
+            node.id in TYPES and above.attr in vocabulary.METHODS
+        )
+    if isinstance(above, tree.MatchClass):
+        return True
+    if _exception(facts, node):
+        return _exception_position(facts, node)
+    if _type_position(facts, node):
+        return isinstance(node, tree.Name) and node.id in TYPES
+    if (
+        isinstance(above, tree.Call)
+        and above.args
+        and above.args[0] is node
+        and facts.facade(above.func) == ("collections", "defaultdict")
+    ):
+        return True
+    if callback_position(facts, node):
+        if isinstance(node, tree.Name) and node.id in facts.functions:
+            return facts.tool is None or node.id != facts.tool.name
+        if isinstance(node, tree.Name) and node.id in vocabulary.BUILTINS:
+            builtin = vocabulary.BUILTINS[node.id]
+            return builtin.pure and not builtin.lazy
+        entry = facts.entry(node)
+        return entry is not None and entry.kind in ("function", "class") and not entry.lazy and entry.callback is None
+    return False
+
+
+def _exception(facts: Facts, node: tree.Expr) -> bool:
+    if isinstance(node, tree.Name) and (node.id in vocabulary.EXCEPTIONS or node.id == "ToolError"):
+        return True
+    entry = facts.entry(node)
+    return entry is not None and entry.kind == "exception"
+
+
+def _exception_position(facts: Facts, node: tree.Expr) -> bool:
+    above = facts.parent(node)
+    if isinstance(above, tree.Tuple):
+        node, above = above, facts.parent(above)
+    if isinstance(above, tree.ExceptHandler):
+        return True
+    if isinstance(above, tree.Raise):
+        return True
+    return isinstance(above, tree.Call) and _second_of_isinstance(above, node)
+
+
+def _second_of_isinstance(call: tree.Call, node: tree.Expr) -> bool:
+    return (
+        isinstance(call.func, tree.Name)
+        and call.func.id == "isinstance"
+        and len(call.args) == 2
+        and call.args[1] is node
+    )
+
+
+def _type_position(facts: Facts, node: tree.Expr) -> bool:
+    above = facts.parent(node)
+    while isinstance(above, tree.Tuple) or (isinstance(above, tree.BinOp) and above.op == "|"):
+        node, above = above, facts.parent(above)
+    return isinstance(above, tree.Call) and _second_of_isinstance(above, node)
+
+
+def callback_position(facts: Facts, node: tree.Expr) -> bool:
+    """Whether a function may stand here: it is called by what it is handed to, at once, and not kept."""
+    above = facts.parent(node)
+    if isinstance(above, tree.Keyword):
+        call = facts.parent(above)
+        if not isinstance(call, tree.Call):
+            return False
+        if above.arg == "key":
+            entry = facts.entry(call.func)
+            if isinstance(call.func, tree.Name) and call.func.id in ("sorted", "min", "max"):
+                return True
+            if entry is not None:
+                return "key" in entry.keywords
+            return isinstance(call.func, tree.Attribute) and call.func.attr == "sort"
+        return above.arg == "default" and facts.facade(call.func) == ("json", "dumps") and _is_str(node)
+    if not isinstance(above, tree.Call) or not any(a is node for a in above.args):
+        return False
+    place = next(i for i, a in enumerate(above.args) if a is node)
+    if isinstance(above.func, tree.Name) and above.func.id in vocabulary.BUILTINS:
+        return vocabulary.BUILTINS[above.func.id].callback == place
+    entry = facts.entry(above.func)
+    if entry is not None:
+        return entry.callback == place
+    # pattern.sub(replacement, text) of a compiled pattern
+    return isinstance(above.func, tree.Attribute) and above.func.attr in ("sub", "subn") and place == 0
+
+
+def _is_str(node: tree.Expr) -> bool:
+    return isinstance(node, tree.Name) and node.id == "str"
+
+
+def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
+    if isinstance(node, tree.Name) and node.id in facts.modules:
+        return error(
+            "function-value",
+            node,
+            f"the module {name!r} can't be used as a value",
+            hint=f"call one of its functions: {name}.…",
+        )
+    if _exception(facts, node):
+        return error(
+            "function-value",
+            node,
+            f"the exception {name!r} stands only in raise, except and isinstance",
+            hint="for the error at hand write: except " + name + " as error: … str(error)",
+        )
+    if isinstance(node, tree.Name) and node.id in TYPES:
+        return error(
+            "function-value",
+            node,
+            f"the type {name!r} can't be used as a value",
+            hint=f"call it: {name}(value), or ask isinstance(value, {name})",
+        )
+    return error(
+        "function-value",
+        node,
+        f"the function {name!r} can't be used as a value",
+        hint=f"call it: {name}(…); as a callback it may stand in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+    )
