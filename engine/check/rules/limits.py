@@ -1,0 +1,85 @@
+"""Bounds on the shape of a source: what nobody can review, and what would overrun at run time, is refused now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Span
+
+_BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Source size, block depth, expression depth, tool depth."""
+    size = len(facts.module.source.encode())
+    if size > facts.limits.source_bytes:
+        yield error(
+            "source-too-large",
+            Span(1, 1, 1, 1),
+            f"the source has {size:,} bytes; at most {facts.limits.source_bytes:,} are allowed",
+        )
+    yield from _blocks(facts, facts.module.body, 0)
+    yield from _expressions(facts)
+    for call, name in facts.tool_calls:
+        callee = facts.catalog.get(name)
+        if callee is not None and 1 + callee.depth > facts.limits.tool_depth:
+            yield error(
+                "tool-depth",
+                call.func,
+                f"calling {name!r} nests saved tools {1 + callee.depth} deep; at most {facts.limits.tool_depth} are allowed",
+                hint="call what it calls, directly",
+            )
+
+
+def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[Diagnostic]:
+    for stmt in body:
+        if isinstance(stmt, tree.FunctionDef):
+            yield from _blocks(facts, stmt.body, 0)
+        if not isinstance(stmt, _BLOCKS):
+            continue
+        if depth + 1 > facts.limits.block_depth:
+            at = stmt.span._replace(end_line=stmt.span.line, end_column=stmt.span.column + 1)
+            yield error(
+                "block-depth",
+                at,
+                f"blocks are nested more than {facts.limits.block_depth} deep",
+                hint="move the inner part into a helper",
+            )
+            continue
+        for i, inner in enumerate(_inner(stmt)):
+            # An elif is written at the level of its if.
+            chained = i == 1 and isinstance(stmt, tree.If) and len(inner) == 1 and isinstance(inner[0], tree.If)
+            yield from _blocks(facts, inner, depth if chained else depth + 1)
+
+
+def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
+    match stmt:
+        case tree.If() | tree.For():
+            return [stmt.body, stmt.orelse]
+        case tree.Try():
+            return [stmt.body, *(h.body for h in stmt.handlers), stmt.orelse, stmt.finalbody]
+        case tree.Match():
+            return [c.body for c in stmt.cases]
+    return []
+
+
+def _expressions(facts: Facts) -> Iterator[Diagnostic]:
+    depth: dict[int, int] = {id(facts.module): 0}
+    reported: set[int] = set()
+    for node in facts.nodes:
+        for child in tree.children(node):
+            is_expression = isinstance(child, tree.Expr.__args__)  # type: ignore[attr-defined]
+            depth[id(child)] = depth[id(node)] + 1 if is_expression else 0
+            if id(node) in reported:
+                reported.add(id(child))
+            elif depth[id(child)] > facts.limits.expression_depth:
+                reported.add(id(child))
+                yield error(
+                    "expression-depth",
+                    child,
+                    f"an expression is nested more than {facts.limits.expression_depth} deep",
+                    hint="name the inner parts: assign them to variables first",
+                )

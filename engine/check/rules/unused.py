@@ -1,0 +1,51 @@
+"""A result that is computed and dropped is most often a slip: ``text.strip()`` changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.rule import warning
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Expression statements without an effect."""
+    for node in facts.nodes:
+        if not isinstance(node, tree.ExprStmt):
+            continue
+        above = facts.parent(node)
+        if isinstance(node.value, tree.Strings):
+            first = isinstance(above, tree.FunctionDef | tree.ClassDef | tree.Module) and above.body[0] is node
+            if first:
+                continue
+        if _pure(facts, node.value):
+            yield warning(
+                "unused-result",
+                node,
+                "the result of this is not used",
+                hint="assign it: name = …; or remove the line",
+            )
+
+
+def _pure(facts: Facts, node: tree.Expr) -> bool:
+    if isinstance(node, tree.NamedExpr):
+        return False
+    if not isinstance(node, tree.Call):
+        return not any(isinstance(n, tree.Call | tree.NamedExpr) for n in tree.walk(node))
+    func = node.func
+    if tool_name(func) is not None:
+        return False
+    if isinstance(func, tree.Name) and func.id in vocabulary.BUILTINS:
+        return vocabulary.BUILTINS[func.id].pure and not any(
+            isinstance(n, tree.Call) and n is not node and not _pure(facts, n) for n in tree.walk(node)
+        )
+    return (
+        isinstance(func, tree.Attribute)
+        and facts.facade(func) is None
+        and func.attr in vocabulary.METHODS
+        and func.attr not in vocabulary.MUTATORS
+        and func.attr not in ("read", "readline", "readlines")
+    )
