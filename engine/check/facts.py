@@ -43,7 +43,7 @@ class Binding:
     form: str
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Facts:
     """A module with its tables. `catalog` is what `tools.` can reach."""
 
