@@ -71,7 +71,7 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
     reported: set[int] = set()
     for node in facts.nodes:
         for child in tree.children(node):
-            is_expression = isinstance(child, tree.Expr.__args__)  # type: ignore[attr-defined]
+            is_expression = isinstance(child, tree.Expr.__args__)
             depth[id(child)] = depth[id(node)] + 1 if is_expression else 0
             if id(node) in reported:
                 reported.add(id(child))

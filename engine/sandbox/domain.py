@@ -1,0 +1,162 @@
+"""The values that cross the boundary, copied, counted and bounded.
+
+One domain on both sides: None, bool, 64-bit int, finite float, valid Unicode, list, dict with string keys; tuples become
+lists and dictionaries of a façade's own type become plain ones. Whatever else a program holds stays in it. Nodes, bytes and
+depth are counted before anything is encoded, and a part that is shared is charged at every visit: thirty lists, each holding the
+one before twice, are a billion nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from albert_tools.engine.model.limits import MAX_NODES, MAX_VALUE_DEPTH
+
+_MIN_INT = -(2**63)
+_MAX_INT = 2**63 - 1
+_INFINITY = float("inf")
+
+
+class Unexportable(Exception):
+    """A value that can't cross: `code` is ``not_json`` or ``result_limit``; the text says where it lies and what to do."""
+
+    def __init__(self, code: str, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.code = code
+        self.problem = problem
+        self.hint = hint
+        #: Where the value lies, innermost first.
+        self.path: list[Any] = []
+
+    def sentence(self, what: str) -> str:
+        """The message, for a value that is called `what`."""
+        if self.code != "not_json":
+            return f"{what} {self.problem}"
+        path = self.path[::-1]
+        place = "".join(f"[{_brief(p)}]" for p in path[:6]) + ("…" if len(path) > 6 else "")
+        where = f" at {place}" if place else ""
+        return f"{what} holds {self.problem}{where}, which can't leave the program: {self.hint}"
+
+
+def export(value: Any, max_bytes: int) -> Any:
+    """A copy of `value` in the domain, sharing nothing that can change.
+
+    Args:
+        value: Any value of a program.
+        max_bytes: Bound on the bytes of all strings in UTF-8 plus eight per value.
+
+    Raises:
+        Unexportable: it isn't in the domain, or too large.
+    """
+    return _Exporter(max_bytes).copy(value, 0)
+
+
+class _Exporter:
+    __slots__ = ("max_bytes", "nodes", "size")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.nodes = 0
+        self.size = 0
+
+    def copy(self, v: Any, depth: int) -> Any:
+        kind = type(v)
+        if kind is str:
+            self.charge(1, (len(v) if v.isascii() else _utf8(v)) + 8)
+            return v
+        if v is None or kind is bool:
+            self.charge(1, 8)
+            return v
+        if kind is int:
+            self.charge(1, 8)
+            if _MIN_INT <= v <= _MAX_INT:
+                return v
+            raise Unexportable("not_json", "an int beyond 64 bits", "convert it with str(…)")
+        if kind is float:
+            self.charge(1, 8)
+            if -_INFINITY < v < _INFINITY:
+                return v
+            raise Unexportable("not_json", f"the float {v!r}", "JSON has no such number")
+        if depth >= MAX_VALUE_DEPTH:
+            raise Unexportable("result_limit", f"nests deeper than {MAX_VALUE_DEPTH} levels, or holds itself")
+        if isinstance(v, list | tuple):
+            # Charged before it is gone through, so that a long list fails early.
+            self.charge(1 + len(v), 8)
+            self.nodes -= len(v)
+            items: list[Any] = []
+            try:
+                for e in v:
+                    items.append(self.copy(e, depth + 1))
+            except Unexportable as error:
+                error.path.append(len(items))
+                raise
+            return items
+        if isinstance(v, dict):
+            self.charge(1 + len(v), 8)
+            found: dict[str, Any] = {}
+            k: Any = None
+            try:
+                for k, e in v.items():
+                    if type(k) is not str:
+                        raise _BadKey(k)
+                    self.size += (len(k) if k.isascii() else _utf8(k)) + 8
+                    found[k] = self.copy(e, depth + 1)
+            except _BadKey:
+                hint = "keys are strings: convert them with str(…)"
+                raise Unexportable("not_json", f"the key {_brief(k)}", hint) from None
+            except Unexportable as error:
+                error.path.append(k)
+                raise
+            return found
+        raise Unexportable("not_json", _article(kind.__name__), _INSTEAD.get(kind.__name__, "convert it with str(…)"))
+
+    def charge(self, nodes: int, size: int) -> None:
+        self.nodes += nodes
+        self.size += size
+        if self.size > self.max_bytes:
+            raise Unexportable("result_limit", f"is larger than {self.max_bytes:,} bytes")
+        if self.nodes > MAX_NODES:
+            raise Unexportable("result_limit", f"has more than {MAX_NODES:,} values")
+
+
+class _BadKey(Exception):
+    pass
+
+
+_INSTEAD = {
+    "set": "sorted(…) makes a list of it",
+    "frozenset": "sorted(…) makes a list of it",
+    "bytes": "decode it: value.decode(), or base64.b64encode(value).decode()",
+    "datetime": "value.isoformat()",
+    "date": "value.isoformat()",
+    "deque": "list(…) makes a list of it",
+    "dict_keys": "list(…) makes a list of it",
+    "dict_values": "list(…) makes a list of it",
+    "dict_items": "list(…) makes a list of it",
+    "range": "list(…) makes a list of it",
+}
+
+
+def _utf8(text: str) -> int:
+    """The length of a text in UTF-8.
+
+    Raises:
+        Unexportable: it has none.
+    """
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise Unexportable("not_json", "text with a lone surrogate", "it is not valid Unicode") from None
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _brief(value: Any) -> str:
+    """A short spelling that never calls for the representation of something large or foreign."""
+    if type(value) is str:
+        return repr(value if len(value) <= 24 else value[:23] + "…")
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**20):
+        return repr(value)
+    return _article(type(value).__name__)

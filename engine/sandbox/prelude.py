@@ -1,0 +1,75 @@
+"""What the language adds to Python, as plain Python: with these five names any CPython runs a source.
+
+This is the oracle of the tests: a source, executed by CPython as it stands under `prelude(...)`, must give what the sandbox
+gives. `ToolError` is the class that the sandbox itself raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import GeneratorType
+from typing import Any
+
+
+class ToolError(Exception):
+    """A tool call that failed, or a tool that gives up: ``raise ToolError("no such row")``.
+
+    Attributes:
+        message: The sentence.
+        tool: The tool that failed, None when the program raised it itself.
+        code: Stable and machine-readable (`engine.model.failure.CODES`).
+        retryable: Whether the same call may succeed later.
+    """
+
+    def __init__(
+        self, message: Any = "", *, tool: str | None = None, code: str = "tool_error", retryable: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.message = str(message)
+        self.tool = tool
+        self.code = code
+        self.retryable = retryable
+
+
+class _Tools:
+    """``tools.NAME(...)`` and ``tools.SERVER.NAME(...)``."""
+
+    def __init__(self, call: Callable[[str, tuple[Any, ...], dict[str, Any]], Any], path: str = "") -> None:
+        self._call = call
+        self._path = path
+
+    def __getattr__(self, name: str) -> _Tools:
+        return _Tools(self._call, f"{self._path}.{name}" if self._path else name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self._path, args, kwargs)
+
+
+def _tool(*args: Any, **kwargs: Any) -> Any:
+    """``@tool`` and ``@tool(timeout=60)``."""
+    return args[0] if args and callable(args[0]) else lambda function: function
+
+
+def _example(**kwargs: Any) -> Callable[[Any], Any]:
+    """``@example(arguments={…}, result=…)``."""
+    return lambda function: function
+
+
+def _parallel(*parts: Any) -> Any:
+    """``parallel(f(x) for x in xs)`` is a list, ``parallel(a(), b())`` a tuple."""
+    return list(parts[0]) if len(parts) == 1 and isinstance(parts[0], GeneratorType) else parts
+
+
+def prelude(
+    call: Callable[[str, tuple[Any, ...], dict[str, Any]], Any], print_: Callable[..., None] = print
+) -> dict[str, Any]:
+    """The globals to execute a source under; `call` is given each tool call as (name, args, kwargs)."""
+    return {
+        "__name__": "tool",
+        "tools": _Tools(call),
+        "tool": _tool,
+        "example": _example,
+        "parallel": _parallel,
+        "ToolError": ToolError,
+        "print": print_,
+    }
