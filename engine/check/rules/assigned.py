@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             flow = _Flow(locals_of(stmt))
             flow.block(stmt.body, frozenset(p.name for p in stmt.params))
             yield from flow.found
-    module = _Flow({name for name in facts.constants})
+    module = _Flow(set(facts.constants))
     state: State = frozenset()
     for stmt in facts.module.body:
         if isinstance(stmt, tree.Assign | tree.AnnAssign):

@@ -92,8 +92,7 @@ def _body(facts: Facts, body: tree.Expr, own: frozenset[str]) -> Iterator[Diagno
         fresh = _fresh(facts, helper)
         for stmt in helper.body:
             for node in tree.walk(stmt):
-                for finding in _changes(facts, node, fresh):
-                    yield finding
+                yield from _changes(facts, node, fresh)
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
