@@ -1,0 +1,248 @@
+"""The second gate: RestrictedPython's transformer under a policy of our own, over the lowered text.
+
+It shares no table with the checker: every kind of node, every attribute, every global and every import is held against the
+lists in this file, so a slip in a rule of the checker is not yet a hole. A test keeps these lists equal to the language's
+vocabulary. RestrictedPython contributes the walk that refuses any node it was not told about (its defaults let ``import``,
+``class``, ``global`` and a ``yield`` in a lambda pass, so each of these is refused here by name), and its knowledge of the
+attributes by which frames are reached. It is used to judge and never to rewrite: no guard is inserted, and a tree that the
+visit would change is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
+
+NODES = frozenset(
+    """Module FunctionDef arguments arg Return Delete Assign AugAssign For If Raise Try ExceptHandler Assert Import ImportFrom
+    alias Expr Pass Break Continue Match match_case MatchValue MatchSingleton MatchSequence MatchMapping MatchClass MatchStar
+    MatchAs MatchOr BoolOp NamedExpr BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp comprehension
+    Compare Call keyword FormattedValue JoinedStr Constant Attribute Subscript Starred Name List Tuple Slice Load Store Del
+    And Or Add Sub Mult MatMult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt
+    GtE Is IsNot In NotIn""".split()
+)
+
+ATTRIBUTES = frozenset(
+    """
+    A ASCII Counter DOTALL Decimal DictReader DictWriter DivisionByZero Error Fraction I IGNORECASE InvalidOperation
+    JSONDecodeError M MULTILINE NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 OrderedDict QUOTE_ALL
+    QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN
+    ROUND_HALF_UP ROUND_UP S SequenceMatcher StatisticsError StringIO TOMLDecodeError Template U UNICODE UTC UUID
+    VERBOSE X a accumulate acos acosh add adjusted append appendleft args as_integer_ratio as_tuple ascii_letters
+    ascii_lowercase ascii_uppercase asin asinh astimezone atan atan2 atanh b b16decode b16encode b32decode b32encode
+    b64decode b64encode b85decode b85encode basename bidirectional bisect bisect_left bisect_right bit_count
+    bit_length blake2b blake2s block_size capitalize capwords casefold category cbrt ceil center chain clear code
+    comb combinations combinations_with_replacement combine combining commonpath commonprefix compare compile
+    compress context_diff copy copy_abs copy_negate copy_sign copysign correlation cos cosh count covariance ctime
+    date datetime day days decimal decode dedent deepcopy defaultdict degrees denominator deque difference
+    difference_update digest digest_size digit digits dirname discard dist dropwhile dumps e east_asian_width
+    elements encode end endpos endswith erf erfc error escape exp exp2 expand expandtabs expm1 extend extendleft
+    fabs factorial fieldnames fill filterfalse find find_longest_match findall finditer flags floor fmean fmod fold
+    fragment frexp from_bytes from_iterable fromhex fromisocalendar fromisoformat fromkeys fromordinal fromtimestamp
+    fsum fullmatch gamma gcd geometric_mean get get_close_matches get_matching_blocks get_opcodes geturl getvalue
+    group groupdict groupindex groups harmonic_mean heapify heappop heappush heappushpop heapreplace hex hexdigest
+    hexdigits hostname hour hypot imag indent index inf insert insort insort_left insort_right intercept
+    intersection intersection_update is_finite is_infinite is_integer is_nan is_normalized is_signed is_zero isabs
+    isalnum isalpha isascii isclose isdecimal isdigit isdisjoint isfinite isidentifier isinf islice islower isnan
+    isnumeric isocalendar isoformat isoweekday isprintable isqrt isspace issubset issuperset istitle isupper items
+    join keys lastgroup lastindex lcm ldexp lgamma limit_denominator line_num linear_regression ljust loads log
+    log10 log1p log2 lookup lower lstrip maketrans match max maxlen md5 mean median median_high median_low merge
+    message microsecond microseconds min minute mirrored mode modf month most_common move_to_end multimode name nan
+    ndiff netloc nextafter nlargest normalize normpath nsmallest numerator numeric octdigits pairwise params parse
+    parse_qs parse_qsl partition password path pattern perm permutations pi pop popitem popleft port pos pow
+    printable prod product pstdev punctuation pvariance quantiles quantize query quick_ratio quote quote_plus
+    radians ratio read reader readline readlines real reduce relpath remainder remove removeprefix removesuffix
+    replace retryable reverse rfind rindex rjust rotate rpartition rsplit rstrip safe_substitute scheme search
+    second seconds seek setdefault sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512 shorten sin sinh size slope
+    sort span split splitext splitlines sqrt standard_b64decode standard_b64encode starmap start startswith stdev
+    strftime string strip strptime sub subn substitute subtract swapcase symmetric_difference
+    symmetric_difference_update takewhile tan tanh tau tell template time timedelta timestamp timetuple timezone
+    title to_bytes to_integral_value tool toordinal total total_seconds translate trunc truncate tzinfo tzname ulp
+    unescape unified_diff union unquote unquote_plus update upper urldefrag urlencode urljoin urlparse
+    urlsafe_b64decode urlsafe_b64encode urlsplit urlunparse urlunsplit username utc utcoffset uuid5 values variance
+    weekday whitespace wrap write writeheader writelines writer writerow writerows year zfill zip_longest
+    """.split()
+)
+
+GLOBALS = frozenset(
+    """
+    ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError OverflowError
+    RuntimeError StopIteration ToolError TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError
+    ZeroDivisionError abs all any ascii bin bool bytes chr dict divmod enumerate filter float format frozenset hex
+    int isinstance iter len list map max min next oct ord pow print range repr reversed round set slice sorted str
+    sum tuple zip
+    """.split()
+)
+
+MODULES = frozenset(
+    """
+    base64 bisect collections copy csv datetime decimal difflib fractions functools hashlib heapq html io itertools
+    json math posixpath re shlex statistics string textwrap tomllib unicodedata urllib.parse uuid
+    """.split()
+)
+
+#: What lowering adds, with how each may be used: called, or (`name`) read. None may be bound, but for the two parameters.
+HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __limit __join __format __str __repr __ascii".split())
+HIDDEN_NAMES = frozenset({"__Fatal", "__most", "__depth", "__args"})
+HIDDEN_PARAMETERS = frozenset({"__depth", "__args"})
+
+
+#: RestrictedPython reserves these for rewriting that isn't done here; as names of variables they are ordinary.
+_HARMLESS = frozenset({"printed", "builtins", "breakpoint"})
+
+
+class Refused(Exception):
+    """The second gate found what the checker should not have let through; `problems` are its sentences."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+def judge(text: str) -> None:
+    """Let a lowered text pass, or not.
+
+    Raises:
+        Refused: something in it is off the lists.
+    """
+    tree = ast.parse(text)
+    before = ast.dump(tree)
+    errors: list[str] = []
+    names: dict[str, bool] = {}
+    judged = _Policy(errors, [], names).visit(tree)
+    if not errors and (judged is not tree or ast.dump(tree) != before):
+        errors.append("the gate would change the program")
+    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    bound |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    bound |= {n.name or "" for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler | ast.MatchAs | ast.MatchStar)}
+    bound |= {n.rest or "" for n in ast.walk(tree) if isinstance(n, ast.MatchMapping)}
+    bound |= {(n.asname or n.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
+    for taken in sorted(bound & GLOBALS):
+        errors.append(f"{taken!r} is bound anew")
+    for free in sorted(set(names) - bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
+        errors.append(f"{free!r} is not a name that programs have")
+    if errors:
+        raise Refused(errors)
+
+
+class _Policy(RestrictingNodeTransformer):  # type: ignore[misc]
+    """Visits every node; `used_names` collects each name that is read."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if type(node).__name__ not in NODES:
+            self.not_allowed(node)
+            return node
+        return super().visit(node)
+
+    # RestrictedPython would insert guards at these; here they are judged and left as they are.
+
+    def _contents(self, node: ast.AST) -> Any:
+        return self.node_contents_visit(node)
+
+    visit_Module = visit_Assign = visit_AugAssign = visit_For = visit_comprehension = _contents
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _contents
+    visit_Subscript = visit_Delete = visit_Try = visit_arguments = visit_Starred = visit_MatMult = _contents
+    visit_Match = visit_match_case = visit_MatchValue = visit_MatchSingleton = visit_MatchSequence = _contents
+    visit_MatchOr = visit_NamedExpr = visit_Slice = visit_Lambda = _contents
+
+    def check_name(self, node: Any, name: str | None, allow_magic_methods: bool = False) -> None:
+        """A name that is bound or read, wherever it stands."""
+        if name is None:
+            return
+        if not name.isascii():
+            self.error(node, f"{name!r} is not ASCII")
+        if name.startswith("__"):
+            self.error(node, f"{name!r} is not a name that programs have")
+        elif name not in GLOBALS and name not in _HARMLESS:
+            # What is left of RestrictedPython's own rule once private helpers, `_x`, are let through.
+            super().check_name(node, name.lstrip("_"))
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load):
+            self.used_names[node.id] = True
+            if node.id in HIDDEN_NAMES:
+                return node
+        self.check_name(node, node.id)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        if node.annotation is not None:
+            self.error(node, "an annotation was left")
+        if node.arg not in HIDDEN_PARAMETERS:
+            self.check_name(node, node.arg)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.check_name(node, node.name)
+        if node.decorator_list or node.returns is not None:
+            self.error(node, "a decorator or an annotation was left")
+        if node.args.vararg or node.args.kwarg or node.args.posonlyargs:
+            self.error(node, "a function takes plain parameters only")
+        self.node_contents_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in HIDDEN_CALLS:
+            self.used_names[node.func.id] = True
+            if node.func.id == "__call" and not _is_message(node):
+                self.error(node, "a tool call must name its tool and its arguments")
+            for part in node.args:
+                self.visit(part)
+            return node
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        if node.arg is not None and node.arg.startswith("__") and node.arg not in HIDDEN_PARAMETERS:
+            self.error(node, f"{node.arg!r} is not a keyword that programs have")
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            self.error(node, f"the attribute {node.attr!r} is assigned or deleted")
+        if node.attr not in ATTRIBUTES or node.attr in INSPECT_ATTRIBUTES:
+            self.error(node, f"{node.attr!r} is not an attribute that programs have")
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        if node.type is None:
+            self.error(node, "a handler must name what it handles")
+        self.check_name(node, node.name)
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
+        if node.patterns or node.kwd_attrs or node.kwd_patterns:
+            self.error(node, "a type pattern takes nothing in its brackets")
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
+        self.check_name(node, node.name)
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
+        self.check_name(node, node.rest)
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+
+    def visit_Import(self, node: ast.Import) -> ast.AST:
+        for alias in node.names:
+            if alias.name not in MODULES:
+                self.error(node, f"{alias.name!r} is not a module that programs have")
+        return self.check_import_names(node)  # type: ignore[no-any-return]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        parts = {a.name for a in node.names}
+        whole = {f"{node.module}.{name}" for name in parts}
+        if node.level or (not (node.module in MODULES and parts <= ATTRIBUTES) and not whole <= MODULES):
+            self.error(node, f"{node.module!r} is not a module that programs have")
+        return self.check_import_names(node)  # type: ignore[no-any-return]
+
+
+def _is_message(node: ast.Call) -> bool:
+    match node:
+        case ast.Call(args=[ast.Constant(value=str()), ast.Dict(keys=keys)], keywords=[]):
+            return all(isinstance(k, ast.Constant) and isinstance(k.value, str) for k in keys)
+    return False

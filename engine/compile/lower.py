@@ -1,0 +1,262 @@
+"""From a checked program to the Python that a worker runs.
+
+The language is Python already, so lowering only takes away what the worker needs no more (decorators, docstrings,
+annotations, TypedDict classes) and makes explicit what the language adds:
+
+- ``tools.read_file("a")`` becomes ``__call('read_file', {'path': 'a'})``: a message, its arguments by name.
+- ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))`` and ``parallel(a(), b())``
+  ``__parallel(reads, lambda: a(), lambda: b())``; `reads` says that every tool reached only reads, so they may overlap.
+- Every ``try`` gets a first handler for `MemoryError` and `RecursionError`, which ends the process: a limit is never an
+  exception that the program sees, nor does a ``finally`` run after it.
+- Helpers that can come back to themselves carry their depth in a hidden parameter.
+
+Nothing else changes and no guard is added: what is safe was decided before, so the code runs at CPython's speed.
+The result is a text, kept with the version, with a map from its lines to those of the source.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from albert_tools.engine.check.check import Checked
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.grammar.agree import same
+from albert_tools.grammar.python import to_python
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """`lines[i]` is the line of the source that line ``i + 1`` of `text` came from."""
+
+    text: str
+    tree: ast.Module
+    lines: tuple[int, ...]
+
+
+def lower(checked: Checked) -> Lowered:
+    """The lowered text of a checked program.
+
+    Raises:
+        AssertionError: the text does not read back as what was lowered; a fault of ours, so nothing is saved.
+    """
+    for plain_strings in (False, True):
+        module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))
+        try:
+            text = ast.unparse(module) + "\n"
+            again = ast.parse(text)
+        except (ValueError, SyntaxError):
+            continue
+        if same(module, again):
+            return Lowered(text, again, _line_map(text, module, again))
+    raise AssertionError("the lowered text does not read back as what was lowered")
+
+
+class _Lowering(ast.NodeTransformer):
+    def __init__(self, facts: Facts, plain_strings: bool) -> None:
+        self.facts = facts
+        #: Python 3.11 can't write every f-string: no backslash within its fields.
+        self.plain_strings = plain_strings
+        self.function: str | None = None
+        self.tools_of: dict[str, set[str]] = {name: set() for name in facts.functions}
+        for node, name in facts.tool_calls:
+            function = facts.function_of(node)
+            if function is not None:
+                self.tools_of[function.name].add(name)
+
+    def module(self, module: ast.Module) -> ast.Module:
+        body: list[ast.stmt] = []
+        for stmt in module.body:
+            new = self.visit(stmt)
+            if isinstance(new, ast.stmt):
+                body.append(new)
+        return ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and not body:
+            body.append(ast.copy_location(ast.Pass(), node))
+        return node
+
+    # What goes.
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        return None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
+        """A docstring, or any constant alone, does nothing."""
+        if isinstance(node.value, ast.Constant):
+            return None
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        if node.value is None:
+            return None
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    # What becomes explicit.
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        node.decorator_list = []
+        node.returns = None
+        self.function = node.name
+        self.generic_visit(node)
+        self.function = None
+        if node.name in self.facts.recursive:
+            node.args.kwonlyargs.append(ast.arg("__depth"))
+            node.args.kw_defaults.append(ast.Constant(0))
+            test = ast.Compare(_name("__depth"), [ast.Gt()], [_name("__most")])
+            node.body.insert(0, _placed(ast.If(test, [ast.Expr(_call("__limit"))], []), node))
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        self.generic_visit(node)
+        if not node.finalbody:
+            node.handlers.insert(0, _fatal(node))
+            return node
+        if not node.handlers:
+            node.handlers = [_fatal(node)]
+            return node
+        # The limit must not reach `finally` out of a handler or an `else` either.
+        inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
+        return _placed(ast.Try([_placed(inner, node)], [_fatal(node)], [], node.finalbody), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = _tool_name(node.func)
+        if name is not None:
+            return self._tool_call(node, name)
+        if isinstance(node.func, ast.Name):
+            if node.func.id == "parallel":
+                return self._parallel(node)
+            if node.func.id in self.facts.typed_dicts:
+                node.func = ast.copy_location(ast.Name("dict", ast.Load()), node.func)
+            elif self._same_cycle(node.func.id):
+                # Not as a callback: the call itself carries the depth.
+                node.args = [self.visit(a) for a in node.args]
+                node.keywords = [self.visit(k) for k in node.keywords]
+                node.keywords.append(ast.keyword("__depth", _deeper()))
+                return node
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A helper mentioned as a callback, inside its own cycle."""
+        if not (isinstance(node.ctx, ast.Load) and self._same_cycle(node.id)):
+            return node
+        arguments = ast.arguments([], [], ast.arg("__args"), [], [], None, [])
+        call = ast.Call(node, [ast.Starred(_name("__args"), ast.Load())], [ast.keyword("__depth", _deeper())])
+        return _placed(ast.Lambda(arguments, call), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        if not self.plain_strings:
+            self.generic_visit(node)
+            return node
+        return _placed(self._join(node), node)
+
+    def _join(self, node: ast.JoinedStr) -> ast.expr:
+        parts: list[ast.expr] = []
+        for value in node.values:
+            if not isinstance(value, ast.FormattedValue):
+                parts.append(value)
+                continue
+            inner = self.visit(value.value)
+            if value.conversion != -1:
+                inner = _call({115: "__str", 114: "__repr", 97: "__ascii"}[value.conversion], inner)
+            spec = ast.Constant("") if value.format_spec is None else self._join(value.format_spec)  # type: ignore[arg-type]
+            parts.append(_call("__format", inner, spec))
+        return _call("__join", ast.Tuple(parts, ast.Load()))
+
+    def _tool_call(self, node: ast.Call, name: str) -> ast.expr:
+        definition = self.facts.catalog.get(name)
+        assert definition is not None
+        keys = [p.name for p in definition.parameters[: len(node.args)]] + [str(k.arg) for k in node.keywords]
+        values = [self.visit(v) for v in [*node.args, *(k.value for k in node.keywords)]]
+        arguments = ast.Dict([ast.Constant(k) for k in keys], values)
+        return _placed(_call("__call", ast.Constant(name), arguments), node)
+
+    def _parallel(self, node: ast.Call) -> ast.expr:
+        reads = ast.Constant(all(self._only_reads(a) for a in node.args))
+        first = node.args[0]
+        if len(node.args) == 1 and isinstance(first, ast.GeneratorExp):
+            names = list(dict.fromkeys(n for g in first.generators for n in _targets(g.target)))
+            arguments = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
+            body = ast.Lambda(arguments, self.visit(first.elt))
+            items = ast.GeneratorExp(
+                ast.Tuple([_name(n) for n in names], ast.Load()), [self.visit(g) for g in first.generators]
+            )
+            return _placed(_call("__gather", reads, body, items), node)
+        none = ast.arguments([], [], None, [], [], None, [])
+        return _placed(_call("__parallel", reads, *(ast.Lambda(none, self.visit(a)) for a in node.args)), node)
+
+    def _only_reads(self, body: ast.expr) -> bool:
+        called: set[str] = set()
+        for node in ast.walk(body):
+            if isinstance(node, ast.Call) and (name := _tool_name(node.func)):
+                called.add(name)
+            elif isinstance(node, ast.Name) and node.id in self.facts.functions:
+                for function in {node.id} | self.facts.reaches(node.id):
+                    called |= self.tools_of[function]
+        definitions = [self.facts.catalog.get(name) for name in called]
+        return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
+
+    def _same_cycle(self, callee: str) -> bool:
+        caller = self.function
+        return (
+            caller is not None
+            and callee in self.facts.recursive
+            and callee in self.facts.reaches(caller)
+            and caller in self.facts.reaches(callee)
+        )
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(_name(name), list(args), [])
+
+
+def _deeper() -> ast.expr:
+    return ast.BinOp(_name("__depth"), ast.Add(), ast.Constant(1))
+
+
+def _fatal(node: ast.AST) -> ast.ExceptHandler:
+    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [ast.Expr(_call("__fatal"))]), node)  # type: ignore[no-any-return]
+
+
+def _placed(new: Any, node: ast.AST) -> Any:
+    return ast.fix_missing_locations(ast.copy_location(new, node))
+
+
+def _tool_name(func: ast.expr) -> str | None:
+    parts: list[str] = []
+    while isinstance(func, ast.Attribute):
+        parts.append(func.attr)
+        func = func.value
+    if parts and isinstance(func, ast.Name) and func.id == "tools":
+        return ".".join(reversed(parts))
+    return None
+
+
+def _targets(target: ast.expr) -> list[str]:
+    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _line_map(text: str, ours: ast.Module, again: ast.Module) -> tuple[int, ...]:
+    lines = [0] * text.count("\n")
+    for a, b in zip(ast.walk(ours), ast.walk(again), strict=True):
+        place, source = getattr(b, "lineno", None), getattr(a, "lineno", None)
+        if place is not None and source is not None and not lines[place - 1]:
+            lines[place - 1] = source
+    last = 1
+    for i, line in enumerate(lines):
+        last = lines[i] = line or last
+    return tuple(lines)
