@@ -128,7 +128,7 @@ def judge(text: str) -> None:
         raise Refused(errors)
 
 
-class _Policy(RestrictingNodeTransformer):  # type: ignore[misc]
+class _Policy(RestrictingNodeTransformer):
     """Visits every node; `used_names` collects each name that is read."""
 
     def visit(self, node: ast.AST) -> Any:
@@ -192,53 +192,55 @@ class _Policy(RestrictingNodeTransformer):  # type: ignore[misc]
             for part in node.args:
                 self.visit(part)
             return node
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         if node.arg is not None and node.arg.startswith("__") and node.arg not in HIDDEN_PARAMETERS:
             self.error(node, f"{node.arg!r} is not a keyword that programs have")
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if not isinstance(node.ctx, ast.Load):
             self.error(node, f"the attribute {node.attr!r} is assigned or deleted")
         if node.attr not in ATTRIBUTES or node.attr in INSPECT_ATTRIBUTES:
             self.error(node, f"{node.attr!r} is not an attribute that programs have")
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         if node.type is None:
             self.error(node, "a handler must name what it handles")
         self.check_name(node, node.name)
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
         if node.patterns or node.kwd_attrs or node.kwd_patterns:
             self.error(node, "a type pattern takes nothing in its brackets")
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
         self.check_name(node, node.name)
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
-    visit_MatchStar = visit_MatchAs
+    def visit_MatchStar(self, node: ast.MatchStar) -> ast.AST:
+        self.check_name(node, node.name)
+        return node
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
         self.check_name(node, node.rest)
-        return self.node_contents_visit(node)  # type: ignore[no-any-return]
+        return self.node_contents_visit(node)
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         for alias in node.names:
             if alias.name not in MODULES:
                 self.error(node, f"{alias.name!r} is not a module that programs have")
-        return self.check_import_names(node)  # type: ignore[no-any-return]
+        return self.check_import_names(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
         parts = {a.name for a in node.names}
         whole = {f"{node.module}.{name}" for name in parts}
         if node.level or (not (node.module in MODULES and parts <= ATTRIBUTES) and not whole <= MODULES):
             self.error(node, f"{node.module!r} is not a module that programs have")
-        return self.check_import_names(node)  # type: ignore[no-any-return]
+        return self.check_import_names(node)
 
 
 def _is_message(node: ast.Call) -> bool:

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from albert_tools.engine.check.check import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar.agree import same
 from albert_tools.grammar.python import to_python
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +231,10 @@ def _deeper() -> ast.expr:
 
 
 def _fatal(node: ast.AST) -> ast.ExceptHandler:
-    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [ast.Expr(_call("__fatal"))]), node)  # type: ignore[no-any-return]
+    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [ast.Expr(_call("__fatal"))]), node)
 
 
-def _placed(new: Any, node: ast.AST) -> Any:
+def _placed(new: _Node, node: ast.AST) -> _Node:
     return ast.fix_missing_locations(ast.copy_location(new, node))
 
 
