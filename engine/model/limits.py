@@ -16,7 +16,7 @@ class RunLimits:
     #: From start to result, calls included.
     run_seconds: float = 600.0
     #: Longest single tool call.
-    call_seconds: float = 60.0
+    call_seconds: float = 300.0
     #: Processor time of the worker; catches what the own-time clock can't see (fibres that compute while others wait).
     cpu_seconds: int = 30
     #: Memory the program may take on top of the bare worker's.

@@ -27,7 +27,7 @@ class Line(Protocol):
         """Wait for the next answer: its number, and a thunk that gives the value or raises."""
 
 
-class Fibre(greenlet):
+class Fibre(greenlet):  # type: ignore[misc]
     """One body: its place in the program's order, what it printed, and how it ended."""
 
     def __init__(self, body: Callable[[], Any], parent: Any, index: int, key: str) -> None:

@@ -589,7 +589,8 @@ class _Run:
         facts = {
             "code": failure.code,
             "message": failure.message,
-            "tool": failure.tool or name,
+            # The tool that the program called, whatever failed within it.
+            "tool": name or failure.tool,
             "retryable": failure.retryable,
         }
         return pack(["failure", number, facts])
