@@ -506,19 +506,20 @@ class _Run:
         self._log_left = self.limits.log_bytes
         self._since = loop.time()
         self._own_timer(loop)
-        run_timer = loop.call_later(self.limits.run_seconds, self._stop, "run_limit")
+        whole = asyncio.timeout(self.limits.run_seconds)
         try:
-            async with asyncio.timeout(self.limits.run_seconds + 1.0):
+            async with whole:
                 rest = self.worker.send(frame)
                 if rest is not None:
                     await rest
                 return await self._serve()
         except TimeoutError:
+            if not whole.expired():
+                raise
             raise self._limit("run_limit") from None
         finally:
             if not self._out:
                 self.own_spent += loop.time() - self._since
-            run_timer.cancel()
             for timer in self._timers:
                 timer.cancel()
             for task in self._tasks:
