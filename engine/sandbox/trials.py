@@ -37,7 +37,9 @@ class _Attempt:
 
 
 #: A way to everything that Python has, for the programs that must not get anywhere with it.
-_REACH = "g = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__\n"
+_REACH = (
+    "g = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__\n"
+)
 
 LIMITS = (
     _Attempt("own time", "for i in range(10**12):\n    pass", ("time_limit",), {"own_seconds": 0.3}),
