@@ -19,7 +19,7 @@ def errors() -> str:
     lines = [
         "# Errors and limits",
         "",
-        "A code is stable: compare `error.code`, in a `ToolError` of a program and a `Failure` of a caller alike. With it, an error",
+        "A code is stable: compare `error.code`, in a program and in its caller alike. With it, an error",
         "carries a sentence, mostly a hint that says what to do, the line in the tool's own text, `retryable`. Those marked * mean",
         "that nothing was done.",
         "",
