@@ -73,6 +73,12 @@ class Unpacker:
             BadFrame: the bytes are no frame, or one larger than allowed.
         """
         buffer = self._buffer
+        if not buffer and len(data) >= 8:
+            structure, count = _HEAD.unpack_from(data)
+            if not count and len(data) == 8 + structure <= MAX_STRUCTURE:
+                # The common case: one small frame, whole.
+                yield self._message(data, 8, structure, ())
+                return
         buffer += data
         while len(buffer) >= 8:
             structure, count = _HEAD.unpack_from(buffer)

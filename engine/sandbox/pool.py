@@ -9,6 +9,7 @@ messages of a healthy worker, within their bounds, ends it as a violation.
 from __future__ import annotations
 
 import asyncio
+import marshal
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
@@ -41,6 +43,9 @@ MAX_WAITING = 256
 
 #: What zygote and workers have as their environment; the same for CPython as the oracle of the tests.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+#: The name that a program's code has in tracebacks.
+FILENAME = "<tool>"
 
 _BOOT = """
 import sys
@@ -180,7 +185,7 @@ class Sandbox:
         assert zygote is not None
         settings = {
             "entry": program.entry,
-            "lowered": program.lowered,
+            "code": _code(program.lowered),
             "most": limits.recursion,
             "log_bytes": limits.log_bytes,
             "result_bytes": limits.result_bytes,
@@ -198,7 +203,23 @@ class Sandbox:
             if report is not None:
                 report.own_seconds = run.own_spent
                 report.calls = run.calls
-            worker.kill()
+            # The answer goes on its way first.
+            zygote.done_with(worker)
+
+
+@lru_cache(maxsize=256)
+def _code(lowered: str) -> bytes:
+    """A lowered text compiled and marshalled, for workers of this very interpreter; kept in memory only.
+
+    Raises:
+        Failure: `damaged`: it isn't Python, so it isn't what was lowered.
+    """
+    try:
+        return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Failure(
+            "damaged", f"the saved program can't be compiled: {error}", hint="define the tool again"
+        ) from error
 
 
 def _lower(worker: _Worker, limits: RunLimits, default: RunLimits) -> None:
@@ -257,7 +278,8 @@ class _Zygote:
         while self._idle:
             worker = self._idle.popleft()
             if not worker.ended:
-                self._loop.call_soon(self._refill)
+                if not self._idle:
+                    self._refill()
                 return worker
         if self.dead:
             raise Failure("sandbox_unavailable", "the sandbox has ended", retryable=True)
@@ -269,6 +291,14 @@ class _Zygote:
                 return await taker
         except TimeoutError:
             raise Failure("sandbox_unavailable", "no worker came up", retryable=True) from None
+
+    def done_with(self, worker: _Worker) -> None:
+        """Soon, when what waits for the answer has had its turn: end the worker, and make the next one."""
+        self._loop.call_soon(self._after, worker)
+
+    def _after(self, worker: _Worker) -> None:
+        worker.kill()
+        self._refill()
 
     def _refill(self) -> None:
         wanted = self._idle_target + len(self._takers) - len(self._idle) - self._coming

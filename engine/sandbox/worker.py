@@ -1,8 +1,9 @@
 """One worker: it runs one program, once, and holds no authority.
 
-It is forked, shut in, rehearsed, and then waits for its one message. Messages are lists; to the worker::
+It is made and rehearsed once before it is forked, so that what CPython adapts to the code it runs is adapted already; then
+forked, shut in, rehearsed again to have memory of its own, and waits for its one message. Messages are lists; to the worker::
 
-    ["run", {name, entry, lowered, most, log_bytes, result_bytes}, arguments]
+    ["run", {entry, code, most, log_bytes, result_bytes}, arguments]
     ["value", number, value]        the answer to a call
     ["failure", number, {code, message, retryable}]
 
@@ -14,13 +15,15 @@ and from it::
     ["error", {code, type, message, tool, retryable, lines}]
     ["limit", code, lines]
 
-`lines` are lines of the lowered text, outermost call first. After its last message the worker waits to be killed.
+`code` is the compiled program, marshalled by the service; nothing is ever unmarshalled in the other direction. `lines` are lines of
+the lowered text, outermost call first. After its last message the worker waits to be killed.
 """
 
 from __future__ import annotations
 
 import builtins
 import io
+import marshal
 import os
 import socket
 import sys
@@ -54,9 +57,8 @@ def tool(n):
 class Worker:
     """The program's side of the boundary."""
 
-    def __init__(self, sock: socket.socket, made: dict[str, types.ModuleType]) -> None:
-        self._socket = sock
-        self._made = made
+    def __init__(self, made: dict[str, types.ModuleType]) -> None:
+        self._socket: socket.socket | None = None
         self._unpacker = Unpacker(MAX_ANSWER)
         self._inbox: list[list[Any]] = []
         self._number = 0
@@ -64,14 +66,27 @@ class Worker:
         self._top_key = ""
         self._log_left = 0
         self._result_bytes = 0
-        self._silent = False
+        self._world = {
+            "__name__": "tool",
+            "__builtins__": program_builtins(made, self._print),
+            "__call": self._call,
+            "__gather": self._gather,
+            "__parallel": self._parallel,
+            "__fatal": self._fatal,
+            "__limit": self._limit,
+        }
 
     def rehearse(self) -> None:
         """Run a small program through the same code, so that the first real one finds everything warm."""
-        self._silent = True
-        arguments = next(Unpacker(MAX_ANSWER).feed(pack(["run"], {"n": 3}, MAX_ANSWER)))[1]
-        self._run({"entry": "tool", "lowered": _REHEARSAL, "most": 1, "log_bytes": 1, "result_bytes": 4096}, arguments)
-        self._silent = False
+        code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
+        settings = {"entry": "tool", "code": code, "most": 1, "log_bytes": 1, "result_bytes": 4096}
+        for _ in range(3):
+            message = next(Unpacker(MAX_ANSWER).feed(pack(["run", settings], {"n": 3}, MAX_ANSWER)))
+            self._run(message[1], message[2])
+
+    def connect(self, sock: socket.socket) -> None:
+        """From here on messages go out."""
+        self._socket = sock
 
     def serve(self) -> NoReturn:
         """Run the one program that comes, then wait for the end."""
@@ -82,18 +97,9 @@ class Worker:
     def _run(self, program: dict[str, Any], arguments: dict[str, Any]) -> None:
         self._log_left = program["log_bytes"]
         self._result_bytes = program["result_bytes"]
-        namespace = {
-            "__name__": "tool",
-            "__builtins__": program_builtins(self._made, self._print),
-            "__call": self._call,
-            "__gather": self._gather,
-            "__parallel": self._parallel,
-            "__fatal": self._fatal,
-            "__limit": self._limit,
-            "__most": program["most"],
-        }
+        namespace = {**self._world, "__most": program["most"]}
         try:
-            exec(compile(program["lowered"], FILENAME, "exec", dont_inherit=True, optimize=0), namespace)  # noqa: S102
+            exec(marshal.loads(program["code"]), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
         except (MemoryError, RecursionError):
             self._fatal()
@@ -212,6 +218,7 @@ class Worker:
 
     def _receive(self) -> list[Any]:
         while not self._inbox:
+            assert self._socket is not None
             data = self._socket.recv(262_144)
             if not data:
                 os._exit(0)
@@ -256,11 +263,11 @@ class Worker:
         self._send_frame(pack(message))
 
     def _send_frame(self, frame: bytes) -> None:
-        if not self._silent:
+        if self._socket is not None:
             self._socket.sendall(frame)
 
     def _wait(self) -> NoReturn:
-        while self._socket.recv(65_536):
+        while self._socket is not None and self._socket.recv(65_536):
             pass
         os._exit(0)
 

@@ -18,7 +18,6 @@ import signal
 import socket
 import struct
 import sys
-import types
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -41,10 +40,11 @@ def main(control_fd: int, modules: Sequence[str], limits: RunLimits, kind: str |
     _die_with_parent()
     try:
         preload(modules)
-        made = facades(modules)
+        worker = Worker(facades(modules))
         _stop_importing()
         sys.setrecursionlimit(RECURSION)
         fence = Fence(limits, bare_bytes(), kind)
+        worker.rehearse()
         gc.collect()
         gc.freeze()
     except Exception as error:
@@ -69,7 +69,7 @@ def main(control_fd: int, modules: Sequence[str], limits: RunLimits, kind: str |
             if not requests:
                 _end(alive)
             for _ in requests:
-                alive.add(_fork(control, made, fence))
+                alive.add(_fork(control, worker, fence))
 
 
 def _pipe() -> tuple[int, int]:
@@ -93,12 +93,12 @@ def _reap(control: socket.socket, alive: set[int]) -> None:
         control.sendall(REPORT.pack(ENDED, pid, status & 0xFFFFFFFF, 0))
 
 
-def _fork(control: socket.socket, made: dict[str, types.ModuleType], fence: Fence) -> int:
+def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:
         try:
-            _work(theirs, made, fence)
+            _work(theirs, worker, fence)
         finally:
             os._exit(70)
     theirs.close()
@@ -112,18 +112,18 @@ def _fork(control: socket.socket, made: dict[str, types.ModuleType], fence: Fenc
     return pid
 
 
-def _work(sock: socket.socket, made: dict[str, types.ModuleType], fence: Fence) -> NoReturn:
+def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
     """In the worker: nothing but the socket is left, then the fence closes."""
     _die_with_parent()
     os.dup2(sock.fileno(), 0)
     os.closerange(1, 1 << 20)
     sock.detach()
     alone = socket.socket(fileno=0)
-    worker = Worker(alone, made)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     fence.close()
     worker.rehearse()
+    worker.connect(alone)
     worker.serve()
 
 
