@@ -44,6 +44,9 @@ MAX_WAITING = 256
 #: What zygote and workers have as their environment; the same for CPython as the oracle of the tests.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
+#: What sockets are read into, one read at a time.
+_BUFFER = bytearray(262_144)
+
 #: The name that a program's code has in tracebacks.
 FILENAME = "<tool>"
 
@@ -472,11 +475,12 @@ class _Worker:
 
     def _readable(self) -> None:
         try:
-            data = self._socket.recv(262_144)
+            size = self._socket.recv_into(_BUFFER)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            size = 0
+        data = bytes(memoryview(_BUFFER)[:size])
         if not data:
             self.ended = True
             self._stop_reading()

@@ -47,6 +47,7 @@ MAX_ANSWER = 64 * 1024 * 1024
 _REHEARSAL = """
 def tool(n):
     rows = [{"n": i, "text": f"{i:>3}"} for i in range(n)]
+    print(__call("tool", {"n": n}))
     try:
         return sorted(rows, key=lambda row: -row["n"])
     except ToolError as error:
@@ -66,6 +67,7 @@ class Worker:
         self._top_key = ""
         self._log_left = 0
         self._result_bytes = 0
+        self._buffer = bytearray(65_536)
         self._world = {
             "__name__": "tool",
             "__builtins__": program_builtins(made, self._print),
@@ -77,12 +79,23 @@ class Worker:
         }
 
     def rehearse(self) -> None:
-        """Run a small program through the same code, so that the first real one finds everything warm."""
+        """Run a small program through the same code and a socket, so that the first real one finds everything warm."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
-        settings = {"entry": "tool", "code": code, "most": 1, "log_bytes": 1, "result_bytes": 4096}
-        for _ in range(3):
-            message = next(Unpacker(MAX_ANSWER).feed(pack(["run", settings], {"n": 3}, MAX_ANSWER)))
-            self._run(message[1], message[2])
+        settings = {"entry": "tool", "code": code, "most": 1, "log_bytes": 4096, "result_bytes": 4096}
+        service, own = socket.socketpair()
+        with service, own:
+            self.connect(own)
+            for _ in range(2):
+                service.sendall(pack(["value", 1, 1]))
+                service.sendall(pack(["run", settings], {"n": 3}, MAX_ANSWER))
+                self._number = 0
+                answer = self._receive()
+                message = self._receive()
+                self._inbox.append(answer)
+                self._run(message[1], message[2])
+                service.recv(65_536)
+        self._socket = None
+        self._number = self._top_calls = 0
 
     def connect(self, sock: socket.socket) -> None:
         """From here on messages go out."""
@@ -219,10 +232,11 @@ class Worker:
     def _receive(self) -> list[Any]:
         while not self._inbox:
             assert self._socket is not None
-            data = self._socket.recv(262_144)
-            if not data:
+            # Into a buffer that is there already: a new large one costs page faults each time.
+            size = self._socket.recv_into(self._buffer)
+            if not size:
                 os._exit(0)
-            self._inbox.extend(self._unpacker.feed(data))
+            self._inbox.extend(self._unpacker.feed(bytes(memoryview(self._buffer)[:size])))
         return self._inbox.pop(0)
 
     def _log(self, text: str) -> None:

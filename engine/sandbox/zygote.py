@@ -121,8 +121,8 @@ def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
     alone = socket.socket(fileno=0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    fence.close()
     worker.rehearse()
+    fence.close()
     worker.connect(alone)
     worker.serve()
 
