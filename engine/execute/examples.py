@@ -13,7 +13,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ async def _run(version: ToolVersion, example: Example, pipeline: Pipeline) -> di
         except Failure as failure:
             return {"message": f"its files can't be laid out: {failure.message}"}
         limits = RunLimits()
-        limits = replace(limits, run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
+        limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
         surroundings = Surroundings(workspace, Governance(limits=limits), stubs, scratch=True)
         invocation = ToolInvocation(version.name, example.arguments)
         result = await pipeline.invoke(invocation, surroundings, unsaved=version)

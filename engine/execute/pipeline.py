@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from albert_tools.engine.execute.registry import ToolRegistry
@@ -303,8 +303,7 @@ class Pipeline:
         if left <= 0:
             raise Failure("run_limit", f"no time was left for {version.name}", tool=version.name)
         seconds = min(left, governance.limits.run_seconds, version.definition.timeout)
-        limits = replace(
-            governance.limits,
+        limits = governance.limits._replace(
             run_seconds=seconds,
             own_seconds=min(governance.limits.own_seconds, version.definition.timeout),
         )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,12 @@ class Governance:
 
     def tightened(self, other: Governance) -> Governance:
         """Both together: allowed is what both allow, denied what either denies, limits the lower ones."""
-        lower = {f.name: min(getattr(self.limits, f.name), getattr(other.limits, f.name)) for f in fields(RunLimits)}
+        lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(
             self,
             allow=self.allow & other.allow,
             deny=self.deny | other.deny,
-            limits=replace(self.limits, **lower),
+            limits=self.limits._replace(**lower),
         )
 
 
@@ -121,11 +121,9 @@ def read_governance(document: Any, path: Path = Path("governance.yaml")) -> Gove
         raise _unavailable(path, f"{place + ': ' if place else ''}{first['msg']}") from error
     base = RunLimits()
     lower = {
-        f.name: min(getattr(base, f.name), value)
-        for f in fields(RunLimits)
-        if (value := getattr(read.limits, f.name)) is not None
+        f: min(getattr(base, f), value) for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None
     }
-    return Governance(frozenset(read.allow), frozenset(read.deny), replace(base, **lower), read.primitives)
+    return Governance(frozenset(read.allow), frozenset(read.deny), base._replace(**lower), read.primitives)
 
 
 def _unavailable(path: Path, why: str) -> Failure:

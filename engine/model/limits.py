@@ -1,14 +1,16 @@
-"""Every bound on a run, named, with its reason. All may be set lower by configuration; none higher by a program."""
+"""Every bound on a run, named, with its reason. All may be set lower by configuration; none higher by a program.
+
+Named tuples here and in `vocabulary`, not dataclasses: the workers' zygote loads both, and `dataclasses` takes as long as all else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MiB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
+class RunLimits(NamedTuple):
     """The bounds of one run of a saved tool. Times are seconds, sizes are bytes."""
 
     #: The program's own time: the clock stands while a tool call is out.

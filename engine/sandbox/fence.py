@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import resource
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from albert_tools.engine.model.limits import RunLimits
 
@@ -26,8 +25,7 @@ _NUMBER_AT, _ARCH_AT, _THIRD_ARGUMENT_AT = 0, 4, 32
 _PROT_EXEC = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Arch:
+class _Arch(NamedTuple):
     audit: int
     seccomp: int
     prctl: int
@@ -114,7 +112,7 @@ class Fence:
         self._limits = limits
         self._memory = bare_bytes + limits.memory_bytes
         self._libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-        self._arch = _ARCHES.get(platform.machine())
+        self._arch = _ARCHES.get(os.uname().machine)
         if self.kind == "seccomp" and self._arch is not None:
             program = _filter(self._arch)
             self._program = ctypes.create_string_buffer(program)
@@ -177,7 +175,7 @@ def probe() -> str:
     if sys.platform != "linux":
         return "rlimits"
     libc = ctypes.CDLL(None, use_errno=True)
-    arch = _ARCHES.get(platform.machine())
+    arch = _ARCHES.get(os.uname().machine)
     if arch is not None:
         action = ctypes.c_uint32(_KILL_PROCESS)
         # SECCOMP_GET_ACTION_AVAIL

@@ -52,32 +52,33 @@ FILENAME = "<tool>"
 
 _BOOT = """
 import sys
-control, modules, limits, kind, *paths = sys.argv[1:]
-sys.path.extend(paths)
-from albert_tools.engine.model.limits import RunLimits
+sys.path.extend(sys.argv[2:])
+# msgspec asks for this package and needs nothing that `typing` hasn't, at a third of its time.
+import typing
+sys.modules["typing_extensions"] = typing
+import msgspec
+del sys.modules["typing_extensions"]
 from albert_tools.engine.sandbox import zygote
-cpu, memory = limits.split(",")
-zygote.main(int(control), modules.split(","), RunLimits(cpu_seconds=int(cpu), memory_bytes=int(memory)), kind or None)
+zygote.main(int(sys.argv[1]))
 """
 
+#: The zygote's process and the control socket.
+Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
 
-def spawn_zygote(
-    limits: RunLimits, modules: Sequence[str] | None = None, kind: str | None = None
-) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start the zygote; gives its process and the control socket. Call it before anything heavy is imported.
 
-    `modules` are the façades to load, all when not given; `kind` forces a weaker fence, for tests.
+def spawn_zygote() -> Spawned:
+    """Start the zygote, to be handed to `Sandbox.start`, which tells it what to load and which limits hold.
+
+    It can be called before anything else is known or imported, so that both go on side by side.
 
     Raises:
         Failure: `sandbox_unavailable`.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    names = sorted(vocabulary.MODULES) if modules is None else [m for m in modules if m in vocabulary.MODULES]
-    command = [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(theirs.fileno()), ",".join(names)]
-    command += [f"{limits.cpu_seconds},{limits.memory_bytes}", kind or "", *_library_paths()]
+    command = [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(theirs.fileno())]
     try:
         process = subprocess.Popen(
-            command,
+            [*command, *_library_paths()],
             env=ENVIRONMENT,
             cwd="/",
             pass_fds=[theirs.fileno()],
@@ -89,6 +90,9 @@ def spawn_zygote(
     except OSError as error:
         ours.close()
         raise Failure("sandbox_unavailable", f"the sandbox can't be started: {error.strerror}") from error
+    except Failure:
+        ours.close()
+        raise
     finally:
         theirs.close()
     ours.setblocking(False)
@@ -127,6 +131,14 @@ class Sandbox:
         modules: Sequence[str] | None = None,
         kind: str | None = None,
     ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            limits: Of every run that doesn't bring its own.
+            idle: Workers that stand ready.
+            modules: The façades to load; all when not given.
+            kind: A weaker fence than the machine offers, for tests.
+        """
         self.limits = limits or RunLimits()
         self._idle_target = idle
         self._modules = modules
@@ -134,7 +146,7 @@ class Sandbox:
         self._zygote: _Zygote | None = None
         self._starting: asyncio.Lock = asyncio.Lock()
 
-    async def start(self, spawned: tuple[subprocess.Popen[bytes], socket.socket] | None = None) -> None:
+    async def start(self, spawned: Spawned | None = None) -> None:
         """Start the zygote, or take over one `spawned` before.
 
         Raises:
@@ -143,9 +155,12 @@ class Sandbox:
         async with self._starting:
             if self._zygote is not None and not self._zygote.dead:
                 return
-            process, control = spawned or spawn_zygote(self.limits, self._modules, self._kind)
+            process, control = spawned or spawn_zygote()
+            known = sorted(vocabulary.MODULES)
+            modules = known if self._modules is None else [m for m in self._modules if m in known]
+            settings = [str(self.limits.cpu_seconds), str(self.limits.memory_bytes), self._kind or "", *modules]
             self._zygote = _Zygote(process, control, self._idle_target)
-            await self._zygote.ready()
+            await self._zygote.ready(",".join(settings))
 
     @property
     def confinement(self) -> str:
@@ -259,14 +274,18 @@ class _Zygote:
         self._ready: asyncio.Future[str] = self._loop.create_future()
         self._loop.add_reader(control.fileno(), self._readable)
 
-    async def ready(self) -> None:
-        """Wait for the zygote's word, then ask for the first workers."""
+    async def ready(self, settings: str) -> None:
+        """Send the settings, wait for the zygote's word, then ask for the first workers."""
         try:
             async with asyncio.timeout(START_SECONDS):
+                await self._loop.sock_sendall(self._control, settings.encode() + b"\n")
                 self.kind = await self._ready
         except TimeoutError:
             await self.close()
             raise Failure("sandbox_unavailable", "the sandbox does not answer") from None
+        except OSError as error:
+            await self.close()
+            raise Failure("sandbox_unavailable", f"the sandbox ended at once: {error.strerror}") from None
         except Failure:
             await self.close()
             raise

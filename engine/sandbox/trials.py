@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from albert_tools.engine.model.definition import Program
@@ -97,7 +97,7 @@ async def trials(sandbox: Sandbox) -> AsyncIterator[Trial]:
 async def _try(sandbox: Sandbox, attempt: _Attempt, expected: tuple[str, ...]) -> Trial:
     body = "\n".join("    " + line for line in attempt.body.split("\n"))
     program = Program("trial", "trial", f"def trial():\n{body}\n")
-    limits = replace(RunLimits(own_seconds=10.0, run_seconds=20.0), **attempt.limits)
+    limits = RunLimits(own_seconds=10.0, run_seconds=20.0)._replace(**attempt.limits)
 
     async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
         if name == "wait":

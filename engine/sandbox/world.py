@@ -12,49 +12,47 @@ import importlib
 import os
 import time
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.prelude import ToolError
 
-#: Modules that C code imports by name, with the program's built-ins, in the middle of a call (``strptime``, ``f"{d:%Y}"``).
-_INTERNAL = (
-    "_strptime",
-    "time",
-    "re",
-    "functools",
-    "collections",
-    "collections.abc",
-    "decimal",
-    "unicodedata",
-    "copyreg",
-    "operator",
-    "math",
-    "numbers",
-    "heapq",
-    "io",
-    "warnings",
-    "keyword",
-    "reprlib",
-    "binascii",
-    "linecache",
-    "html.entities",
-    "encodings.idna",
-    "stringprep",
-)
+#: Per façade, what is imported in the middle of a call: by C code with the program's built-ins (``strptime``, ``f"{d:%Y}"``,
+#: templates of `re`), or by the library in a function (`Counter.most_common`).
+_WITHIN_CALLS: dict[str, tuple[str, ...]] = {
+    "collections": ("heapq", "operator", "copyreg"),
+    "copy": ("copyreg", "weakref"),
+    "datetime": ("_strptime", "time", "calendar", "locale"),
+    "decimal": ("numbers", "collections", "contextvars"),
+    "difflib": ("heapq", "collections"),
+    "fractions": ("decimal", "operator"),
+    "html": ("html.entities",),
+    "json": ("re",),
+    "re": ("re", "copyreg", "functools", "enum"),
+    "statistics": ("decimal", "bisect", "collections", "random"),
+    "string": ("re", "collections"),
+    "textwrap": ("re",),
+    "urllib.parse": ("re", "unicodedata", "ipaddress", "functools"),
+    "uuid": ("hashlib",),
+}
+_INTERNAL = frozenset(name for names in _WITHIN_CALLS.values() for name in names)
 
 
-def preload(modules: Iterable[str]) -> None:
+def preload(modules: Sequence[str]) -> None:
     """Import the modules, and the parts of them that would else be imported on first use."""
-    for name in (*modules, *_INTERNAL):
+    for name in modules:
         importlib.import_module(name)
+        for part in _WITHIN_CALLS.get(name, ()):
+            importlib.import_module(part)
     for encoding in vocabulary.ENCODINGS:
         "".encode(encoding)
     for error in ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace"):
         "\xe9".encode("ascii" if error != "strict" else "utf-8", error)
     # Loads the time zone and the locale.
-    time.strptime(time.strftime("%c %Z %A %B %p", time.localtime(0)), "%c %Z %A %B %p")
+    time.strftime("%c %Z %A %B %p", time.localtime(0))
+    if "datetime" in modules:
+        time.strptime("1970", "%Y")
     # A relative path would ask for the current folder; a program has none.
     os.getcwd = lambda: "/"
 

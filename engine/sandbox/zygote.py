@@ -1,7 +1,7 @@
 """The zygote: a small process that forks workers and does nothing else.
 
 It is started before anything heavy is imported, loads what programs may use, and then never imports again. On its control
-socket the service asks for workers; each comes as one message that carries two descriptors, the service's end of the worker's
+socket the service says what to load and then asks for workers; each comes as one message that carries two descriptors, the service's end of the worker's
 socket and a pidfd to kill it by. When a worker ends, its exit status follows. When the control socket closes, or the service
 dies in any way, everything ends.
 
@@ -18,7 +18,6 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Sequence
 from typing import NoReturn
 
 from albert_tools.engine.model.limits import RunLimits
@@ -34,11 +33,13 @@ RECURSION = 2_500
 _PR_SET_PDEATHSIG = 1
 
 
-def main(control_fd: int, modules: Sequence[str], limits: RunLimits, kind: str | None) -> NoReturn:
-    """Load, say so, and fork at each request until the control socket closes."""
+def main(control_fd: int) -> NoReturn:
+    """Load what the first line asks for, say so, and fork at each request until the control socket closes."""
     control = socket.socket(fileno=control_fd)
+    control.setblocking(True)
     _die_with_parent()
     try:
+        limits, kind, modules = _settings(control)
         preload(modules)
         worker = Worker(facades(modules))
         _stop_importing()
@@ -70,6 +71,18 @@ def main(control_fd: int, modules: Sequence[str], limits: RunLimits, kind: str |
                 _end(alive)
             for _ in requests:
                 alive.add(_fork(control, worker, fence))
+
+
+def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
+    """The one line that comes first: seconds of processor time, bytes of memory, a fence or nothing, and the façades."""
+    line = b""
+    while not line.endswith(b"\n"):
+        more = control.recv(4096)
+        if not more:
+            os._exit(0)
+        line += more
+    cpu, memory, kind, *modules = line.decode().strip().split(",")
+    return RunLimits(cpu_seconds=int(cpu), memory_bytes=int(memory)), kind or None, modules
 
 
 def _pipe() -> tuple[int, int]:
