@@ -1,9 +1,9 @@
 """The zygote: a small process that forks workers and does nothing else.
 
 It is started before anything heavy is imported, loads what programs may use, and then never imports again. On its control
-socket the service says what to load and then asks for workers; each comes as one message that carries two descriptors, the service's end of the worker's
-socket and a pidfd to kill it by. When a worker ends, its exit status follows. When the control socket closes, or the service
-dies in any way, everything ends.
+socket the service says what to load and then asks for workers; each comes as one message that carries two descriptors, the
+service's end of the worker's socket and a pidfd to kill it by. When a worker ends, its exit status follows. When the control
+socket closes, or the service dies in any way, everything ends.
 
 It runs as ``python -S -s -P`` with an environment of three fixed variables: no `.pth` files, nothing of the user's.
 """
