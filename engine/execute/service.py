@@ -26,6 +26,7 @@ from albert_tools.engine.sandbox.pool import Sandbox
 
 if TYPE_CHECKING:
     from albert_tools.engine.check.check import Report
+    from albert_tools.engine.sandbox.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
@@ -117,6 +118,23 @@ class ToolService:
     async def _started(self) -> Sandbox:
         await self._sandbox.start()
         return self._sandbox
+
+    async def prepare(self, name: str, spawned: Spawned | None = None) -> None:
+        """Start the sandbox for runs of one tool, with the façades that it and its callees import and no others.
+
+        `spawned` is a zygote that was started before. Without this, the sandbox starts at the first run and loads all.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `sandbox_unavailable`.
+        """
+        modules: set[str] = set()
+        pending = [self.store.load(name)]
+        while pending:
+            version = pending.pop()
+            modules.update(version.program.imports)
+            pending += [self.store.load(c.name, c.version) for c in version.calls if c.kind == "composite"]
+        self._sandbox.expect(sorted(modules))
+        await self._sandbox.start(spawned)
 
     @property
     def confinement(self) -> str:

@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,6 +27,7 @@ from albert_tools.engine.model.failure import CODES, Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.frames import BadFrame, Unpacker, pack
+from albert_tools.engine.sandbox.spawn import Spawned, spawn_zygote
 
 #: Answers a call: name, arguments, key. Raises `Failure` when the call fails.
 Call = Callable[[str, dict[str, Any], str], Awaitable[Any]]
@@ -41,75 +41,11 @@ IDLE = 2
 #: Frames that wait for the run to take them; past this the worker isn't read from.
 MAX_WAITING = 256
 
-#: What zygote and workers have as their environment; the same for CPython as the oracle of the tests.
-ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
-
 #: What sockets are read into, one read at a time.
 _BUFFER = bytearray(262_144)
 
 #: The name that a program's code has in tracebacks.
 FILENAME = "<tool>"
-
-_BOOT = """
-import sys
-sys.path.extend(sys.argv[2:])
-# msgspec asks for this package and needs nothing that `typing` hasn't, at a third of its time.
-import typing
-sys.modules["typing_extensions"] = typing
-import msgspec
-del sys.modules["typing_extensions"]
-from albert_tools.engine.sandbox import zygote
-zygote.main(int(sys.argv[1]))
-"""
-
-#: The zygote's process and the control socket.
-Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
-
-
-def spawn_zygote() -> Spawned:
-    """Start the zygote, to be handed to `Sandbox.start`, which tells it what to load and which limits hold.
-
-    It can be called before anything else is known or imported, so that both go on side by side.
-
-    Raises:
-        Failure: `sandbox_unavailable`.
-    """
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    command = [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(theirs.fileno())]
-    try:
-        process = subprocess.Popen(
-            [*command, *_library_paths()],
-            env=ENVIRONMENT,
-            cwd="/",
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        ours.close()
-        raise Failure("sandbox_unavailable", f"the sandbox can't be started: {error.strerror}") from error
-    except Failure:
-        ours.close()
-        raise
-    finally:
-        theirs.close()
-    ours.setblocking(False)
-    return process, ours
-
-
-def _library_paths() -> list[str]:
-    """The folders that hold this package and the two libraries that a worker needs."""
-    from importlib.util import find_spec
-
-    paths = []
-    for name in ("albert_tools", "msgspec", "greenlet"):
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            raise Failure("sandbox_unavailable", f"the sandbox needs the package {name}: install it")
-        paths.append(os.path.dirname(os.path.dirname(spec.origin)))
-    return list(dict.fromkeys(paths))
 
 
 @dataclass(slots=True)
@@ -161,6 +97,10 @@ class Sandbox:
             settings = [str(self.limits.cpu_seconds), str(self.limits.memory_bytes), self._kind or "", *modules]
             self._zygote = _Zygote(process, control, self._idle_target)
             await self._zygote.ready(",".join(settings))
+
+    def expect(self, modules: Sequence[str]) -> None:
+        """Load these façades only; has no effect once started."""
+        self._modules = modules
 
     @property
     def confinement(self) -> str:
