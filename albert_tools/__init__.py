@@ -43,6 +43,10 @@ __all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("albert-tools")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'albert_tools' has no attribute {name!r}")
     from importlib import import_module
