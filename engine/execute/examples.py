@@ -4,7 +4,7 @@ Each ``@example(...)`` gets a scratch workspace with its `files`, calls the tool
 read and written for real, there; whatever would reach further (network, shell) is answered by the example's `stubs`::
 
     stubs={"http_request": {"status": 200, …}}          # the same answer each time
-    stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer after the other
+    stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer (or failure) after the other
     stubs={"http_request": {"$fails": "network_error"}}  # a failure with that code
 """
 
@@ -149,7 +149,7 @@ def _stub(name: str, answer: Any) -> Callable[[dict[str, Any]], Any]:
         def each(arguments: dict[str, Any]) -> Any:
             if not left:
                 raise Failure("permission_denied", f"the stub of {name} has no answer left", rule="scratch", tool=name)
-            return _plain(left.pop(0))
+            return _stub(name, left.pop(0))(arguments)
 
         return each
     return lambda arguments: _plain(answer)

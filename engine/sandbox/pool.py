@@ -23,7 +23,7 @@ from typing import Any
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Program
-from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.failure import CODES, DENIALS, Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.frames import BadFrame, Unpacker, pack
@@ -490,6 +490,7 @@ class _Run:
     _out: int = 0
     _log_left: int = 0
     _stopped: str | None = None
+    _last_failure: Failure | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
@@ -580,6 +581,7 @@ class _Run:
             await rest
 
     def _failure(self, number: int, failure: Failure, name: str = "") -> bytes:
+        self._last_failure = failure
         facts = {
             "code": failure.code,
             "message": failure.message,
@@ -642,7 +644,10 @@ class _Run:
         trace = self._source_lines(lines if isinstance(lines, list) else [])
         code, kind, message = text("code"), text("type"), text("message")
         details: dict[str, Any] = {"lines": trace}
-        if code not in CODES or code in _NEVER_FROM_A_PROGRAM:
+        known = self._last_failure
+        if known is not None and (known.code, known.message) != (code, message):
+            known = None
+        if known is None and (code not in CODES or code in _NEVER_FROM_A_PROGRAM):
             if code != "tool_error":
                 details["code"] = code
             code = "tool_error"
@@ -653,6 +658,9 @@ class _Run:
         return Failure(
             code,
             message,
+            # A failure that the program let through is told as it came.
+            hint=known.hint if known is not None else None,
+            rule=known.rule if known is not None else None,
             retryable=error.get("retryable") is True,
             tool=text("tool") or self.program.name,
             line=trace[-1] if trace else None,
@@ -689,7 +697,14 @@ class _Run:
 
 
 #: Codes that would claim more than a program can know.
-_NEVER_FROM_A_PROGRAM = frozenset({"sandbox_violation", "worker_died", "internal_error", "damaged", "cancelled"})
+_NEVER_FROM_A_PROGRAM = DENIALS | {
+    "sandbox_violation",
+    "worker_died",
+    "internal_error",
+    "damaged",
+    "cancelled",
+    "outdated",
+}
 
 _LIMITS: dict[str, tuple[str, str | None]] = {
     "time_limit": (
