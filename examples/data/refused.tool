@@ -10,8 +10,7 @@ def tidy(folder: str, keep: list = []) -> list:
     """
     gone = []
     names = os.listdir(folder)
-    while names:
-        name = names.pop()
+    for name in names:
         if name not in kept:
             tools.delete_file(path=folder + "/" + name)
             gone.append(name)
