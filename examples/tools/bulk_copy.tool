@@ -3,7 +3,12 @@ import re
 
 
 @example(
-    arguments={"folder": ".", "pattern": r"draft-(\d+)\.txt", "name": r"chapter-\1.txt", "dry_run": False},
+    arguments={
+        "folder": ".",
+        "pattern": r"draft-(\d+)\.txt",
+        "name": r"chapter-\1.txt",
+        "dry_run": False,
+    },
     files={"draft-1.txt": "one", "draft-2.txt": "two", "other.txt": "three"},
     result=[
         {"from": "draft-1.txt", "to": "chapter-1.txt", "done": True},
@@ -34,7 +39,10 @@ def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> lis
     for path in files:
         if re.fullmatch(pattern, posixpath.basename(path)) is None:
             continue
-        target = posixpath.join(posixpath.dirname(path), re.sub(pattern, name, posixpath.basename(path)))
+        target = posixpath.join(
+            posixpath.dirname(path),
+            re.sub(pattern, name, posixpath.basename(path)),
+        )
         if target in taken:
             raise ToolError(f"{path} would become {target}, which is there already")
         taken.add(target)

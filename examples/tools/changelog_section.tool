@@ -3,7 +3,9 @@ import re
 
 @example(
     arguments={"version": "1.1"},
-    files={"CHANGELOG.md": "# Changelog\n\n## 1.2\n\n- new\n\n## 1.1 (2025-01-01)\n\n- old\n- older\n\n## 1.0\n"},
+    files={
+        "CHANGELOG.md": "# Changelog\n\n## 1.2\n\n- new\n\n## 1.1 (2025-01-01)\n\n- old\n- older\n\n## 1.0\n",
+    },
     result="- old\n- older\n",
 )
 @example(arguments={"version": "9"}, files={"CHANGELOG.md": "## 1.0\n"}, raises="ToolError")

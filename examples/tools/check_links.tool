@@ -29,6 +29,9 @@ def check_links(folder: str = ".") -> list[dict]:
     Args:
         folder: Where to look, folders under it included.
     """
-    known = [posixpath.normpath(e["path"]) for e in tools.list_directory(path=folder, recursive=True)]
+    known = [
+        posixpath.normpath(e["path"])
+        for e in tools.list_directory(path=folder, recursive=True)
+    ]
     pages = [path for path in known if path.endswith(".md")]
     return [link for links in parallel(_broken(page, known) for page in pages) for link in links]

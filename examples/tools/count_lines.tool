@@ -27,7 +27,10 @@ def _count(path: str) -> int:
 @example(
     arguments={},
     files={"a.py": "x = 1\n\ny = 2\n", "b/c.py": "z = 3\n", "r.md": "# R\n", "d.bin": "?"},
-    result=[{"language": "Python", "files": 2, "lines": 3}, {"language": "Markdown", "files": 1, "lines": 1}],
+    result=[
+        {"language": "Python", "files": 2, "lines": 3},
+        {"language": "Markdown", "files": 1, "lines": 1},
+    ],
 )
 def count_lines(folder: str = ".") -> list[dict]:
     """Count the lines of a project by language, without empty lines; the most first.
@@ -46,4 +49,7 @@ def count_lines(folder: str = ".") -> list[dict]:
     for (language, _), count in zip(files, counts):
         lines[language] += count
         number[language] += 1
-    return [{"language": name, "files": number[name], "lines": count} for name, count in lines.most_common()]
+    return [
+        {"language": name, "files": number[name], "lines": count}
+        for name, count in lines.most_common()
+    ]

@@ -18,7 +18,10 @@ def csv_to_markdown(path: str, delimiter: str = ",") -> str:
     if not rows:
         raise ToolError(f"{path} is empty")
     width = max(len(row) for row in rows)
-    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] + [""] * (width - len(row)) for row in rows]
+    cells = [
+        [cell.replace("|", "\\|").replace("\n", " ") for cell in row] + [""] * (width - len(row))
+        for row in rows
+    ]
     rules = []
     for column in range(width):
         values = [row[column] for row in cells[1:] if row[column]]

@@ -3,7 +3,9 @@ import hashlib
 
 def _fingerprint(path: str) -> str | None:
     try:
-        return hashlib.sha256(tools.read_file(path=path, encoding="latin-1").encode("latin-1")).hexdigest()
+        return hashlib.sha256(
+            tools.read_file(path=path, encoding="latin-1").encode("latin-1"),
+        ).hexdigest()
     except ToolError as error:
         print(f"{path} was passed over: {error.message}")
         return None
@@ -32,5 +34,9 @@ def duplicate_files(folder: str = ".") -> list[dict]:
         for path, fingerprint in zip(paths, parallel(_fingerprint(path) for path in paths)):
             if fingerprint is not None:
                 groups.setdefault(fingerprint, []).append(path)
-        found.extend({"size_bytes": size, "paths": group} for group in groups.values() if len(group) > 1)
+        found.extend(
+            {"size_bytes": size, "paths": group}
+            for group in groups.values()
+            if len(group) > 1
+        )
     return found

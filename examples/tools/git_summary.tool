@@ -3,8 +3,13 @@ from collections import Counter
 
 @example(
     arguments={"days": 7},
-    stubs={"bash": {"exit_code": 0, "output": "Ada\nGrace\nAda\n", "truncated": False, "signal": None}},
-    result={"commits": 3, "authors": [{"name": "Ada", "commits": 2}, {"name": "Grace", "commits": 1}]},
+    stubs={
+        "bash": {"exit_code": 0, "output": "Ada\nGrace\nAda\n", "truncated": False, "signal": None},
+    },
+    result={
+        "commits": 3,
+        "authors": [{"name": "Ada", "commits": 2}, {"name": "Grace", "commits": 1}],
+    },
 )
 def git_summary(days: int = 30) -> dict:
     """Count the commits of the last days, by author.

@@ -21,7 +21,11 @@ def _differences(old: Any, new: Any, at: str) -> list:
                 found.extend(_differences(old[key], new[key], place))
         return found
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [d for i, pair in enumerate(zip(old, new)) for d in _differences(pair[0], pair[1], f"{at}[{i}]")]
+        return [
+            d
+            for i, pair in enumerate(zip(old, new))
+            for d in _differences(pair[0], pair[1], f"{at}[{i}]")
+        ]
     if old == new and isinstance(old, bool) == isinstance(new, bool):
         return []
     return [{"at": at, "change": "changed", "old": old, "new": new}]
@@ -29,14 +33,21 @@ def _differences(old: Any, new: Any, at: str) -> list:
 
 @example(
     arguments={"old": "a.json", "new": "b.json"},
-    files={"a.json": '{"name": "x", "tags": [1, 2], "gone": null}', "b.json": '{"name": "y", "tags": [1, 3]}'},
+    files={
+        "a.json": '{"name": "x", "tags": [1, 2], "gone": null}',
+        "b.json": '{"name": "y", "tags": [1, 3]}',
+    },
     result=[
         {"at": "$.gone", "change": "removed", "old": None},
         {"at": "$.name", "change": "changed", "old": "x", "new": "y"},
         {"at": "$.tags[1]", "change": "changed", "old": 2, "new": 3},
     ],
 )
-@example(arguments={"old": "a.json", "new": "b.json"}, files={"a.json": "{", "b.json": "{}"}, raises="ToolError")
+@example(
+    arguments={"old": "a.json", "new": "b.json"},
+    files={"a.json": "{", "b.json": "{}"},
+    raises="ToolError",
+)
 def json_diff(old: str, new: str) -> list[dict]:
     """List the differences between two JSON files, each with its place ("$.tags[1]").
 

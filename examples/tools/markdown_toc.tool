@@ -10,7 +10,9 @@ def _anchor(title: str, seen: dict) -> str:
 
 @example(
     arguments={"path": "guide.md"},
-    files={"guide.md": "# Guide\n\n## First steps\n\n```\n# not a heading\n```\n\n### Install it!\n\n## First steps\n"},
+    files={
+        "guide.md": "# Guide\n\n## First steps\n\n```\n# not a heading\n```\n\n### Install it!\n\n## First steps\n",
+    },
     result="- [First steps](#first-steps)\n  - [Install it!](#install-it)\n- [First steps](#first-steps-1)\n",
 )
 def markdown_toc(path: str, depth: int = 3) -> str:

@@ -19,8 +19,10 @@ def _name(requirement: str) -> str:
 @example(
     arguments={},
     files={
-        "pyproject.toml": '[project]\nname = "x"\ndependencies = ["httpx>=0.27", "rich"]\n'
-        '[project.optional-dependencies]\ntest = ["pytest>=8"]\n',
+        "pyproject.toml": (
+            '[project]\nname = "x"\ndependencies = ["httpx>=0.27", "rich"]\n'
+            '[project.optional-dependencies]\ntest = ["pytest>=8"]\n'
+        ),
         "requirements.txt": "# pinned\nrich==13.0\nattrs[all]>=23 ; python_version > '3.8'\n-r more.txt\n",
         "package.json": '{"dependencies": {"left-pad": "^1.0"}}',
     },
@@ -33,7 +35,7 @@ def project_dependencies(folder: str = ".") -> dict[str, list[str]]:
     Args:
         folder: The project's folder.
     """
-    names = ("pyproject.toml", "requirements.txt", "package.json")
+    names = "pyproject.toml", "requirements.txt", "package.json"
     project, requirements, package = parallel(_text(f"{folder}/{name}") for name in names)
     python = set()
     javascript = set()
@@ -46,6 +48,6 @@ def project_dependencies(folder: str = ".") -> dict[str, list[str]]:
         python.update(_name(line) for line in lines if line and not line.startswith("-"))
     if package is not None:
         document = json.loads(package)
-        for part in ("dependencies", "devDependencies"):
+        for part in "dependencies", "devDependencies":
             javascript.update(document.get(part, {}))
     return {"python": sorted(python), "javascript": sorted(javascript)}

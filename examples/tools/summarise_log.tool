@@ -7,10 +7,12 @@ LINE = re.compile(r"(?P<time>\S+ \S+) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICA
 @example(
     arguments={"path": "app.log"},
     files={
-        "app.log": "2025-03-01 10:00:00 INFO started\n"
-        "2025-03-01 10:00:05 ERROR no route to host 17\n"
-        "2025-03-01 10:00:09 ERROR no route to host 23\n"
-        "  at connect()\n",
+        "app.log": (
+            "2025-03-01 10:00:00 INFO started\n"
+            "2025-03-01 10:00:05 ERROR no route to host 17\n"
+            "2025-03-01 10:00:09 ERROR no route to host 23\n"
+            "  at connect()\n"
+        ),
     },
     result={
         "lines": 4,

@@ -15,5 +15,5 @@ def word_frequencies(path: str, top: int = 10) -> list[dict]:
         top: How many words to give.
     """
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", tools.read_file(path=path).lower())
-    ranked = sorted(Counter(words).items(), key=lambda pair: (-pair[1], pair[0]))
+    ranked = sorted(Counter(words).items(), key=(lambda pair: (-pair[1], pair[0])))
     return [{"word": word, "count": count} for word, count in ranked[:top]]
