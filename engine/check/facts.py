@@ -93,8 +93,24 @@ class Facts:
 
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
-        """Every node, parents first."""
-        return tuple(tree.walk(self.module))
+        """Every node, parents first, but for what lies in a class that is refused: that is one finding, not many."""
+        found: list[tree.Node] = []
+        stack: list[tree.Node] = [self.module]
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            if not isinstance(node, tree.ClassDef) or is_typed_dict(node):
+                stack.extend(reversed(tuple(tree.children(node))))
+        return tuple(found)
+
+    @cached_property
+    def nested(self) -> frozenset[str]:
+        """Names of functions that are defined where none may be; that is reported there, not at each use."""
+        return frozenset(
+            node.name
+            for node in self.nodes
+            if isinstance(node, tree.FunctionDef) and self.parent(node) is not self.module
+        )
 
     def parent(self, node: tree.Node) -> tree.Node | None:
         """The node directly above."""
@@ -192,6 +208,11 @@ class Facts:
     def recursive(self) -> frozenset[str]:
         """The functions that can come back to themselves."""
         return frozenset(name for name in self.functions if name in self.reaches(name))
+
+
+def is_typed_dict(cls: tree.ClassDef) -> bool:
+    """``class Row(TypedDict):``, the one kind of class there is."""
+    return len(cls.bases) == 1 and isinstance(cls.bases[0], tree.Name) and cls.bases[0].id == "TypedDict"
 
 
 def tool_name(func: tree.Expr) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, is_typed_dict
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.grammar import tree
@@ -101,8 +101,7 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
 
 
 def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
-    typed = len(node.bases) == 1 and isinstance(node.bases[0], tree.Name) and node.bases[0].id == "TypedDict"
-    if not typed:
+    if not is_typed_dict(node):
         yield error(
             "no-class",
             node.name_span,

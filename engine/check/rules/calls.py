@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolDefinition
@@ -133,7 +133,8 @@ def others(facts: Facts) -> Iterator[Diagnostic]:
             if func.id in facts.functions:
                 yield from _helper_arguments(node, facts.functions[func.id])
             elif func.id in facts.typed_dicts:
-                yield from _typed_dict_arguments(node, facts.typed_dicts[func.id])
+                if is_typed_dict(facts.typed_dicts[func.id]):
+                    yield from _typed_dict_arguments(node, facts.typed_dicts[func.id])
             elif func.id in vocabulary.BUILTINS:
                 yield from _builtin_arguments(node, func.id, vocabulary.BUILTINS[func.id])
             elif func.id in ("tool", "example") and not _is_decorator(facts, node):

@@ -55,6 +55,9 @@ OUTSIDE: dict[str, str] = {
     "NotImplementedError": "raise ToolError with a message",
 }
 
+#: What other languages and JSON call them.
+_CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None", "none": "None"}
+
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
 
@@ -140,7 +143,7 @@ def _in(facts: Facts, root: tree.Node, names: set[str]) -> Iterator[Diagnostic]:
 
 
 def _known(facts: Facts, name: str) -> bool:
-    return facts.fixed(name) is not None or name in facts.constants
+    return facts.fixed(name) is not None or name in facts.constants or name in facts.nested
 
 
 def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
@@ -154,6 +157,13 @@ def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
             fix=replace(node, "ToolError")
             if name in _TO_TOOL_ERROR and not isinstance(facts.parent(node), tree.Tuple)
             else None,
+        )
+    if name in _CONSTANTS:
+        return error(
+            "unknown-name",
+            node,
+            f"nothing is named {name!r}; did you mean {_CONSTANTS[name]!r}?",
+            fix=replace(node, _CONSTANTS[name]),
         )
     if name in vocabulary.TYPING:
         return error("outside-name", node, f"{name!r} stands in annotations only")

@@ -36,6 +36,8 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
         match stmt:
             case tree.FunctionDef() | tree.ClassDef() | tree.Import() | tree.ImportFrom():
                 pass
+            case tree.Return() | tree.Break() | tree.Continue():
+                pass  # reported as out of place
             case tree.ExprStmt(value=tree.Strings()) if i == 0:
                 pass
             case tree.Assign() | tree.AnnAssign():
