@@ -329,7 +329,11 @@ class Builder:
             "Compare": "a comparison",
             "Starred": "a starred name outside a list or tuple",
         }.get(type(node).__name__, "this expression")
-        raise self.refuse(node.span, f"{what} can't be assigned to", "assign to a name or an item, as in d[key] = value; to compare write ==")
+        raise self.refuse(
+            node.span,
+            f"{what} can't be assigned to",
+            "assign to a name or an item: d[key] = value; to compare write ==",
+        )
 
     # Expressions
 

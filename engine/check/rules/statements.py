@@ -64,10 +64,17 @@ def places(facts: Facts) -> Iterator[Diagnostic]:
                 word = type(node).__name__.lower()
                 loop = _loop_around(facts, node)
                 if loop is None:
-                    yield error("outside-loop", node, f"{word!r} stands outside a loop", hint="leave it out; return leaves a function")
+                    yield error(
+                        "outside-loop",
+                        node,
+                        f"{word!r} stands outside a loop",
+                        hint="leave it out; return leaves a function",
+                    )
             case tree.Return():
                 if facts.function_of(node) is None:
-                    yield error("module-level", node, "'return' stands outside a function", hint="indent it into the function")
+                    yield error(
+                        "module-level", node, "'return' stands outside a function", hint="indent it into the function"
+                    )
             case tree.Raise(exc=None):
                 if not any(isinstance(a, tree.ExceptHandler) for a in facts.ancestors(node)):
                     yield error(
