@@ -91,6 +91,10 @@ class Facts:
         public = [f for f in self.functions.values() if not f.name.startswith("_")]
         return public[0] if len(public) == 1 else None
 
+    def is_tool(self, node: tree.Name) -> bool:
+        """Whether a name stands for the source's own tool."""
+        return self.tool is not None and node.id == self.tool.name and node.id not in self.rebound
+
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
         """Every node, parents first, but for what lies in a class that is refused: that is one finding, not many."""
@@ -102,6 +106,46 @@ class Facts:
             if not isinstance(node, tree.ClassDef) or is_typed_dict(node):
                 stack.extend(reversed(tuple(tree.children(node))))
         return tuple(found)
+
+    @cached_property
+    def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
+        """By id of the node: the names that are read and bound nowhere, with the locals that are in scope there."""
+        found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
+        for stmt in self.module.body:
+            if isinstance(stmt, tree.FunctionDef):
+                here = frozenset(locals_of(stmt))
+                for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
+                    self._unbound(part, here, found)
+            elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
+                self._unbound(stmt.value, frozenset(), found)
+        return found
+
+    def _unbound(
+        self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
+    ) -> None:
+        if isinstance(root, tree.Name):
+            if root.id not in names and not self.known(root.id):
+                found[id(root)] = (root, names)
+            return
+        if isinstance(root, COMPREHENSIONS):
+            names = names | {b.name for g in root.generators for b in bindings(g)}
+        elif isinstance(root, tree.Lambda):
+            names = names | {p.name for p in root.params}
+        elif isinstance(root, tree.FunctionDef):
+            names = names | locals_of(root)
+        for child in tree.children(root):
+            # Annotations are another rule's.
+            if not (isinstance(root, tree.AnnAssign | tree.Param) and child is root.annotation):
+                self._unbound(child, names, found)
+
+    def known(self, name: str) -> bool:
+        """Whether a name means something everywhere in the source."""
+        return self.fixed(name) is not None or name in self.constants or name in self.nested
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Names with a fixed meaning that some binding takes over; that is reported there, and what follows isn't."""
+        return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
 
     @cached_property
     def nested(self) -> frozenset[str]:

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` most likely means, or None when none is close."""
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that `name` most likely means, or None when none is close (`cutoff`: 1 is equal)."""
     candidates = list(known)
     folded = {c.casefold().replace("_", ""): c for c in reversed(candidates)}
     same = folded.get(name.casefold().replace("_", ""))
     if same is not None:
         return same
-    close = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return close[0] if close else None
 
 

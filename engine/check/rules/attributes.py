@@ -50,6 +50,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if isinstance(above, tree.Attribute) and facts.facade(node) is not None and facts.entry(node) is None:
             if facts.entry(above) is not None or isinstance(facts.parent(above), tree.Attribute):
                 continue
+        if _root(node) in facts.unbound:
+            continue  # reported as an unknown name
         named = facts.facade(node)
         if named is not None:
             yield from _facade(facts, node, *named)
@@ -65,6 +67,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         else:
             yield from _plain(facts, node)
     yield from _formatting(facts)
+
+
+def _root(node: tree.Expr) -> int:
+    while isinstance(node, tree.Attribute):
+        node = node.value
+    return id(node)
 
 
 def _of_tools(node: tree.Attribute) -> bool:
@@ -93,8 +101,16 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         "unknown-attribute",
         node.attr_span,
         f"{module} has no {name!r} here" + (f"; did you mean {near!r}?" if near else ""),
-        hint=INSTEAD.get(last),
+        hint=INSTEAD.get(last) or _offer(root or module, table, root),
         fix=replace(node.attr_span, near) if near and last not in INSTEAD else None,
+    )
+
+
+def _offer(what: str, table: dict[str, vocabulary.Entry], root: str) -> str:
+    """What a module or class has on the table, shortened."""
+    names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
+    return (
+        f"{what} offers {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else "use the value itself"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, locals_of
+from albert_tools.engine.check.facts import Facts, bindings
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.naming import nearest
@@ -34,6 +34,7 @@ OUTSIDE: dict[str, str] = {
     "vars": "name the value",
     "dir": "name the value",
     "object": "use None, or a dict",
+    "self": "there are no classes; take what it holds as parameters",
     "super": "there are no classes; write helpers",
     "bytearray": "use bytes, or a list of int",
     "memoryview": "use bytes and slices",
@@ -50,8 +51,8 @@ OUTSIDE: dict[str, str] = {
     "BaseException": "catch Exception",
     "KeyboardInterrupt": "catch Exception",
     "SystemExit": "catch Exception",
-    "MemoryError": "running out of memory ends the program; it can't be caught",
-    "RecursionError": "recursing too deeply ends the program; it can't be caught",
+    "MemoryError": "running out of memory ends the program and can't be caught; leave the handler out",
+    "RecursionError": "recursing too deeply ends the program and can't be caught; leave the handler out",
     "NotImplementedError": "raise ToolError with a message",
 }
 
@@ -88,9 +89,19 @@ def rebound(facts: Facts) -> Iterator[Diagnostic]:
                     hint=f"choose another name, such as {node.name}_",
                 )
             elif node.name.startswith("__"):
-                yield error("private-name", node.name_span, f"the name {node.name!r} begins with two underscores")
+                yield error(
+                    "private-name",
+                    node.name_span,
+                    f"the name {node.name!r} begins with two underscores",
+                    "leave one out",
+                )
             if isinstance(node, tree.FunctionDef) and node.name in facts.constants:
-                yield error("rebound-name", node.name_span, f"{node.name!r} is a constant of this source already")
+                yield error(
+                    "rebound-name",
+                    node.name_span,
+                    f"{node.name!r} is a constant of this source already",
+                    hint="choose another name",
+                )
         elif isinstance(node, tree.Import | tree.ImportFrom):
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
@@ -112,41 +123,11 @@ def rebound(facts: Facts) -> Iterator[Diagnostic]:
 
 def unknown(facts: Facts) -> Iterator[Diagnostic]:
     """Every name that is read is bound somewhere, or one of the language's."""
-    for stmt in facts.module.body:
-        if isinstance(stmt, tree.FunctionDef):
-            here = locals_of(stmt)
-            for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
-                yield from _in(facts, part, here)
-        elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
-            yield from _in(facts, stmt.value, set())
+    for node, names in facts.unbound.values():
+        yield _unknown(facts, node, names)
 
 
-def _in(facts: Facts, root: tree.Node, names: set[str]) -> Iterator[Diagnostic]:
-    """Names read below `root`; annotations are another rule's."""
-    if isinstance(root, tree.Name):
-        if root.id not in names and not _known(facts, root.id):
-            yield _unknown(facts, root, names)
-        return
-    if isinstance(root, tree.AnnAssign):
-        yield from _in(facts, root.target, names)
-        if root.value is not None:
-            yield from _in(facts, root.value, names)
-        return
-    if isinstance(root, COMPREHENSIONS):
-        names = names | {b.name for g in root.generators for b in bindings(g)}
-    elif isinstance(root, tree.Lambda):
-        names = names | {p.name for p in root.params}
-    elif isinstance(root, tree.FunctionDef):
-        names = names | locals_of(root)
-    for child in tree.children(root):
-        yield from _in(facts, child, names)
-
-
-def _known(facts: Facts, name: str) -> bool:
-    return facts.fixed(name) is not None or name in facts.constants or name in facts.nested
-
-
-def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
+def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic:
     name = node.id
     if name in OUTSIDE:
         return error(
@@ -154,9 +135,7 @@ def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
             node,
             f"{name!r} is not in the language",
             hint=OUTSIDE[name],
-            fix=replace(node, "ToolError")
-            if name in _TO_TOOL_ERROR and not isinstance(facts.parent(node), tree.Tuple)
-            else None,
+            fix=replace(node, "ToolError") if name in _TO_TOOL_ERROR else None,
         )
     if name in _CONSTANTS:
         return error(
@@ -166,7 +145,19 @@ def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
             fix=replace(node, _CONSTANTS[name]),
         )
     if name in vocabulary.TYPING:
-        return error("outside-name", node, f"{name!r} stands in annotations only")
+        return error(
+            "outside-name",
+            node,
+            f"{name!r} stands in annotations only",
+            hint="name the value itself, or isinstance(x, str)",
+        )
+    if name.startswith("__"):
+        return error(
+            "private-name",
+            node,
+            f"the name {name!r} begins with two underscores",
+            hint="a program can't look at itself or its surroundings; pass what it needs as parameters",
+        )
     module = name if name in vocabulary.MODULES else ("urllib.parse" if name == "urllib" else None)
     if module:
         top = Span(_import_line(facts), 1, _import_line(facts), 1)
@@ -184,12 +175,15 @@ def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
             f"the tool {name!r} is called as tools.{name}(…)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
-    candidates = [*names, *facts.constants, *facts.functions, *vocabulary.BUILTINS, *facts.modules, *facts.imported]
-    near = nearest(name, candidates)
+    # A local is likelier meant than a built-in that happens to look alike.
+    near = nearest(name, sorted(names)) or nearest(
+        name, [*facts.constants, *facts.functions, *vocabulary.BUILTINS, *facts.modules, *facts.imported], cutoff=0.75
+    )
     return error(
         "unknown-name",
         node,
         f"nothing is named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        hint=None if near else "assign it first, or take it as a parameter",
         fix=replace(node, near) if near else None,
     )
 

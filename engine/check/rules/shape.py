@@ -203,12 +203,11 @@ def defaults(facts: Facts) -> Iterator[Diagnostic]:
     """Defaults are immutable literals: evaluated once, they must not carry anything from call to call."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.default is not None and not immutable(node.default):
-            text = "None" if isinstance(node.default, tree.List | tree.Dict | tree.Set | tree.Call) else None
             yield error(
                 "mutable-default",
                 node.default,
                 f"the default of {node.name!r} must be a literal: a number, a string, True, False, None or a tuple of these",
-                hint=f"write {node.name}=None and set it in the body" if text else None,
+                hint=f"write {node.name}=None and set it in the body: if {node.name} is None: …",
             )
 
 

@@ -28,9 +28,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if id(node) in annotations:
             continue
         if isinstance(node, tree.Name):
-            if node.id == "tools" or not _is_function(facts, node):
+            if node.id == "tools" or node.id in facts.rebound or not _is_function(facts, node):
                 continue
-            if not _allowed(facts, node):
+            above = facts.parent(node)
+            private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
+            if not private and not facts.is_tool(node) and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
@@ -113,7 +115,7 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         return True
     if callback_position(facts, node):
         if isinstance(node, tree.Name) and node.id in facts.functions:
-            return facts.tool is None or node.id != facts.tool.name
+            return True
         if isinstance(node, tree.Name) and node.id in vocabulary.BUILTINS:
             builtin = vocabulary.BUILTINS[node.id]
             return builtin.pure and not builtin.lazy
@@ -208,6 +210,13 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
             node,
             f"the type {name!r} can't be used as a value",
             hint=f"call it: {name}(value), or ask isinstance(value, {name})",
+        )
+    if isinstance(node, tree.Name) and node.id in facts.typed_dicts:
+        return error(
+            "function-value",
+            node,
+            f"the TypedDict {name!r} can't be used as a value",
+            hint=f"call it: {name}(field=…); or name it in an annotation: row: {name}",
         )
     return error(
         "function-value",
