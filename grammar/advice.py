@@ -23,6 +23,7 @@ _BY_SENTENCE: tuple[tuple[str, str], ...] = (
     (r"invalid character '[‐‑‒–—−]'", "write -"),
     (r"leading zeros", "leave the zeros out: 12"),
     (r"invalid \w+ literal", "a number ends with a digit, and a name begins with a letter"),
+    (r"imaginary number required", "a pattern holds constants; compute in a guard: case x if x == 1 + 1:"),
     (r"(?i)perhaps you forgot a comma", "add a comma or an operator between the two"),
 )
 
@@ -36,7 +37,8 @@ _BY_TEXT: tuple[tuple[str, str], ...] = (
     (r"\?", "write a if test else b"),
     (r"^\s*(else if|elseif)\b", "write elif"),
     (r"^\s*(else|elif|except|finally)\b", "it is indented like the if, for or try that it belongs to"),
-    (r"^\s*case\b", "case stands in the block of a match: match x: …"),
+    (r"^\s*case\s*[<>=!]", "compare in a guard: case x if x > 3:"),
+    (r"^\s*case\b", 'case stands in the block of a match; its pattern holds constants, names, [a, b] and {"k": v}'),
     (r"^\s*\w+\s*:=", "as a statement write =; := stands in conditions and in parentheses"),
     (r"^\s*(const|let|var)\b", "write the name alone: x = 1"),
     (r"^\s*function\b", "write def"),

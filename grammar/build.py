@@ -332,7 +332,9 @@ class Builder:
         raise self.refuse(
             node.span,
             f"{what} can't be assigned to",
-            "assign to a name or an item: d[key] = value; to compare write ==",
+            "write a = list(xs), or first, *rest = xs"
+            if isinstance(node, tree.Starred)
+            else "assign to a name or an item: d[key] = value; to compare write ==",
         )
 
     # Expressions

@@ -120,9 +120,17 @@ class Facts:
                 self._unbound(stmt.value, frozenset(), found)
         return found
 
+    def unbound_below(self, node: tree.Expr) -> bool:
+        """Whether the name that an attribute chain begins with is bound nowhere, which is reported by itself."""
+        while isinstance(node, tree.Attribute):
+            node = node.value
+        return id(node) in self.unbound
+
     def _unbound(
         self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
     ) -> None:
+        if isinstance(root, tree.MatchClass | tree.ClassDef):
+            return  # the rules of patterns and of classes judge them
         if isinstance(root, tree.Name):
             if root.id not in names and not self.known(root.id):
                 found[id(root)] = (root, names)
@@ -143,18 +151,38 @@ class Facts:
         return self.fixed(name) is not None or name in self.constants or name in self.nested
 
     @cached_property
+    def assigned_attributes(self) -> frozenset[int]:
+        """The ids of attributes that are assigned; none may be, and that is reported once."""
+        found: list[tree.Expr] = []
+        for node in self.nodes:
+            match node:
+                case tree.Assign():
+                    found += node.targets
+                case tree.AugAssign() | tree.For() | tree.Comprehension():
+                    found.append(node.target)
+        ids: set[int] = set()
+        while found:
+            target = found.pop()
+            if isinstance(target, tree.Tuple | tree.List):
+                found += target.elts
+            elif isinstance(target, tree.Starred):
+                found.append(target.value)
+            elif isinstance(target, tree.Attribute):
+                ids.add(id(target))
+        return frozenset(ids)
+
+    @cached_property
     def rebound(self) -> frozenset[str]:
         """Names with a fixed meaning that some binding takes over; that is reported there, and what follows isn't."""
         return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
 
     @cached_property
     def nested(self) -> frozenset[str]:
-        """Names of functions that are defined where none may be; that is reported there, not at each use."""
-        return frozenset(
-            node.name
-            for node in self.nodes
-            if isinstance(node, tree.FunctionDef) and self.parent(node) is not self.module
-        )
+        """Names of functions and imports that stand where none may; that is reported there, not at each use."""
+        inner = [n for n in self.nodes if self.parent(n) is not self.module]
+        functions = {n.name for n in inner if isinstance(n, tree.FunctionDef)}
+        imports = [a for n in inner if isinstance(n, tree.Import | tree.ImportFrom) for a in n.names]
+        return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
 
     def parent(self, node: tree.Node) -> tree.Node | None:
         """The node directly above."""

@@ -152,8 +152,7 @@ class _Flow:
         fall: State = s
         for case in stmt.cases:
             if fall is None:
-                self.found.append(warning("unreachable", case, "no value gets to this case; an earlier one takes all"))
-                break
+                break  # refused: a case that takes everything stands last
             inner = fall | {b.name for b in pattern_bindings(case.pattern)}
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)

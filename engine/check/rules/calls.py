@@ -40,7 +40,7 @@ def tools(facts: Facts) -> Iterator[Diagnostic]:
             continue
         yield from _tool_arguments(call, definition)
     for node in facts.nodes:
-        if isinstance(node, tree.Name) and facts.is_tool(node):
+        if isinstance(node, tree.Name) and facts.is_tool(node) and facts.function_of(node) is not None:
             yield _self_call(node, node.id)
         if isinstance(node, tree.Name) and node.id == "tools" and not _in_call(facts, node):
             yield error(

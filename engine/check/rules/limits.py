@@ -69,6 +69,7 @@ def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
 def _expressions(facts: Facts) -> Iterator[Diagnostic]:
     depth: dict[int, int] = {id(facts.module): 0}
     reported: set[int] = set()
+    statements: set[int] = set()
     for node in facts.nodes:
         for child in tree.children(node):
             is_expression = isinstance(child, tree.Expr.__args__)
@@ -77,6 +78,10 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
                 reported.add(id(child))
             elif depth[id(child)] > facts.limits.expression_depth:
                 reported.add(id(child))
+                whole = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
+                if whole in statements:
+                    continue  # once for each expression
+                statements.add(whole)
                 yield error(
                     "expression-depth",
                     child,

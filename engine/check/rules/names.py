@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, bindings
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rules.shape import import_line
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.naming import nearest
 from albert_tools.grammar import tree
@@ -129,12 +130,14 @@ def unknown(facts: Facts) -> Iterator[Diagnostic]:
 
 def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic:
     name = node.id
+    above = facts.parent(node)
+    raised = isinstance(above, tree.Raise) or isinstance(facts.parent(above or node), tree.Raise)
     if name in OUTSIDE:
         return error(
             "outside-name",
             node,
             f"{name!r} is not in the language",
-            hint=OUTSIDE[name],
+            hint='raise ToolError("…")' if raised and name in _TO_TOOL_ERROR else OUTSIDE[name],
             fix=replace(node, "ToolError") if name in _TO_TOOL_ERROR else None,
         )
     if name in _CONSTANTS:
@@ -160,13 +163,17 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic
         )
     module = name if name in vocabulary.MODULES else ("urllib.parse" if name == "urllib" else None)
     if module:
-        top = Span(_import_line(facts), 1, _import_line(facts), 1)
+        top = Span(import_line(facts), 1, import_line(facts), 1)
         return error(
             "unknown-name",
             node,
             f"the module {module!r} is used but not imported",
             hint=f"add: import {module}",
             fix=Fix(f"import {module}", (Edit(top, f"import {module}\n"),)),
+        )
+    if name in vocabulary.INSTEAD:
+        return error(
+            "unknown-module", node, f"the module {name!r} is not in the language", hint=vocabulary.INSTEAD[name]
         )
     if facts.catalog.get(name) is not None:
         return error(
@@ -177,20 +184,22 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic
         )
     # A local is likelier meant than a built-in that happens to look alike.
     near = nearest(name, sorted(names)) or nearest(
-        name, [*facts.constants, *facts.functions, *vocabulary.BUILTINS, *facts.modules, *facts.imported], cutoff=0.75
+        name,
+        [
+            *facts.constants,
+            *facts.functions,
+            *vocabulary.BUILTINS,
+            *facts.modules,
+            *facts.imported,
+            *sorted(vocabulary.EXCEPTIONS | {"ToolError"}),
+        ],
+        cutoff=0.75,
     )
+    other = 'raise ToolError("…")' if raised else "assign it first, or take it as a parameter"
     return error(
         "unknown-name",
         node,
         f"nothing is named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
-        hint=None if near else "assign it first, or take it as a parameter",
+        hint=None if near else other,
         fix=replace(node, near) if near else None,
     )
-
-
-def _import_line(facts: Facts) -> int:
-    first = facts.module.body[0]
-    if isinstance(first, tree.ExprStmt) and len(facts.module.body) > 1:
-        first = facts.module.body[1]
-    decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
-    return decorators[0].span.line if decorators else first.span.line

@@ -21,6 +21,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             first = isinstance(above, tree.FunctionDef | tree.ClassDef | tree.Module) and above.body[0] is node
             if first:
                 continue
+        if isinstance(node.value, tree.Starred) or (isinstance(node.value, tree.Constant) and node.value.value is ...):
+            continue  # refused
         if _pure(facts, node.value):
             yield warning(
                 "unused-result",

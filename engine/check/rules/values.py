@@ -15,7 +15,7 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 
 #: Types that `isinstance` may be asked about.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
@@ -32,16 +32,30 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 continue
             above = facts.parent(node)
             private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
+            if isinstance(above, tree.ClassDef | tree.FunctionDef) or node.id == "parallel":
+                continue  # a decorator, or `parallel`; each has a rule of its own
             if not private and not facts.is_tool(node) and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
             assert entry is not None
-            if entry.kind != "constant" and not _allowed(facts, node) and not _is_prefix(facts, node):
+            # Where the name goes on, the attribute rule judges (datetime.datetime.now), and patterns have their own.
+            longer = isinstance(facts.parent(node), tree.Attribute | tree.MatchValue)
+            if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
         elif isinstance(node, tree.Lambda) and not callback_position(facts, node):
             called = facts.parent(node)
             if isinstance(called, tree.Call) and called.func is node:
+                continue
+            if isinstance(called, tree.Call) and isinstance(called.func, tree.Name) and called.func.id == "parallel":
+                head = Span(node.span.line, node.span.column, node.body.span.line, node.body.span.column)
+                yield error(
+                    "lambda-value",
+                    node,
+                    "parallel takes the calls themselves, not lambdas",
+                    hint='write parallel(tools.read_file(path="a"), tools.read_file(path="b"))',
+                    fix=Fix("leave the lambda out", (Edit(head, ""),)),
+                )
                 continue
             yield error(
                 "lambda-value",
@@ -82,12 +96,6 @@ def _is_function(facts: Facts, node: tree.Name) -> bool:
         or node.id in vocabulary.EXCEPTIONS
         or node.id in vocabulary.PRELUDE
     )
-
-
-def _is_prefix(facts: Facts, node: tree.Attribute) -> bool:
-    """Whether a longer façade name continues here: ``datetime.datetime`` in ``datetime.datetime.fromisoformat``."""
-    above = facts.parent(node)
-    return isinstance(above, tree.Attribute) and facts.entry(above) is not None
 
 
 def _allowed(facts: Facts, node: tree.Expr) -> bool:
