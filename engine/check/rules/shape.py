@@ -111,7 +111,7 @@ def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
     lines = facts.module.source.split("\n")
     text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
     above = facts.parent(node)
-    blocks = [getattr(above, name, ()) for name in ("body", "orelse", "finalbody")]
+    blocks: list[tuple[tree.Stmt, ...]] = [getattr(above, name, ()) for name in ("body", "orelse", "finalbody")]
     alone = any(len(block) == 1 and block[0] is node for block in blocks)
     if alone or text.strip() != text[node.span.column - 1 :][: len(text.strip())] or ";" in text or "#" in text:
         return None
