@@ -69,3 +69,12 @@ def t(text: str) -> str:
     json.loads(text)
     re.sub("a", "b", text)
     return text
+---
+# a call in a try asks whether it can be done
+def t(text: str) -> bool:
+    """Ask."""
+    try:
+        float(text)
+        return True
+    except ValueError:
+        return False
