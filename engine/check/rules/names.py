@@ -182,19 +182,13 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic
             f"the tool {name!r} is called as tools.{name}(…)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
-    # A local is likelier meant than a built-in that happens to look alike.
-    near = nearest(name, sorted(names)) or nearest(
-        name,
-        [
-            *facts.constants,
-            *facts.functions,
-            *vocabulary.BUILTINS,
-            *facts.modules,
-            *facts.imported,
-            *sorted(vocabulary.EXCEPTIONS | {"ToolError"}),
-        ],
-        cutoff=0.75,
-    )
+    # A local is likelier meant than a built-in that happens to look alike, and each only where it may stand.
+    called = isinstance(above, tree.Call) and above.func is node
+    functions = [*facts.functions, *vocabulary.BUILTINS] if called else []
+    caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)
+    exceptions = sorted(vocabulary.EXCEPTIONS | {"ToolError"}) if caught else []
+    others = [*facts.constants, *facts.modules, *facts.imported, *functions, *exceptions]
+    near = nearest(name, sorted(names)) or nearest(name, others, cutoff=0.75)
     other = 'raise ToolError("…")' if raised else "assign it first, or take it as a parameter"
     return error(
         "unknown-name",

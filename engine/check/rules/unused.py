@@ -23,6 +23,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 continue
         if isinstance(node.value, tree.Starred) or (isinstance(node.value, tree.Constant) and node.value.value is ...):
             continue  # refused
+        if isinstance(node.value, tree.Attribute) and node.value.attr in vocabulary.METHODS:
+            continue  # refused: the call is missing
         if isinstance(node.value, tree.Call) and _tried(facts, node):
             continue  # ``int(text)`` in a try asks whether it can be done
         if _pure(facts, node.value):
