@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,6 +42,8 @@ class Finding:
 
     def matches(self, d: Diagnostic) -> bool:
         """Whether this is the finding that was expected."""
+        if self.code == "syntax" == d.code and sys.version_info[:2] != (3, 11):
+            return self.line == d.span.line
         return (
             (self.line, self.severity, self.code, self.message) == (d.span.line, d.severity, d.code, d.message)
             and self.column in (None, d.span.column)
@@ -144,7 +147,7 @@ def _mark(chunk: Chunk, word: str, text: str, line: int, trailing: bool) -> None
             m = _CALL.match(text)
             assert m
             call = ast.parse(f"f{m[2]}", mode="eval").body
-            assert isinstance(call, ast.Call)
+            assert isinstance(call, ast.Call) and not call.args, "arguments are named"  # noqa: PT018
             given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
             answer = None if m[3] is None else ast.literal_eval(m[3])
             chunk.transcript.append((m[1], given, answer, (m[4], m[5]) if m[4] else None))
