@@ -151,6 +151,32 @@ class Facts:
         return self.fixed(name) is not None or name in self.constants or name in self.nested
 
     @cached_property
+    def annotations(self) -> frozenset[int]:
+        """The ids of all nodes that lie in annotations."""
+        found: set[int] = set()
+        for node in self.nodes:
+            roots: list[tree.Expr | None] = []
+            if isinstance(node, tree.Param | tree.AnnAssign):
+                roots = [node.annotation]
+            elif isinstance(node, tree.FunctionDef):
+                roots = [node.returns]
+            elif isinstance(node, tree.ClassDef):
+                roots = [*node.bases, *(k.value for k in node.keywords)]
+            found.update(id(n) for root in roots if root is not None for n in tree.walk(root))
+        return frozenset(found)
+
+    @cached_property
+    def decorating(self) -> frozenset[int]:
+        """The ids of all nodes that lie in decorators."""
+        above = [n for n in self.nodes if isinstance(n, tree.FunctionDef | tree.ClassDef)]
+        return frozenset(id(n) for f in above for d in f.decorators for n in tree.walk(d))
+
+    @cached_property
+    def locals(self) -> dict[str, frozenset[str]]:
+        """The names local to each function."""
+        return {name: frozenset(locals_of(function)) for name, function in self.functions.items()}
+
+    @cached_property
     def assigned_attributes(self) -> frozenset[int]:
         """The ids of attributes that are assigned; none may be, and that is reported once."""
         found: list[tree.Expr] = []

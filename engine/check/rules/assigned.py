@@ -45,6 +45,10 @@ class _Flow:
         self.facts = facts
         self.names = names
         self.function = function
+        #: Names that a handler binds, and unbinds at its end.
+        self.handled = {
+            n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
+        }
         self.found: list[Diagnostic] = []
         self.reported: set[str] = set()
         # One list per loop around: the states at its breaks.
@@ -276,7 +280,7 @@ class _Flow:
                 )
             )
             return
-        if self.handled(node.id):
+        if node.id in self.handled:
             self.found.append(
                 error(
                     "unassigned",
@@ -297,11 +301,6 @@ class _Flow:
                 fix=self.assign_first(node, value),
             )
         )
-
-    def handled(self, name: str) -> bool:
-        """Whether a handler of this function binds the name."""
-        assert self.function is not None
-        return any(isinstance(n, tree.ExceptHandler) and n.name == name for n in tree.walk(self.function))
 
     def assign_first(self, node: tree.Name, value: str) -> Fix | None:
         """The fix that gives a name a value where the function begins, below its docstring."""

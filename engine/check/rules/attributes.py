@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.values import annotation_nodes, callback_position
+from albert_tools.engine.check.rules.values import callback_position
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.naming import nearest
 from albert_tools.grammar import tree
@@ -71,13 +71,12 @@ INSTEAD: dict[str, str] = {
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Each attribute, by what stands before it."""
-    annotations = annotation_nodes(facts)
     for node in facts.nodes:
-        if not isinstance(node, tree.Attribute) or id(node) in annotations or _of_tools(node):
+        if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or _of_tools(node):
             continue
         if isinstance(facts.parent(node), tree.MatchValue):
             continue  # the rule of patterns judges it
-        if any(isinstance(a, tree.FunctionDef) and _decorates(node, a) for a in facts.ancestors(node)):
+        if id(node) in facts.decorating:
             continue  # the rule of decorators judges it
         root = _root(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
@@ -99,10 +98,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         else:
             yield from _plain(facts, node)
     yield from _formatting(facts)
-
-
-def _decorates(node: tree.Attribute, function: tree.FunctionDef) -> bool:
-    return any(n is node for d in function.decorators for n in tree.walk(d))
 
 
 def _root(node: tree.Expr) -> tree.Expr:
@@ -175,7 +170,9 @@ def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         "unknown-attribute",
         node.attr_span,
         f"{spelled!r} can't be used here",
-        hint=f"call it on a value: value.{node.attr}(…)" if node.attr in vocabulary.METHODS else INSTEAD.get(node.attr),
+        hint=f"call it on a value: value.{node.attr}(…)"
+        if node.attr in vocabulary.METHODS
+        else INSTEAD.get(node.attr, f"{node.value.id} is a built-in; use one of its methods on a value"),
     )
 
 

@@ -179,10 +179,8 @@ def others(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _is_local(facts: Facts, name: tree.Name) -> bool:
-    from albert_tools.engine.check.facts import locals_of
-
     function = facts.function_of(name)
-    return function is not None and name.id in locals_of(function)
+    return function is not None and name.id in facts.locals.get(function.name, ())
 
 
 def _is_decorator(facts: Facts, node: tree.Call) -> bool:

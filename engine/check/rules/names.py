@@ -124,11 +124,16 @@ def rebound(facts: Facts) -> Iterator[Diagnostic]:
 
 def unknown(facts: Facts) -> Iterator[Diagnostic]:
     """Every name that is read is bound somewhere, or one of the language's."""
-    for node, names in facts.unbound.values():
-        yield _unknown(facts, node, names)
+    for i, (node, names) in enumerate(facts.unbound.values()):
+        yield _unknown(facts, node, names if i < MAX_LIKENED else None)
 
 
-def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic:
+#: Unknown names that get a nearest one; whoever has more of them has another problem, and likening is slow.
+MAX_LIKENED = 50
+
+
+def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:
+    """The finding about an unknown name; `names` are the locals it may be meant for, None to look for none."""
     name = node.id
     above = facts.parent(node)
     raised = isinstance(above, tree.Raise) or isinstance(facts.parent(above or node), tree.Raise)
@@ -180,6 +185,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic
             "unknown-name",
             node,
             f"the tool {name!r} is called as tools.{name}(…)",
+            hint=f"write tools.{name}(argument=value)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
     # A local is likelier meant than a built-in that happens to look alike, and each only where it may stand.
@@ -188,7 +194,9 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str]) -> Diagnostic
     caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)
     exceptions = sorted(vocabulary.EXCEPTIONS | {"ToolError"}) if caught else []
     others = [*facts.constants, *facts.modules, *facts.imported, *functions, *exceptions]
-    near = nearest(name, sorted(names)) or nearest(name, others, cutoff=0.75)
+    near = None
+    if names is not None:
+        near = nearest(name, sorted(names, key=lambda n: (n[0] != name[0], n))) or nearest(name, others, cutoff=0.75)
     other = 'raise ToolError("…")' if raised else "assign it first, or take it as a parameter"
     return error(
         "unknown-name",

@@ -23,7 +23,8 @@ MUTATING_FACADES = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each `parallel`: its form, and what its bodies change."""
+    """Each `parallel`: its form, and what its bodies, and the helpers that they reach, change."""
+    reached: set[str] = set()
     for node in facts.nodes:
         if isinstance(node, tree.Name) and node.id == "parallel":
             above = facts.parent(node)
@@ -44,8 +45,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint="parallel(tools.read_file(path=p) for p in paths), or parallel(a(), b())",
             )
             continue
-        for body, own in bodies(node):
-            yield from _body(facts, body, own)
+        for body in bodies(node):
+            yield from _body(facts, body, reached)
             if len(node.args) > 1 and isinstance(body, tree.GeneratorExp):
                 yield error(
                     "parallel",
@@ -62,15 +63,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "parallel needs to see the calls",
                 hint="write the generator expression itself: parallel(tools.read_file(path=p) for p in paths)",
             )
+    for name in sorted(reached):
+        yield from _helper(facts, facts.functions[name])
 
 
-def bodies(call: tree.Call) -> list[tuple[tree.Expr, frozenset[str]]]:
-    """Each body with the names that are its own (the comprehension's variables)."""
+def bodies(call: tree.Call) -> list[tree.Expr]:
+    """What is done for each item, or each of the calls side by side."""
     if len(call.args) == 1 and isinstance(call.args[0], tree.GeneratorExp):
-        generator = call.args[0]
-        own = frozenset(n.id for g in generator.generators for n in bound_names(g.target))
-        return [(generator.elt, own)]
-    return [(a, frozenset()) for a in call.args]
+        return [call.args[0].elt]
+    return list(call.args)
 
 
 def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
@@ -88,8 +89,7 @@ def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
                 )
 
 
-def _body(facts: Facts, body: tree.Expr, own: frozenset[str]) -> Iterator[Diagnostic]:
-    reached: set[str] = set()
+def _body(facts: Facts, body: tree.Expr, reached: set[str]) -> Iterator[Diagnostic]:
     for node in tree.walk(body):
         if isinstance(node, tree.NamedExpr):
             yield error(
@@ -98,17 +98,18 @@ def _body(facts: Facts, body: tree.Expr, own: frozenset[str]) -> Iterator[Diagno
                 "a walrus in a parallel body would be shared between the bodies",
                 hint="put the body into a helper, and assign there",
             )
-        if isinstance(node, tree.Name) and node.id in facts.functions:
+        if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
         # In the expression itself nothing is created that has a name, so nothing named may be changed.
         yield from _changes(facts, node, frozenset(), frozenset())
-    for name in sorted(reached):
-        helper = facts.functions[name]
-        fresh = _fresh(facts, helper)
-        owned = _owned(facts, helper, fresh)
-        for stmt in helper.body:
-            for node in tree.walk(stmt):
-                yield from _changes(facts, node, fresh, owned)
+
+
+def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
+    fresh = _fresh(facts, helper)
+    owned = _owned(facts, helper, fresh)
+    for stmt in helper.body:
+        for node in tree.walk(stmt):
+            yield from _changes(facts, node, fresh, owned)
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:

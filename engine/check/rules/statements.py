@@ -69,7 +69,7 @@ def places(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "starred", node, "a starred expression can't stand here", hint="unpack it into a list: [*xs]"
                 )
-            case tree.Constant(value=value) if value is ... and not _in_annotation(facts, node):
+            case tree.Constant(value=value) if value is ... and id(node) not in facts.annotations:
                 yield error("ellipsis", node, "'...' stands only in annotations", hint="write pass, or the code itself")
             case tree.Try():
                 for stmt in node.finalbody:
@@ -84,12 +84,6 @@ def places(facts: Facts) -> Iterator[Diagnostic]:
                                 f"'{word}' in a finally block would swallow errors",
                                 hint="put it after the try statement",
                             )
-
-
-def _in_annotation(facts: Facts, node: tree.Node) -> bool:
-    from albert_tools.engine.check.rules.values import annotation_nodes
-
-    return id(node) in annotation_nodes(facts)
 
 
 def _loop_around(facts: Facts, node: tree.Node) -> tree.For | None:

@@ -23,9 +23,8 @@ TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set"
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Every mention of a function where no function may stand."""
-    annotations = annotation_nodes(facts)
     for node in facts.nodes:
-        if id(node) in annotations:
+        if id(node) in facts.annotations:
             continue
         if isinstance(node, tree.Name):
             if node.id == "tools" or node.id in facts.rebound or not _is_function(facts, node):
@@ -63,25 +62,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
                 hint="define a helper at module level: def _name(…):",
             )
-
-
-def annotation_nodes(facts: Facts) -> set[int]:
-    """The ids of all nodes that lie in annotations."""
-    found: set[int] = set()
-    for node in facts.nodes:
-        roots: list[tree.Expr | None] = []
-        if isinstance(node, tree.Param):
-            roots = [node.annotation]
-        elif isinstance(node, tree.FunctionDef):
-            roots = [node.returns]
-        elif isinstance(node, tree.AnnAssign):
-            roots = [node.annotation]
-        elif isinstance(node, tree.ClassDef):
-            roots = [*node.bases, *(k.value for k in node.keywords)]
-        for root in roots:
-            if root is not None:
-                found.update(id(n) for n in tree.walk(root))
-    return found
 
 
 def _is_function(facts: Facts, node: tree.Name) -> bool:
