@@ -72,7 +72,7 @@ def test_run_markers() -> None:
 
 @pytest.mark.parametrize("text", ["x = 1", "# t\nx = 1  # error: nothing", "# t\n# result: (", "# t\n# calls: f(1)"])
 def test_a_file_that_can_t_be_read_says_where(text: str) -> None:
-    with pytest.raises(AssertionError, match="here:1[12]"):
+    with pytest.raises(AssertionError, match=r"here:1[12]"):
         chunk(text)
 
 
