@@ -4,11 +4,13 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help test test-slow check format bench clean
+.PHONY: help demo test test-slow check format bench clean
 
 help:
+	@echo "make demo    the whole way of a tool, on real files"
 	@echo "make test    all tests but the long ones, with branch coverage"
 	@echo "make check   ruff and mypy --strict"
+	@echo "make bench   the benchmarks, against peers (installs them)"
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Albert Tools needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 …")'
@@ -16,6 +18,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
 
 test: $(STAMP)
 	$(BIN)/coverage erase

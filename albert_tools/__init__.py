@@ -9,15 +9,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.registry import ToolRegistry as ToolRegistry
+    from albert_tools.engine.model.definition import ToolDefinition as ToolDefinition
+    from albert_tools.engine.model.definition import ToolParameter as ToolParameter
     from albert_tools.engine.model.failure import Failure as Failure
+    from albert_tools.engine.model.primitive import Primitive as Primitive
     from albert_tools.engine.model.primitive import primitive as primitive
     from albert_tools.engine.model.protocols import CallContext as CallContext
+    from albert_tools.engine.model.result import ToolInvocation as ToolInvocation
+    from albert_tools.engine.model.result import ToolResult as ToolResult
+    from albert_tools.grammar.diagnostic import Diagnostic as Diagnostic
     from albert_tools.grammar.diagnostic import SourceError as SourceError
+    from albert_tools.service import SyncToolService as SyncToolService
+    from albert_tools.service import ToolService as ToolService
 
 _PUBLIC = {
     "CallContext": "albert_tools.engine.model.protocols",
+    "Diagnostic": "albert_tools.grammar.diagnostic",
     "Failure": "albert_tools.engine.model.failure",
+    "Primitive": "albert_tools.engine.model.primitive",
     "SourceError": "albert_tools.grammar.diagnostic",
+    "SyncToolService": "albert_tools.service",
+    "ToolDefinition": "albert_tools.engine.model.definition",
+    "ToolInvocation": "albert_tools.engine.model.result",
+    "ToolParameter": "albert_tools.engine.model.definition",
+    "ToolRegistry": "albert_tools.engine.execute.registry",
+    "ToolResult": "albert_tools.engine.model.result",
+    "ToolService": "albert_tools.service",
     "primitive": "albert_tools.engine.model.primitive",
 }
 
@@ -25,6 +43,10 @@ __all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("albert-tools")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'albert_tools' has no attribute {name!r}")
     from importlib import import_module

@@ -20,12 +20,12 @@ from albert_tools.engine.check.facts import CheckLimits, Facts
 from albert_tools.engine.check.rules import RULES
 from albert_tools.engine.check.rules.shape import docstring
 from albert_tools.engine.model.definition import (
-    DEFAULT_TIMEOUT,
     EFFECTS,
     Callee,
     ToolDefinition,
     ToolParameter,
 )
+from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
@@ -172,7 +172,7 @@ def _timeout(function: tree.FunctionDef) -> float:
             for k in d.keywords:
                 if k.arg == "timeout":
                     return float(schemas.value_of(k.value))
-    return DEFAULT_TIMEOUT
+    return RunLimits().run_seconds
 
 
 def _examples(function: tree.FunctionDef) -> list[Example]:

@@ -42,6 +42,7 @@ CODES: dict[str, tuple[str, str]] = {
     "worker_died": ("Internal", "the worker ended without an answer"),
     "outdated": ("Outdated", "a tool it calls has changed or is gone; check it again"),
     "damaged": ("Damaged", "what the store holds is not what was saved"),
+    "dedupe_conflict": ("Conflict", "the same key with other arguments"),
     "cancelled": ("Cancelled", "somebody called it off"),
     "example_failed": ("ExampleFailed", "an example of the source did not come out as it says"),
     "invalid_source": ("ValidationFailed", "the source was refused"),

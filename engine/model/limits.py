@@ -1,14 +1,16 @@
-"""Every bound on a run, named, with its reason. All may be set lower by configuration; none higher by a program."""
+"""Every bound on a run, named, with its reason. All may be set lower by configuration; none higher by a program.
+
+Named tuples here and in `vocabulary`, not dataclasses: the workers' zygote loads both, and `dataclasses` takes as long as all else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MiB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
+class RunLimits(NamedTuple):
     """The bounds of one run of a saved tool. Times are seconds, sizes are bytes."""
 
     #: The program's own time: the clock stands while a tool call is out.
@@ -16,7 +18,7 @@ class RunLimits:
     #: From start to result, calls included.
     run_seconds: float = 600.0
     #: Longest single tool call.
-    call_seconds: float = 60.0
+    call_seconds: float = 300.0
     #: Processor time of the worker; catches what the own-time clock can't see (fibres that compute while others wait).
     cpu_seconds: int = 30
     #: Memory the program may take on top of the bare worker's.

@@ -13,12 +13,11 @@ Façade entries are written compactly: ``name`` a function, ``name=`` a constant
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(NamedTuple):
     """A built-in function or type: how many positional arguments it takes, which keywords, where a callback."""
 
     least: int
@@ -103,8 +102,7 @@ PRELUDE = frozenset({"tools", "tool", "example", "parallel", "ToolError"})
 TYPING = frozenset({"Any", "Literal", "Optional", "TypedDict", "Required", "NotRequired"})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A façade's entry; `kind` is ``function``, ``constant``, ``exception`` or ``class``."""
 
     kind: str

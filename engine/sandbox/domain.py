@@ -8,9 +8,10 @@ one before twice, are a billion nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from albert_tools.engine.model.limits import MAX_NODES, MAX_VALUE_DEPTH
+from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH
 
 _MIN_INT = -(2**63)
 _MAX_INT = 2**63 - 1
@@ -38,23 +39,25 @@ class Unexportable(Exception):
         return f"{what} holds {self.problem}{where}, which can't leave the program: {self.hint}"
 
 
-def export(value: Any, max_bytes: int) -> Any:
+def export(value: Any, max_bytes: int, beside: Callable[[str], Any] | None = None) -> Any:
     """A copy of `value` in the domain, sharing nothing that can change.
 
     Args:
         value: Any value of a program.
         max_bytes: Bound on the bytes of all strings in UTF-8 plus eight per value.
+        beside: Takes each string longer than `LARGE_STRING` and gives what stands for it in the copy.
 
     Raises:
         Unexportable: it isn't in the domain, or too large.
     """
-    return _Exporter(max_bytes).copy(value, 0)
+    return _Exporter(max_bytes, beside).copy(value, 0)
 
 
 class _Exporter:
-    __slots__ = ("max_bytes", "nodes", "size")
+    __slots__ = ("beside", "max_bytes", "nodes", "size")
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, beside: Callable[[str], Any] | None) -> None:
+        self.beside = beside
         self.max_bytes = max_bytes
         self.nodes = 0
         self.size = 0
@@ -63,7 +66,7 @@ class _Exporter:
         kind = type(v)
         if kind is str:
             self.charge(1, (len(v) if v.isascii() else _utf8(v)) + 8)
-            return v
+            return v if len(v) <= LARGE_STRING or self.beside is None else self.beside(v)
         if v is None or kind is bool:
             self.charge(1, 8)
             return v

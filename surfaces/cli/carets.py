@@ -38,7 +38,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def render(
-    diagnostics: Iterable[Diagnostic], source: str, filename: str, *, colour: bool = False, width: int = 100
+    diagnostics: Iterable[Diagnostic], source: str, filename: str, colour: bool = False, width: int = 100
 ) -> str:
     """The findings as a listing that ends in a count; empty for none.
 

@@ -1,0 +1,243 @@
+"""Where the real parts are wired in: the store under the user's home, the built-in primitives, the workspace, the rules."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.execute import service as engine
+from albert_tools.engine.execute.pipeline import Log, Surroundings
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.govern.settings import Governance, load_governance, read_governance
+from albert_tools.engine.govern.workspace import find_workspace
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.result import ToolResult
+from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.store.homes import Homes
+from albert_tools.store.tools import TinyToolStore
+
+if TYPE_CHECKING:
+    from albert_tools.grammar.diagnostic import Diagnostic
+
+_T = TypeVar("_T")
+
+
+class ToolService(engine.ToolService):
+    """The tools of one user in one workspace::
+
+    async with ToolService.open(workspace="project") as service:
+        await service.define(source)
+        result = await service.invoke("count_words", {"path": "notes.md"})
+        print(result.value())
+    """
+
+    homes: Homes
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+        governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        primitives: Iterable[Primitive] = (),
+    ) -> ToolService:
+        """A service, to be entered with ``async with``.
+
+        Args:
+            home: What takes the place of ``~/.albert``, with configuration, caches and state; else `ALBERT_HOME` decides.
+            workspace: The folder that tools work in; else the nearest one at or above the current folder that holds
+                ``.albert`` or ``.git``. When there is none everything can be authored, and every run is denied.
+            governance: The rules, as a mapping or as the path of a file; else the user's ``governance.yaml``. A project's
+                own ``.albert/governance.yaml`` tightens either.
+            primitives: The application's own, beside the built-in ones.
+
+        Raises:
+            Failure: `io_error` when the home folder can't be told.
+            ValueError: a primitive's name is taken.
+        """
+        environ = dict(os.environ)
+        if home is not None:
+            environ["ALBERT_HOME"] = os.fspath(home) or "."
+        homes = Homes.resolve(environ)
+        store = TinyToolStore(homes.tools, lambda: homes.cache)
+        registry = ToolRegistry([*builtin_primitives(), *primitives], store)
+        found = _workspace(workspace, homes)
+        rules = _rules(governance, homes, found)
+        limits = rules.limits if isinstance(rules, Governance) else RunLimits()
+        service = cls(registry, store, Surroundings(found, rules), Sandbox(limits))
+        service.homes = homes
+        return service
+
+    async def __aenter__(self) -> ToolService:
+        return self
+
+
+def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
+    try:
+        return find_workspace(Path(named) if named is not None else None, Path.cwd(), Path.home(), homes.albert)
+    except Failure as failure:
+        return failure
+    except (OSError, RuntimeError) as error:
+        return Failure(
+            "governance_unavailable", f"the current folder can't be told: {error}", hint="go to a folder that exists"
+        )
+
+
+def _rules(
+    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any
+) -> Governance | Failure:
+    project = None
+    if not isinstance(workspace, Failure):
+        project = Path(workspace.root) / ".albert" / "governance.yaml"
+    try:
+        if isinstance(given, Mapping):
+            own = read_governance(dict(given))
+            # The project's file tightens what the application says, too.
+            return load_governance(_NOWHERE, project).tightened(own) if project and project.exists() else own
+        user = Path(given) if given is not None else homes.config / "governance.yaml"
+        if given is not None and not user.is_file():
+            raise Failure(
+                "governance_unavailable", f"there are no rules in {str(user)!r}", hint="name a file that exists"
+            )
+        return load_governance(user, project)
+    except Failure as failure:
+        return failure
+
+
+_NOWHERE = Path(os.devnull) / "none"
+
+
+class SyncToolService:
+    """`ToolService` for code that isn't async: the same methods, each waiting for its answer.
+
+    It runs the service in a thread of its own; any number of threads may call it::
+
+        with SyncToolService.open(workspace="project") as service:
+            service.define(source)
+            print(service.invoke("count_words", {"path": "notes.md"}).value())
+    """
+
+    def __init__(self, make: Callable[[], ToolService]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="albert-tools", daemon=True)
+        self._thread.start()
+        try:
+            self._service = self._wait(self._made(make))
+        except BaseException:
+            self._end()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+        governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        primitives: Iterable[Primitive] = (),
+    ) -> SyncToolService:
+        """As `ToolService.open`."""
+        given = list(primitives)
+        return cls(lambda: ToolService.open(home=home, workspace=workspace, governance=governance, primitives=given))
+
+    @staticmethod
+    async def _made(make: Callable[[], ToolService]) -> ToolService:
+        return make()
+
+    def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def __enter__(self) -> SyncToolService:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the service and its thread."""
+        if self._thread.is_alive():
+            self._wait(self._service.close())
+            self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def service(self) -> ToolService:
+        """The service itself; it belongs to the other thread's loop."""
+        return self._service
+
+    def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+        """As `ToolService.check`."""
+        return self._wait(self._service.check(source))
+
+    def define(self, source: str | bytes | Mapping[str, Any]) -> ToolDefinition:
+        """As `ToolService.define`."""
+        return self._wait(self._service.define(source))
+
+    def validate(self, name: str, arguments: Mapping[str, Any]) -> builtins.list[dict[str, str]]:
+        """As `ToolService.validate`."""
+        return self._wait(self._service.validate(name, arguments))
+
+    def invoke(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        version: str | None = None,
+        session: str | None = None,
+        request_id: str | None = None,
+        dedupe_key: str | None = None,
+        trace: str | None = None,
+        log: Log | None = None,
+    ) -> ToolResult:
+        """As `ToolService.invoke`; `log` is called in the service's thread."""
+        return self._wait(
+            self._service.invoke(
+                name,
+                arguments,
+                version=version,
+                session=session,
+                request_id=request_id,
+                dedupe_key=dedupe_key,
+                trace=trace,
+                log=log,
+            )
+        )
+
+    def describe(self, name: str, version: str | None = None) -> engine.Description:
+        """As `ToolService.describe`."""
+        return self._wait(self._service.describe(name, version))
+
+    def list(self) -> builtins.list[engine.Listed]:
+        """As `ToolService.list`."""
+        return self._wait(self._service.list())
+
+    def search(self, text: str, limit: int = 20) -> builtins.list[engine.Listed]:
+        """As `ToolService.search`."""
+        return self._wait(self._service.search(text, limit))
+
+    def remove(self, name: str) -> None:
+        """As `ToolService.remove`."""
+        self._wait(self._service.remove(name))
+
+    def register(self, primitive: Primitive) -> None:
+        """As `ToolService.register`."""
+        self._service.register(primitive)

@@ -1,0 +1,70 @@
+"""The tools there are: the primitives of this application, and the saved tools of its store."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.protocols import ToolStore
+
+
+class ToolRegistry:
+    """What the service and the checker look tools up in; it meets `Catalog`. `store` may be absent: primitives only."""
+
+    def __init__(self, primitives: Iterable[Primitive] = (), store: ToolStore | None = None) -> None:
+        self._primitives: dict[str, Primitive] = {}
+        self._store = store
+        for primitive in primitives:
+            self.register(primitive)
+
+    def register(self, primitive: Primitive) -> None:
+        """Add a primitive.
+
+        Raises:
+            ValueError: another one has that name already.
+        """
+        if self._primitives.get(primitive.name, primitive) is not primitive:
+            raise ValueError(f"there is a primitive named {primitive.name!r} already")
+        self._primitives[primitive.name] = primitive
+
+    def primitive(self, name: str) -> Primitive | None:
+        """The primitive of that name, or None."""
+        return self._primitives.get(name)
+
+    def get(self, name: str) -> ToolDefinition | None:
+        """The definition that a call of `name` reaches now; None for an unknown or damaged tool. Primitives come first."""
+        primitive = self._primitives.get(name)
+        if primitive is not None:
+            return primitive.definition
+        if self._store is None:
+            return None
+        try:
+            return self._store.load(name).definition
+        except Failure:
+            return None
+
+    def has(self, name: str) -> bool:
+        """Whether a call of `name` reaches something."""
+        return self.get(name) is not None
+
+    def names(self) -> builtins.list[str]:
+        """Every name that can be called: primitives as registered, then saved tools by name."""
+        found = list(self._primitives)
+        if self._store is not None:
+            found += [s.name for s in self._store.list() if s.problem is None and s.name not in self._primitives]
+        return found
+
+    def list(self, category: str | None = None) -> builtins.list[ToolDefinition]:
+        """The definitions, primitives first; only those of a `category` (a primitive's family, or ``saved``)."""
+        found = [p.definition for p in self._primitives.values() if category in (None, p.definition.family)]
+        if category in (None, "saved") and self._store is not None:
+            saved = (self.get(name) for name in self.names() if name not in self._primitives)
+            found += [definition for definition in saved if definition is not None]
+        return found
+
+    def categories(self) -> builtins.list[str]:
+        """The primitives' families in the order registered, then ``saved``."""
+        return [*dict.fromkeys(p.definition.family for p in self._primitives.values()), "saved"]

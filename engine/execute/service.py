@@ -1,0 +1,394 @@
+"""The façade: everything that can be done with tools, as one object.
+
+It holds what belongs together (registry, store, sandbox, workspace, rules) and decides nothing itself: checking is `check`'s,
+judging and running the pipeline's. What takes time on disk or processor runs in a thread, so one service can serve many at once.
+The parts are given to it; `albert_tools.ToolService.open` is where the real ones are wired in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from albert_tools.engine.execute.pipeline import Log, Pipeline, Surroundings
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion, canonical
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.protocols import Summary, ToolStore
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.sandbox.pool import Sandbox
+
+if TYPE_CHECKING:
+    from albert_tools.engine.check.check import Report
+    from albert_tools.engine.sandbox.spawn import Spawned
+    from albert_tools.grammar.diagnostic import Diagnostic
+
+_T = TypeVar("_T")
+
+#: Answers kept for repeats under a dedupe key; the oldest go first.
+MAX_REPEATS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A line of the list of tools. `outdated` or `problem` says why it can't run."""
+
+    name: str
+    kind: str
+    description: str
+    signature: str = ""
+    category: str = ""
+    version: str = ""
+    versions: int = 0
+    created: str = ""
+    outdated: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Everything about one tool; `source`, `calls` and `created` are those of a saved one. `gated` needs the owner's permission."""
+
+    definition: ToolDefinition
+    source: str = ""
+    calls: tuple[Callee, ...] = ()
+    created: str = ""
+    outdated: str | None = None
+    gated: bool = False
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        d = self.definition
+        return {
+            "name": d.name,
+            "kind": d.kind,
+            "description": d.description,
+            "signature": d.signature(),
+            "parameters": d.parameters_schema(),
+            "result": d.result,
+            "effects": list(d.effects),
+            "depth": d.depth,
+            "timeout": d.timeout,
+            "version": d.version,
+            "created": self.created,
+            "calls": [{"name": c.name, "kind": c.kind, "version": c.version} for c in self.calls],
+            "outdated": self.outdated,
+            "gated": self.gated,
+            "source": self.source,
+        }
+
+
+class ToolService:
+    """Tools: defined, checked, kept, listed, run. Use it as an async context manager.
+
+    Args:
+        registry: Primitives, and the store's tools.
+        store: Where saved tools live.
+        surroundings: The workspace and the rules.
+        sandbox: Not started yet; it starts with the first run.
+    """
+
+    def __init__(self, registry: ToolRegistry, store: ToolStore, surroundings: Surroundings, sandbox: Sandbox) -> None:
+        self.registry = registry
+        self.store = store
+        self.surroundings = surroundings
+        self._sandbox = sandbox
+        self._pipeline = Pipeline(registry, store, self._started)
+        self._repeats: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[ToolResult]]] = {}
+
+    async def __aenter__(self) -> ToolService:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the sandbox and let go of the workspace."""
+        await self._sandbox.close()
+        close = getattr(self.surroundings.workspace, "close", None)
+        if close is not None:
+            close()
+
+    async def _started(self) -> Sandbox:
+        await self._sandbox.start()
+        return self._sandbox
+
+    async def prepare(self, name: str, spawned: Spawned | None = None) -> None:
+        """Start the sandbox for runs of one tool, with the façades that it and its callees import and no others.
+
+        `spawned` is a zygote that was started before. Without this, the sandbox starts at the first run and loads all.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `sandbox_unavailable`.
+        """
+        modules: set[str] = set()
+        pending = [self.store.load(name)]
+        while pending:
+            version = pending.pop()
+            modules.update(version.program.imports)
+            pending += [self.store.load(c.name, c.version) for c in version.calls if c.kind == "composite"]
+        self._sandbox.expect(sorted(modules))
+        await self._sandbox.start(spawned)
+
+    @property
+    def confinement(self) -> str:
+        """The workers' fence, once one has been started: ``seccomp``, ``landlock`` or ``rlimits``."""
+        return self._sandbox.confinement
+
+    # Authoring
+
+    async def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+        """Everything that is wrong with a source (or a structured form), warnings included; empty when nothing is.
+
+        Raises:
+            Failure: `invalid_arguments` for a malformed structured form.
+        """
+        report = await self._in_thread(self._report, source)
+        return report.diagnostics
+
+    async def define(
+        self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
+    ) -> ToolDefinition:
+        """Check a source, run its examples, and save it as the newest version of its tool.
+
+        Args:
+            source: The text, or ``{name, description, parameters, implementation}``.
+            progress: Told what is being done.
+
+        Raises:
+            SourceError: the source is refused; carries every diagnostic.
+            Failure: `example_failed` (with expected and got in `details`), `invalid_arguments`, `io_error`, ….
+        """
+        return (await self.define_version(source, progress))[0].definition
+
+    async def define_version(
+        self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
+    ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
+        """As `define`; gives the saved version and the warnings."""
+        from albert_tools.engine.execute.examples import run_examples
+        from albert_tools.grammar.diagnostic import SourceError
+
+        tell = progress or (lambda _: None)
+        tell("checking")
+        version, report = await self._in_thread(self._compiled, source)
+        if version is None or report.checked is None:
+            raise SourceError(report.diagnostics)
+        examples = report.checked.examples
+        if examples:
+            tell(f"running {len(examples)} example{'s' if len(examples) > 1 else ''}")
+            problems = await run_examples(version, examples, self._pipeline)
+            if problems:
+                first = problems[0]
+                raise Failure(
+                    "example_failed",
+                    f"the example in line {first['line']} did not come out as it says: {first['message']}",
+                    hint=first.get("hint") or "mend the program or the example; nothing was saved",
+                    tool=version.name,
+                    line=first["line"],
+                    details={"examples": problems},
+                )
+        tell("saving")
+        await self._in_thread(self.store.save, version)
+        return version, report.diagnostics
+
+    def _report(self, source: str | bytes | Mapping[str, Any]) -> Report:
+        from albert_tools.engine.check.check import Report, check
+        from albert_tools.engine.check.rule import error
+
+        if isinstance(source, Mapping):
+            from albert_tools.engine.execute.structured import render_source
+
+            source = render_source(dict(source))
+        report = check(source, self.registry)
+        checked = report.checked
+        if checked is not None and self.registry.primitive(checked.definition.name) is not None:
+            function = checked.facts.tool
+            assert function is not None
+            taken = error(
+                "name-taken",
+                function.name_span,
+                f"{function.name!r} is a primitive; a saved tool needs a name of its own",
+                hint=f"call it something else, for example my_{function.name}",
+            )
+            return Report((*report.diagnostics, taken), None)
+        return report
+
+    def _compiled(self, source: str | bytes | Mapping[str, Any]) -> tuple[ToolVersion | None, Report]:
+        from albert_tools.engine.compile.program import compile_version
+
+        report = self._report(source)
+        if report.checked is None:
+            return None, report
+        return compile_version(report.checked, datetime.now(UTC).isoformat(timespec="seconds")), report
+
+    # Running
+
+    async def validate(self, name: str, arguments: Mapping[str, Any]) -> builtins.list[dict[str, str]]:
+        """Everything that is wrong with arguments, as ``{field, rule, message}``; empty when nothing is.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`.
+        """
+        return await self._in_thread(self._pipeline.violations, name, arguments)
+
+    async def invoke(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        version: str | None = None,
+        session: str | None = None,
+        request_id: str | None = None,
+        dedupe_key: str | None = None,
+        trace: str | None = None,
+        log: Log | None = None,
+    ) -> ToolResult:
+        """Run a tool, primitive or saved; always one result, which says whether it went well.
+
+        Args:
+            name: The tool.
+            arguments: By name.
+            version: A saved tool's version; the newest when not given.
+            session: On whose behalf.
+            request_id: Handed back in the result.
+            dedupe_key: The same call again under the same key (and session) gives the first one's result and does
+                nothing; other arguments under it are refused. Remembered as long as this service lives.
+            trace: An identifier of the caller's trace.
+            log: Told each print as it happens: tool and text.
+        """
+        invocation = ToolInvocation(name, arguments or {}, version, session, request_id, dedupe_key, trace)
+        if dedupe_key is None:
+            return await self._pipeline.invoke(invocation, self.surroundings, log)
+        return await self._once(invocation, dedupe_key, log)
+
+    async def _once(self, invocation: ToolInvocation, key: str, log: Log | None) -> ToolResult:
+        try:
+            content = canonical(dict(invocation.arguments))
+        except (TypeError, ValueError):
+            content = repr(invocation.arguments).encode()
+        place = (invocation.session or "", invocation.tool, key)
+        known = self._repeats.get(place)
+        if known is not None:
+            if known[0] != content:
+                conflict = Failure(
+                    "dedupe_conflict",
+                    f"{invocation.tool} was called under the key {key!r} with other arguments",
+                    hint="use a new key for a new call",
+                    tool=invocation.tool,
+                )
+                return ToolResult(invocation.tool, error=conflict, request_id=invocation.request_id)
+            earlier = await asyncio.shield(known[1])
+            return dataclasses.replace(earlier, repeated=True, request_id=invocation.request_id)
+        future: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
+        self._repeats[place] = content, future
+        while len(self._repeats) > MAX_REPEATS:
+            del self._repeats[next(iter(self._repeats))]
+        try:
+            result = await self._pipeline.invoke(invocation, self.surroundings, log)
+        except BaseException:
+            # Called off: what was done is unknown, so a repeat is a new call that must judge for itself.
+            self._repeats.pop(place, None)
+            future.cancel()
+            raise
+        future.set_result(result)
+        return result
+
+    # Looking
+
+    async def describe(self, name: str, version: str | None = None) -> Description:
+        """Everything about one tool.
+
+        Raises:
+            Failure: `unknown_tool` (with the nearest name), `damaged`.
+        """
+        primitive = self.registry.primitive(name)
+        if primitive is not None and version is None:
+            return Description(primitive.definition, gated=primitive.gated)
+
+        def load() -> Description:
+            found = self._pipeline.look_up(name, version).version
+            assert found is not None
+            outdated = self._pipeline.outdated(found)
+            return Description(found.definition, found.source, found.calls, found.created, outdated)
+
+        return await self._in_thread(load)
+
+    async def list(self) -> builtins.list[Listed]:
+        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem."""
+        primitives = [
+            Listed(
+                p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
+            )
+            for p in (self.registry.primitive(n) for n in self.registry.names())
+            if p is not None
+        ]
+        return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+
+    async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
+        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives."""
+        found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
+        words = [w for w in text.lower().split() if w]
+        for tool in await self._in_thread(lambda: self.registry.names()):
+            primitive = self.registry.primitive(tool)
+            if primitive is not None:
+                d = primitive.definition
+                spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
+                if words and all(w in spoken for w in words):
+                    found.append(Listed(d.name, "primitive", first_line(d.description), d.signature(), d.family))
+        return found[:limit]
+
+    def _listed(self, summary: Summary) -> Listed:
+        listed = Listed(
+            name=summary.name,
+            kind="composite",
+            description=first_line(summary.description),
+            category="saved",
+            version=summary.version,
+            versions=summary.versions,
+            created=summary.created,
+            problem=summary.problem,
+        )
+        if summary.problem is not None:
+            return listed
+        try:
+            version = self.store.load(summary.name)
+        except Failure as failure:
+            return dataclasses.replace(listed, problem=failure.message)
+        return dataclasses.replace(
+            listed, signature=version.definition.signature(), outdated=self._pipeline.outdated(version)
+        )
+
+    async def remove(self, name: str) -> None:
+        """Take a saved tool off the list; its history stays, and tools pinned to it keep running.
+
+        Raises:
+            Failure: `unknown_tool`; `permission_denied` for a primitive.
+        """
+        if self.registry.primitive(name) is not None:
+            raise Failure(
+                "permission_denied", f"{name} is a primitive and can't be removed", rule="primitive", tool=name
+            )
+        await self._in_thread(self.store.delete, name)
+
+    def register(self, primitive: Primitive) -> None:
+        """Add a primitive of the application's own.
+
+        Raises:
+            ValueError: its name is taken.
+        """
+        self.registry.register(primitive)
+
+    @staticmethod
+    async def _in_thread(function: Callable[..., _T], *args: Any) -> _T:
+        return await asyncio.to_thread(function, *args)
+
+
+def first_line(text: str) -> str:
+    """The first line of a description."""
+    return text.strip().split("\n")[0]

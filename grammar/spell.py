@@ -1,0 +1,436 @@
+"""Expressions and patterns as documents: the fewest brackets that keep the tree, and breaks only inside brackets.
+
+Literals keep their spelling, but for quotes, which become double where that needs no backslash. Comments inside brackets stay
+at the element they stood at; the elements then get a line each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Span
+from albert_tools.grammar.pretty import LINE, SOFT, Doc, Group, IfBroken, Indent, Line, Remark
+
+# How tightly each form binds; an operand that binds less tightly than its place asks for gets brackets.
+WALRUS, LAMBDA, TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = (
+    range(16)
+)
+
+_BINARY = {
+    "|": BIT_OR,
+    "^": BIT_XOR,
+    "&": BIT_AND,
+    "<<": SHIFT,
+    ">>": SHIFT,
+    "+": SUM,
+    "-": SUM,
+    "*": PRODUCT,
+    "/": PRODUCT,
+    "//": PRODUCT,
+    "%": PRODUCT,
+    "@": PRODUCT,
+    "**": POWER,
+}
+
+
+class Comments:
+    """The comments not yet placed, by position."""
+
+    def __init__(self, module: tree.Module) -> None:
+        self._left = sorted(module.comments, key=lambda c: (c.span.line, c.span.column))
+
+    def take(self, until: tuple[int, int], since: tuple[int, int] = (0, 0)) -> list[tree.Comment]:
+        """Those from `since` up to `until`, both (line, column), in order; they are placed now."""
+        found: list[tree.Comment] = []
+        left: list[tree.Comment] = []
+        for c in self._left:
+            (found if since <= (c.span.line, c.span.column) < until else left).append(c)
+        self._left = left
+        return found
+
+    def put_back(self, comment: tree.Comment) -> None:
+        """One that was taken too early; it comes next."""
+        self._left.insert(0, comment)
+
+    def within(self, span: Span) -> bool:
+        """Whether one is left inside `span`."""
+        start, end = (span.line, span.column), (span.end_line, span.end_column)
+        return any(start <= (c.span.line, c.span.column) < end for c in self._left)
+
+
+def begin(node: tree.Node) -> tuple[int, int]:
+    """Where a node begins, as (line, column)."""
+    return node.span.line, node.span.column
+
+
+def end(node: tree.Node) -> tuple[int, int]:
+    """Where a node ends."""
+    return node.span.end_line, node.span.end_column
+
+
+class Speller:
+    """Makes documents of the expressions of one module."""
+
+    def __init__(self, module: tree.Module, comments: Comments) -> None:
+        self._lines = module.source.split("\n")
+        self._comments = comments
+
+    # Places that a whole expression stands in.
+
+    def whole(self, node: tree.Expr, least: int = TERNARY) -> Doc:
+        """An expression that ends its line's job: on one line if it fits, else in brackets of its own."""
+        if isinstance(node, tree.Tuple) and node.elts:
+            starred = any(isinstance(e, tree.Starred) for e in node.elts)
+            if starred or len(node.elts) == 1 or self._comments.within(node.span):
+                return self.expr(node)
+            parts = self._joined([self.expr(e, TERNARY) for e in node.elts])
+            return Group([IfBroken("("), Indent([SOFT, parts, IfBroken(",")]), SOFT, IfBroken(")")])
+        return self.wrapped(node, least)
+
+    def wrapped(self, node: tree.Expr, least: int = TERNARY) -> Doc:
+        """As `whole`, for one that isn't a list of several."""
+        if not isinstance(node, tree.BinOp | tree.BoolOp | tree.Compare | tree.IfExp | tree.Strings | tree.UnaryOp):
+            return self.expr(node, least)
+        if isinstance(node, tree.Strings) and len(node.pieces) == 1:
+            return self.expr(node, least)
+        inner = self._bare(node)
+        return Group([IfBroken("("), Indent([SOFT, inner]), SOFT, IfBroken(")")])
+
+    def target(self, node: tree.Expr) -> Doc:
+        """What is bound; a list of names needs no brackets."""
+        if isinstance(node, tree.Tuple) and node.elts:
+            parts: list[Doc] = []
+            for i, e in enumerate(node.elts):
+                parts += [", "] * bool(i) + [self.expr(e, BIT_OR)]
+            return [*parts, "," if len(node.elts) == 1 else ""]
+        return self.expr(node, BIT_OR)
+
+    # Expressions.
+
+    def expr(self, node: tree.Expr, least: int = TERNARY) -> Doc:
+        """An expression where one that binds as tightly as `least` may stand."""
+        if _strength(node) < least:
+            return Group(["(", Indent([SOFT, self._bare(node)]), SOFT, ")"])
+        return self._bare(node)
+
+    def _bare(self, node: tree.Expr) -> Doc:
+        match node:
+            case tree.Name():
+                return node.id
+            case tree.Constant():
+                return node.raw or ("..." if node.value is ... else repr(node.value))
+            case tree.Strings():
+                return self._strings(node)
+            case tree.List():
+                return self.bracket("[", [self.expr(e) for e in node.elts], "]", node, node.elts)
+            case tree.Set():
+                return self.bracket("{", [self.expr(e) for e in node.elts], "}", node, node.elts)
+            case tree.Tuple():
+                single = len(node.elts) == 1
+                if single and not self._comments.within(node.span):
+                    return ["(", self.expr(node.elts[0]), ",)"]
+                return self.bracket("(", [self.expr(e) for e in node.elts], ")", node, node.elts)
+            case tree.Dict():
+                return self._dict(node)
+            case tree.ListComp():
+                return self._comprehension("[", self.expr(node.elt, WALRUS), node.generators, "]", node)
+            case tree.SetComp():
+                return self._comprehension("{", self.expr(node.elt, WALRUS), node.generators, "}", node)
+            case tree.GeneratorExp():
+                return self._comprehension("(", self.expr(node.elt, WALRUS), node.generators, ")", node)
+            case tree.DictComp():
+                pair: Doc = [self.expr(node.key), ": ", self.expr(node.value)]
+                return self._comprehension("{", pair, node.generators, "}", node)
+            case tree.IfExp():
+                test, other = self.expr(node.test, OR), self.expr(node.orelse, TERNARY)
+                return [Group(self.expr(node.body, OR)), LINE, "if ", Group(test), LINE, "else ", Group(other)]
+            case tree.BoolOp():
+                least = AND if node.op == "or" else NOT
+                return self._chain([self.expr(v, least) for v in node.values], [node.op] * (len(node.values) - 1))
+            case tree.Compare():
+                return self._chain([self.expr(v, BIT_OR) for v in (node.left, *node.comparators)], list(node.ops))
+            case tree.BinOp():
+                return self._binary(node)
+            case tree.UnaryOp(op="not"):
+                return ["not ", self.expr(node.operand, NOT)]
+            case tree.UnaryOp():
+                return [node.op, self.expr(node.operand, SIGN)]
+            case tree.Lambda():
+                return self._lambda(node)
+            case tree.Call():
+                return self._call(node)
+            case tree.Starred():
+                return ["*", self.expr(node.value, BIT_OR)]
+            case tree.Attribute():
+                whole = isinstance(node.value, tree.Constant) and isinstance(node.value.value, int | float)
+                inner = self.expr(node.value, ATOM)
+                return ["(", inner, ").", node.attr] if whole else [inner, ".", node.attr]
+            case tree.Subscript():
+                return [self.expr(node.value, ATOM), "[", Group(self._index(node.slice)), "]"]
+            case tree.Slice():
+                return self._index(node)
+            case tree.NamedExpr():
+                return [node.target.id, " := ", self.expr(node.value, LAMBDA)]
+
+    def _chain(self, operands: list[Doc], operators: list[str]) -> Doc:
+        parts: list[Doc] = [Group(operands[0])]
+        for operator, operand in zip(operators, operands[1:], strict=True):
+            parts += [LINE, f"{operator} ", Group(operand)]
+        return parts
+
+    def _binary(self, node: tree.BinOp) -> Doc:
+        strength = _BINARY[node.op]
+        if node.op == "**":
+            left, right = self.expr(node.left, ATOM), self.expr(node.right, SIGN)
+            plain = all(isinstance(e, tree.Name | tree.Constant | tree.Attribute) for e in (node.left, node.right))
+            return [left, "**" if plain else " ** ", right]
+        left = self.expr(node.left, strength)
+        if not (isinstance(node.left, tree.BinOp) and _BINARY[node.left.op] == strength):
+            left = Group(left)
+        return [left, LINE, f"{node.op} ", Group(self.expr(node.right, strength + 1))]
+
+    def _index(self, node: tree.Expr) -> Doc:
+        match node:
+            case tree.Slice():
+                parts: list[Doc] = [self.expr(node.lower) if node.lower else "", ":"]
+                parts.append(self.expr(node.upper) if node.upper else "")
+                if node.step is not None:
+                    parts += [":", self.expr(node.step)]
+                return parts
+            case tree.Tuple() if node.elts and not any(isinstance(e, tree.Starred) for e in node.elts):
+                parts = []
+                for i, e in enumerate(node.elts):
+                    parts += [", "] * bool(i) + [self._index(e)]
+                return [*parts, "," if len(node.elts) == 1 else ""]
+        return self.expr(node, TERNARY)
+
+    def _lambda(self, node: tree.Lambda) -> Doc:
+        return ["lambda", " " if node.params else "", self.parameters(node.params), ": ", self.expr(node.body, LAMBDA)]
+
+    def parameters(self, params: tuple[tree.Param, ...]) -> Doc:
+        """Parameters on one line."""
+        parts: list[Doc] = []
+        for i, doc in enumerate(self.parameter_docs(params)):
+            parts += [", "] * bool(i) + [doc]
+        return parts
+
+    def parameter_docs(self, params: tuple[tree.Param, ...]) -> list[Doc]:
+        """Each parameter, with the star before the first that is given by name only."""
+        docs: list[Doc] = []
+        starred = False
+        for p in params:
+            doc: list[Doc] = []
+            if p.keyword_only and not starred:
+                starred = True
+                doc.append("*, ")
+            doc.append(p.name)
+            if p.annotation is not None:
+                doc += [": ", self.expr(p.annotation)]
+            if p.default is not None:
+                doc += [" = " if p.annotation is not None else "=", self.expr(p.default)]
+            docs.append(doc)
+        return docs
+
+    def _call(self, node: tree.Call) -> Doc:
+        function = self.expr(node.func, ATOM)
+        if not node.keywords and len(node.args) == 1:
+            only = node.args[0]
+            if isinstance(only, tree.GeneratorExp):
+                # The call's brackets are the generator's.
+                return [function, self._bare(only)]
+        return [function, self.arguments(node, node.args, node.keywords)]
+
+    def arguments(self, node: tree.Node, args: tuple[tree.Expr, ...], keywords: tuple[tree.Keyword, ...]) -> Doc:
+        """The bracketed arguments of a call, in the order of the text."""
+        docs: list[tuple[tuple[int, int], Doc, tree.Node]] = [(begin(a), self.expr(a, WALRUS), a) for a in args]
+        for k in keywords:
+            doc: Doc = ["**", self.expr(k.value)] if k.arg is None else [f"{k.arg}=", self.expr(k.value)]
+            docs.append((begin(k), doc, k))
+        docs.sort(key=lambda each: each[0])
+        return self.bracket("(", [d for _, d, _ in docs], ")", node, tuple(n for _, _, n in docs))
+
+    def _dict(self, node: tree.Dict) -> Doc:
+        docs: list[Doc] = []
+        places: list[tree.Node] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                docs.append(["**", self.expr(value, BIT_OR)])
+            else:
+                docs.append([self.expr(key), ": ", self._value(value)])
+            places.append(value if key is None else key)
+        return self.bracket("{", docs, "}", node, tuple(places), node.values)
+
+    def _value(self, node: tree.Expr) -> Doc:
+        """A value after a colon; a long one that isn't bracketed gets brackets to break in."""
+        return self.wrapped(node)
+
+    def _comprehension(
+        self, opening: str, element: Doc, generators: tuple[tree.Comprehension, ...], closing: str, node: tree.Expr
+    ) -> Doc:
+        parts: list[Doc] = [Group(element)]
+        for g in generators:
+            parts += [LINE, "for ", self.target(g.target), " in ", Group(self.expr(g.iter, OR))]
+            for test in g.ifs:
+                parts += [LINE, "if ", Group(self.expr(test, OR))]
+        return Group([opening, Indent([SOFT, *parts]), SOFT, closing])
+
+    # Brackets.
+
+    def bracket(
+        self,
+        opening: str,
+        docs: list[Doc],
+        closing: str,
+        node: tree.Node,
+        places: tuple[tree.Node, ...],
+        ends: tuple[tree.Node, ...] | None = None,
+    ) -> Doc:
+        """Elements in brackets: on one line, or one to a line with a comma after each.
+
+        A comma that stood before the closing bracket asks for a line each. `places` are where the elements begin and
+        `ends` where they end, for the comments between them.
+        """
+        if not docs:
+            left = self._comments.take(end(node), self._open(node, opening))
+            if not left:
+                return opening + closing
+            return Group([opening, Indent([SOFT, *self._remarks(left)]), SOFT, closing], True)
+        ends = ends or places
+        parts: list[Doc] = []
+        since = begin(node)
+        for i, (doc, place) in enumerate(zip(docs, places, strict=True)):
+            before = self._comments.take(begin(place), since) if self._comments.within(node.span) else []
+            if i:
+                parts += [",", *self._trailing(before), LINE]
+            parts += [piece for c in before if c.alone or not i for piece in (Remark(c.text, True), Line(""))]
+            parts.append(Group(doc))
+            since = end(ends[i])
+        after = self._comments.take(end(node), since) if self._comments.within(node.span) else []
+        parts.append(IfBroken(","))
+        parts += self._trailing(after)
+        for c in after:
+            if c.alone:
+                parts += [LINE, Remark(c.text, True)]
+        return Group([opening, Indent([SOFT, *parts]), SOFT, closing], self._asks(node, len(docs), closing))
+
+    @staticmethod
+    def _trailing(comments: list[tree.Comment]) -> Iterator[Doc]:
+        return (Remark(c.text, False) for c in comments if not c.alone)
+
+    @staticmethod
+    def _remarks(comments: list[tree.Comment]) -> Iterator[Doc]:
+        for i, c in enumerate(comments):
+            if i:
+                yield LINE
+            yield Remark(c.text, True)
+
+    def _open(self, node: tree.Node, opening: str) -> tuple[int, int]:
+        return begin(node)
+
+    def _asks(self, node: tree.Node, count: int, closing: str) -> bool:
+        """Whether a comma stood before the closing bracket."""
+        line, column = node.span.end_line - 1, node.span.end_column - 2
+        if line >= len(self._lines) or self._lines[line][column : column + 1] != closing:
+            return False
+        text = self._lines[line][:column].rstrip()
+        while not text and line > node.span.line - 1:
+            line -= 1
+            text = re.sub(r"\s+#[^'\"]*$", "", self._lines[line]).rstrip()
+        return text.endswith(",") and not (count == 1 and closing == ")" and isinstance(node, tree.Tuple))
+
+    # Strings.
+
+    def _strings(self, node: tree.Strings) -> Doc:
+        parts: list[Doc] = []
+        for i, piece in enumerate(node.pieces):
+            parts += [LINE] * bool(i) + [_quoted(piece.raw)]
+        return parts
+
+    # Patterns.
+
+    def pattern(self, node: tree.Pattern, least: int = 0) -> Doc:
+        """A pattern of a `case`; `least` is 1 where alternatives and 2 where `as` too need brackets."""
+        match node:
+            case tree.MatchValue():
+                return self.expr(node.value)
+            case tree.MatchSingleton():
+                return repr(node.value)
+            case tree.MatchSequence():
+                return self.bracket("[", [self.pattern(p) for p in node.patterns], "]", node, node.patterns)
+            case tree.MatchMapping():
+                docs: list[Doc] = [
+                    [self.expr(k), ": ", self.pattern(p)] for k, p in zip(node.keys, node.patterns, strict=True)
+                ]
+                places: list[tree.Node] = list(node.keys)
+                ends: list[tree.Node] = list(node.patterns)
+                if node.rest:
+                    docs.append(f"**{node.rest}")
+                    inner = list(ends) or [node]
+                    places.append(tree.Node(_after(inner[-1], node)))
+                    ends.append(places[-1])
+                return self.bracket("{", docs, "}", node, tuple(places), tuple(ends))
+            case tree.MatchClass():
+                return [self.expr(node.cls), "()"]
+            case tree.MatchStar():
+                return f"*{node.name or '_'}"
+            case tree.MatchAs(pattern=None):
+                return node.name or "_"
+            case tree.MatchAs():
+                assert node.pattern is not None
+                doc: Doc = [self.pattern(node.pattern, 1), f" as {node.name}"]
+                return ["(", doc, ")"] if least else doc
+            case tree.MatchOr():
+                parts: list[Doc] = []
+                for i, p in enumerate(node.patterns):
+                    parts += [" | "] * bool(i) + [self.pattern(p, 2)]
+                return ["(", *parts, ")"] if least > 1 else parts
+
+    def _joined(self, docs: list[Doc]) -> list[Doc]:
+        parts: list[Doc] = []
+        for i, doc in enumerate(docs):
+            if i:
+                parts += [",", LINE]
+            parts.append(doc)
+        return parts
+
+
+def _after(inner: tree.Node, whole: tree.Node) -> Span:
+    """A place just before the end of `whole`, or right after `inner` inside it."""
+    line, column = (whole.span.end_line, max(1, whole.span.end_column - 1)) if inner is whole else end(inner)
+    return Span(line, column, line, column)
+
+
+def _strength(node: tree.Expr) -> int:
+    match node:
+        case tree.NamedExpr():
+            return WALRUS
+        case tree.Lambda():
+            return LAMBDA
+        case tree.IfExp():
+            return TERNARY
+        case tree.BoolOp():
+            return OR if node.op == "or" else AND
+        case tree.UnaryOp():
+            return NOT if node.op == "not" else SIGN
+        case tree.Compare():
+            return COMPARE
+        case tree.BinOp():
+            return _BINARY[node.op]
+        case tree.Strings() if len(node.pieces) > 1:
+            # As operands several adjacent literals read better in brackets; only a whole one goes without.
+            return POWER
+    return ATOM
+
+
+_LITERAL = re.compile(r"([A-Za-z]*)('''|')(.*)\2\Z", re.DOTALL)
+
+
+def _quoted(raw: str) -> str:
+    """A literal in double quotes, where nothing in it changes by that."""
+    found = _LITERAL.match(raw)
+    if found is None or '"' in raw or "\\" in raw or "{" in raw:
+        return raw
+    prefix, quote, text = found.groups()
+    return f"{prefix}{quote.replace(chr(39), chr(34))}{text}{quote.replace(chr(39), chr(34))}"

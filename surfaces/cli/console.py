@@ -1,0 +1,98 @@
+"""What is printed: for people with colours on a terminal, for programs as one JSON document.
+
+Everything that comes from tools, files or agents is hostile text. On a terminal its control characters, escape sequences and
+direction marks are spelled out; into a pipe it goes as it is, because there it is data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from typing import Any, TextIO
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+def safe(text: str) -> str:
+    """The text with everything spelled out that a terminal would act on; newlines and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or _harmless(c) else _spelled(c) for c in text)
+
+
+def _harmless(c: str) -> bool:
+    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _spelled(c: str) -> str:
+    return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}"
+
+
+class Console:
+    """Where output goes. `json` says that stdout is for a program: then exactly one document goes there."""
+
+    def __init__(self, *, json_output: bool = False, no_color: bool = False, quiet: bool = False) -> None:
+        self.json = json_output
+        self.quiet = quiet
+        plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        self.out_colour = sys.stdout.isatty() and not plain and not json_output
+        self.err_colour = sys.stderr.isatty() and not plain
+        self.interactive = sys.stderr.isatty() and not quiet and not json_output
+
+    def paint(self, text: str, *styles: str, err: bool = False) -> str:
+        """`text` in colour, where the stream has colours."""
+        if not (self.err_colour if err else self.out_colour):
+            return text
+        return "".join(f"\x1b[{_CODES[s]}m" for s in styles) + text + "\x1b[0m"
+
+    def say(self, text: str = "") -> None:
+        """A line on stdout, for people; our own words or text made safe."""
+        if not self.json:
+            print(text)
+
+    def note(self, text: str) -> None:
+        """A line on stderr: progress and remarks."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def document(self, value: Any) -> None:
+        """The one JSON document."""
+        json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+        sys.stdout.write("\n")
+
+    def value(self, value: Any) -> None:
+        """A tool's output, for people: text as it is, anything else as JSON."""
+        if value is None:
+            return
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        self.untrusted(text if text.endswith("\n") else text + "\n", sys.stdout)
+
+    def untrusted(self, text: str, stream: TextIO) -> None:
+        """Text that isn't ours, spelled out where the stream is a terminal."""
+        if not stream.isatty():
+            # A pipe may speak an encoding that can't say it all.
+            encoding = stream.encoding or "utf-8"
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        else:
+            stream.write(safe(text))
+        stream.flush()
+
+    def failure(self, error: dict[str, Any], where: str = "") -> None:
+        """A failure for people: what, where, and what to do."""
+        line = f" (line {error['source']['line']})" if error.get("source") else ""
+        head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
+        print(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", file=sys.stderr)
+        if error.get("hint"):
+            print(f"  {self.paint('help', 'cyan', err=True)}: {safe(str(error['hint']))}", file=sys.stderr)
+        sys.stderr.flush()

@@ -1,0 +1,124 @@
+"""``albert run``: one saved tool or primitive, once.
+
+The path that must be short: the zygote starts as the first thing, beside all imports, and neither the parser nor anything of
+pydantic's size is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.arguments import read_arguments
+from albert_tools.surfaces.cli.console import Console, safe
+
+#: Seconds after which somebody at a terminal is told that it is still going on.
+PATIENCE = 1.0
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run it; 0, 1 when it failed, 3 when it was denied."""
+    from albert_tools.store.homes import Homes
+    from albert_tools.store.names import Place
+
+    spawned = None
+    homes = Homes.resolve(environ_of(options))
+    if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():
+        from albert_tools.engine.sandbox.spawn import spawn_zygote
+
+        spawned = spawn_zygote()
+    return asyncio.run(_run(options, console, spawned))
+
+
+def environ_of(options: argparse.Namespace) -> dict[str, str]:
+    """The environment with ``--home`` in it."""
+    import os
+
+    environ = dict(os.environ)
+    if options.home is not None:
+        environ["ALBERT_HOME"] = options.home
+    return environ
+
+
+async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
+    from albert_tools.service import ToolService
+
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        try:
+            if spawned is not None:
+                await service.prepare(options.name, spawned)
+            definition = (await service.describe(options.name, options.version)).definition
+        except Failure:
+            if spawned is not None:
+                spawned[1].close()
+            raise
+        arguments = read_arguments(options.arguments, options.args, definition)
+        watching = asyncio.create_task(_watch(options.name, console)) if console.interactive else None
+        result = await service.invoke(
+            options.name,
+            arguments,
+            version=options.version,
+            log=None if console.json or console.quiet else lambda tool, text: _print(text, console),
+        )
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+    if console.json:
+        console.document(result.as_dict())
+    else:
+        for effect in result.effects:
+            line = _told(effect.kind, effect.facts)
+            if line:
+                console.note(console.paint(line, "dim", err=True))
+        if result.error is None:
+            console.value(result.output)
+    if result.error is None:
+        return 0
+    if not console.json:
+        console.failure(result.error.as_dict())
+        _details(result.error, console)
+    return 3 if result.error.denied else 1
+
+
+def _print(text: str, console: Console) -> None:
+    if console.interactive:
+        sys.stderr.write("\r\x1b[K")
+    console.untrusted(text, sys.stderr)
+
+
+def _told(kind: str, facts: dict[str, Any]) -> str:
+    """What was done, for what changes something."""
+    if kind == "write":
+        return f"wrote {safe(str(facts.get('path')))}, {facts.get('size_bytes')} bytes"
+    if kind == "execute":
+        return f"ran {safe(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
+    if kind == "network":
+        return f"asked {safe(str(facts.get('url', '')))}"
+    return "" if kind == "read" else kind
+
+
+def _details(error: Failure, console: Console) -> None:
+    partial = error.details.get("output")
+    if isinstance(partial, str) and partial:
+        console.note("until then it had printed:")
+        console.untrusted(partial if partial.endswith("\n") else partial + "\n", sys.stderr)
+
+
+async def _watch(name: str, console: Console) -> None:
+    """A line that says that it is still running, and for how long."""
+    started = time.monotonic()
+    try:
+        await asyncio.sleep(PATIENCE)
+        while True:
+            passed = time.monotonic() - started
+            sys.stderr.write("\r\x1b[K" + console.paint(f"running {safe(name)} · {passed:.0f} s", "dim", err=True))
+            sys.stderr.flush()
+            await asyncio.sleep(0.5)
+    finally:
+        if time.monotonic() - started > PATIENCE:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,139 @@
+"""The formatter: reading its text gives the tree again, writing it again gives the text, and no comment is lost."""
+
+from __future__ import annotations
+
+import ast
+import json.encoder
+import posixpath
+import shlex
+import statistics
+import textwrap
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.parse import parse
+from albert_tools.grammar.unparse import format_source, unparse
+
+HERE = Path(__file__).parent
+EXAMPLES = sorted((HERE.parents[1] / "examples" / "tools").glob("*.tool"))
+
+
+def holds(source: str) -> None:
+    module = parse(source).module
+    assert module is not None
+    text = unparse(module)
+    again = parse(text)
+    assert again.module == module, text
+    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
+    assert Counter(c.text for c in again.module.comments) == Counter(c.text for c in module.comments)
+    assert unparse(again.module) == text
+
+
+@pytest.mark.parametrize("path", [HERE / "every_form.tool", *EXAMPLES], ids=lambda path: path.stem)
+def test_laws_on_tools(path: Path) -> None:
+    holds(path.read_text())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_canonical(path: Path) -> None:
+    assert format_source(path.read_text()) == path.read_text()
+
+
+@pytest.mark.parametrize("module", [json.encoder, posixpath, shlex, statistics, textwrap], ids=lambda m: m.__name__)
+def test_laws_on_functions_that_others_wrote(module: object) -> None:
+    source = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
+    lines = source.split("\n")
+    tried = 0
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            text = textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno]))
+            if parse(text).module is not None:
+                holds(text)
+                tried += 1
+    assert tried > 3
+
+
+CASES = {
+    "comments keep their places": (
+        """
+        # before
+        def f(a, # first
+              b): # head
+            # in the block
+            if a:   # why
+                x = [ # open
+                    1, # one
+                    # two is next
+                    2,
+                    # last
+                ]
+                # end of the block
+            # before else
+            else: # other
+                pass
+            return (a + # inside
+                    b)
+        # the end
+        """,
+        """
+        # before
+        def f(
+            a,  # first
+            b,
+        ):  # head
+            # in the block
+            if a:  # why
+                x = [
+                    # open
+                    1,  # one
+                    # two is next
+                    2,
+                    # last
+                ]
+                # end of the block
+            # before else
+            else:  # other
+                pass
+            # inside
+            return a + b
+        # the end
+        """,
+    ),
+    "brackets only where the tree needs them": (
+        "def f(a, b):\n    return ((a) + ((b) * (a - (b)))) ** (-a) if (not (a)) else (lambda: (a))",
+        "def f(a, b):\n    return (a + b * (a - b)) ** -a if not a else lambda: a\n",
+    ),
+    "quotes become double where nothing else changes": (
+        "def f():\n    return 'a', 'say \"x\"', f'{x}', '\\'', b'x', '''t'''",
+        'def f():\n    return "a", \'say "x"\', f\'{x}\', \'\\\'\', b"x", """t"""\n',
+    ),
+    "a comma at the end asks for a line each": (
+        "def f():\n    return g(1, 2,)",
+        "def f():\n    return g(\n        1,\n        2,\n    )\n",
+    ),
+    "several statements on a line get a line each": (
+        "def f():\n  x = 1; y = 2 # both\n  if x: return y\n  return x",
+        "def f():\n    x = 1\n    y = 2  # both\n    if x:\n        return y\n    return x\n",
+    ),
+    "long chains break in brackets of their own": (
+        "def f():\n    return first_condition_of_all and second_condition_of_all or third_condition_of_all and fourth_one_of_all",
+        "def f():\n    return (\n        first_condition_of_all and second_condition_of_all\n"
+        "        or third_condition_of_all and fourth_one_of_all\n    )\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_form(name: str) -> None:
+    source, wanted = (textwrap.dedent(text).lstrip("\n") for text in CASES[name])
+    assert format_source(source) == wanted
+    holds(source)
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    with pytest.raises(SourceError):
+        format_source("def f(:\n")
