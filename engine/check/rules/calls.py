@@ -78,6 +78,7 @@ def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
             "unknown-tool",
             call.func,
             f"{name!r} is a helper of this source; call it without tools.",
+            hint=f"write {name}(…)",
             fix=replace(call.func, name),
         )
     near = nearest(name, facts.catalog.names())
