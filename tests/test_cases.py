@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -9,11 +10,15 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from albert_tools.engine.check.check import Report, check
 from albert_tools.engine.compile.lower import lower
+from albert_tools.engine.compile.program import compile_program
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.pool import Sandbox
 from albert_tools.grammar.diagnostic import Severity
 from tests.harness import Chunk, Outcome, catalog, chunks, errors, mismatches
 
@@ -45,7 +50,7 @@ def _ways_out(chunk: Chunk, report: Report) -> None:
         assert not after - before, f"new after {d.fix.title!r}: {after - before}\n{fixed}"
 
 
-@pytest.mark.parametrize("engine", ["cpython", "lowered"])
+@pytest.mark.parametrize("engine", ["cpython", "lowered", "sandbox"])
 @pytest.mark.parametrize("chunk", chunks("run"), ids=lambda c: c.id)
 def test_runs(chunk: Chunk, engine: str) -> None:
     """CPython does what the comments say; every other engine does what CPython did."""
@@ -120,7 +125,60 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
     return [refused or next(rest) for refused in outcomes]
 
 
+def _in_the_sandbox(these: list[Chunk]) -> list[Outcome]:
+    """Every chunk in a worker of its own, with all that stands around it in earnest."""
+
+    async def run() -> list[Outcome]:
+        sandbox = Sandbox()
+        await sandbox.start()
+        try:
+            return [await _sandboxed(sandbox, chunk) for chunk in these]
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(run())
+
+
+async def _sandboxed(sandbox: Sandbox, chunk: Chunk) -> Outcome:
+    checked = check(chunk.source, catalog()).checked
+    if checked is None:
+        return Outcome(error="refused")
+    log: list[str] = []
+    calls: list[tuple[int, str, Any]] = []
+    unanswered = list(enumerate(chunk.transcript))
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        # Reads may overlap in `parallel`, so an answer goes by what was asked, not by when.
+        entry = next((e for e in unanswered if e[1][:2] == (name, json.loads(json.dumps(arguments)))), None)
+        calls.append((entry[0] if entry else len(chunk.transcript), name, arguments))
+        if entry is None:
+            raise Failure("internal_error", "a call that the case does not list", tool=name)
+        unanswered.remove(entry)
+        _, _, result, failure = entry[1]
+        if failure is not None:
+            raise Failure(failure[0], failure[1], tool=name)
+        return result
+
+    result = error = code = text = line = None
+    try:
+        result = await sandbox.run(compile_program(checked), chunk.arguments, call=call, log=log.append)
+    except Failure as f:
+        error, text, line = f.details.get("type") or f.code, f.message, f.line
+        if error == "ToolError":
+            code = f.details.get("code", f.code)
+        elif f.code == "exception":
+            text = f.message.removeprefix(error).removeprefix(": ")
+        else:
+            line = None
+    printed = "".join(log)
+    lines = tuple(printed.removesuffix("\n").split("\n")) if printed else ()
+    if all(set(d.effects) <= {"read"} for _, name, _ in calls if (d := catalog().get(name))):
+        calls.sort(key=lambda c: c[0])
+    return Outcome(result, error, code, text, line, lines, tuple((name, given) for _, name, given in calls))
+
+
 ENGINES: dict[str, Engine] = {
     "cpython": lambda these: _in_cpython(these, lowered=False),
     "lowered": lambda these: _in_cpython(these, lowered=True),
+    "sandbox": _in_the_sandbox,
 }
