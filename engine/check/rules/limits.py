@@ -7,20 +7,13 @@ from collections.abc import Iterator
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 
 _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Source size, block depth, expression depth, tool depth."""
-    size = len(facts.module.source.encode())
-    if size > facts.limits.source_bytes:
-        yield error(
-            "source-too-large",
-            Span(1, 1, 1, 1),
-            f"the source has {size:,} bytes; at most {facts.limits.source_bytes:,} are allowed",
-        )
+    """Block depth, expression depth, tool depth; the source's size is held before it is parsed."""
     yield from _blocks(facts, facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
