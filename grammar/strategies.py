@@ -451,7 +451,7 @@ class _Writer:
                 return [f"{indent}{scope.new(kind)} = {value}"]
             case "augment":
                 name = self.pick(scope.variables["int"])
-                return [f"{indent}{name} {self.pick(['+=', '-=', '*=', '//='])} {self.expr(scope, 'int', 1)}"]
+                return [f"{indent}{name} {self.pick(['+=', '-=', '//=', '%='])} {self.expr(scope, 'int', 1)}"]
             case "print":
                 return [f"{indent}print({self.expr(scope, self.pick(_TYPES), 1)}, {self.expr(scope, 'str', 0)})"]
             case "out":
@@ -544,7 +544,9 @@ class _Writer:
         match kind:
             case "int":
                 options: list[Callable[[], str]] = [
-                    lambda: f"({e('int')} {self.pick(['+', '-', '*', '//', '%', '&', '|', '^'])} {e('int')})",
+                    lambda: f"({e('int')} {self.pick(['+', '-', '//', '%', '&', '|', '^'])} {e('int')})",
+                    # By a constant, so that no loop squares a number again and again.
+                    lambda: f"({e('int')} * {self.pick(['2', '-3', '10'])})",
                     lambda: f"len({e(self.pick(['str', 'list', 'dict']))})",
                     lambda: f"sum({e('list')})",
                     lambda: f"int({e('str')})",
