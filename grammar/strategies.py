@@ -438,9 +438,10 @@ class _Writer:
         return lines
 
     def statement(self, scope: _Scope, indent: str, depth: int, top: bool) -> list[str]:
-        kinds = ["assign", "assign", "augment", "print", "call", "assign"]
+        kinds = ["assign", "assign", "print", "call", "assign"]
         if top:
-            kinds += ["out", "out", "parallel"]
+            # A helper that `parallel` reaches may not add to what it was given.
+            kinds += ["out", "out", "parallel", "augment"]
         if depth:
             kinds += ["if", "for", "try", "match", "unpack"]
         step = indent + "    "

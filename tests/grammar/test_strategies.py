@@ -33,7 +33,7 @@ def holds(source: str) -> None:
     again = parse(text).module
     assert again == parsed.module, text
     assert sorted(c.text for c in again.comments) == sorted(c.text for c in parsed.module.comments)
-    assert unparse(again) == text
+    assert unparse(again) == text, open("/tmp/w/fail.tool", "w").write(source)
     assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
     survives(source)
 
