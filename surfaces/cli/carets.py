@@ -1,53 +1,211 @@
-"""Diagnostics for people: the line, carets under the place, the hint, and the fix as a small diff."""
+"""Findings for a person at a terminal: the line, a caret under the place, what to write instead.
+
+```
+error[unknown-tool]: no tool named 'read_flie'; did you mean 'read_file'?
+ --> words.tool:3:12
+  |
+3 |     return len(tools.read_flie(path=path).split())
+  |                ^^^^^^^^^^^^^^^
+  = help: write tools.read_file
+  |
+3 -     return len(tools.read_flie(path=path).split())
+3 +     return len(tools.read_file(path=path).split())
+```
+
+Sources, and the names in messages, come from untrusted hands. A terminal obeys control characters, and a direction
+override makes a reader see another program; so every character that isn't plainly visible is spelled as its escape
+before anything is measured or printed, and a caret is placed by the cells that the spelling takes, not by characters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from albert_tools.grammar.diagnostic import Diagnostic, Severity
-from albert_tools.surfaces.cli.console import safe
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
+
+#: Cells of a line's number and rule are taken off; below this nothing useful can be shown.
+MIN_WIDTH = 40
+#: A tab shows as this many blanks.
+TAB = 4
+#: Lines of a fix that are shown of either side; a longer change is better read in the file.
+MAX_FIX_LINES = 8
+
+#: Unicode's categories that can't be seen or that steer what is: control, format, surrogate, private, unassigned,
+#: line and paragraph separators.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def render(
     diagnostics: Iterable[Diagnostic], source: str, filename: str, colour: bool = False, width: int = 100
 ) -> str:
-    """All findings in one source."""
-    lines = source.split("\n")
-    return "\n".join(_one(d, lines, safe(filename), colour, width) for d in diagnostics)
+    """The findings as a listing that ends in a count; empty for none.
+
+    Args:
+        diagnostics: In any order.
+        source: The text they are about, as it was given.
+        filename: Shown as it is but for what a terminal would obey.
+        colour: Whether to use ANSI colours.
+        width: Cells of a line; source lines that are longer are cut around the place.
+    """
+    found = in_order(diagnostics)
+    if not found:
+        return ""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH))
+    parts = [writer.finding(d) for d in found]
+    return "\n".join([*parts, _count(found)]) + "\n"
 
 
-def _one(d: Diagnostic, lines: list[str], filename: str, colour: bool, width: int) -> str:
-    def paint(text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if colour else text
-
-    wrong = d.severity == Severity.ERROR
-    tone = "1;31" if wrong else "1;33"
-    out = []
-    label = "error" if wrong else "warning"
-    out.append(f"{paint(f'{label}[{d.code}]', tone)}: {paint(safe(d.message), '1')}")
-    number = str(d.span.line)
-    gutter = " " * len(number)
-    out.append(f"{gutter}{paint('-->', '34')} {filename}:{d.span.line}:{d.span.column}")
-    if 0 < d.span.line <= len(lines):
-        text, start, length = _window(lines[d.span.line - 1], d, max(40, width - len(number) - 4))
-        out.append(f"{gutter} {paint('|', '34')}")
-        out.append(f"{paint(number, '34')} {paint('|', '34')} {text}")
-        out.append(f"{gutter} {paint('|', '34')} {' ' * start}{paint('^' * length, tone)}")
-    if d.hint:
-        out.append(f"{gutter} {paint('=', '34')} {paint('help', '36')}: {safe(d.hint)}")
-    return "\n".join(out) + "\n"
+def visible(text: str) -> str:
+    """A text that a terminal shows as it is: what is hidden or steers is spelled as its escape."""
+    return "".join(_spell(c) for c in text)
 
 
-def _window(line: str, d: Diagnostic, width: int) -> tuple[str, int, int]:
-    """The part of the line around the span, made safe; where the carets start and how many there are."""
-    first = d.span.column - 1
-    last = d.span.end_column - 1 if d.span.end_line == d.span.line else len(line)
-    before, inside, after = (safe(p).replace("\t", "    ") for p in (line[:first], line[first:last], line[last:]))
-    start, length = len(before), max(1, len(inside))
-    text = before + inside + after
-    if len(text) > width:
-        cut = max(0, min(start - width // 3, len(text) - width))
-        text = ("…" if cut else "") + text[cut + bool(cut) : cut + width - 1] + ("…" if cut + width < len(text) else "")
-        start -= cut
-        length = min(length, max(1, width - start))
-    return text, start, length
+def _spell(c: str) -> str:
+    if c == " " or (c.isascii() and c.isprintable()):
+        return c
+    if c == "\t":
+        return " " * TAB
+    hidden = unicodedata.category(c) in _HIDDEN or (c.isspace() and c != " ")
+    if not hidden:
+        return c
+    code = ord(c)
+    named = {"\n": "\\n", "\r": "\\r"}.get(c)
+    return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+def _cells(text: str) -> int:
+    """How many cells of a terminal a visible text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    on: bool
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"\033[{style}m{text}\033[0m" if self.on else text
+
+
+_BOLD, _RED, _YELLOW, _BLUE, _CYAN, _GREEN = "1", "1;31", "1;33", "1;34", "1;36", "32"
+_REMOVED = "31"
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    lines: Sequence[str]
+    filename: str
+    paint: _Paint
+    width: int
+
+    def finding(self, d: Diagnostic) -> str:
+        paint = self.paint
+        style = _RED if d.severity == Severity.ERROR else _YELLOW
+        title = paint(style, f"{d.severity}[{d.code}]") + paint(_BOLD, f": {visible(d.message)}")
+        last = max(
+            [d.span.line, *(e.span.end_line + e.text.count("\n") for e in d.fix.edits)] if d.fix else [d.span.line]
+        )
+        pad = len(str(last))
+        out = [title, f"{' ' * pad}{paint(_BLUE, '-->')} {self.filename}:{d.span.line}:{d.span.column}"]
+        bar = f"{' ' * pad} {paint(_BLUE, '|')}"
+        if d.span.line <= len(self.lines):
+            shown, carets = self.place(d, self.width - pad - 3)
+            out += [bar, f"{paint(_BLUE, f'{d.span.line:>{pad}} |')} {shown}", f"{bar} {paint(style, carets)}"]
+            if d.span.end_line > d.span.line + 1 or (d.span.end_line > d.span.line and d.span.end_column > 1):
+                out.append(f"{' ' * pad} {paint(_BLUE, '=')} note: up to line {d.span.end_line}")
+        if d.hint:
+            out.append(f"{' ' * pad} {paint(_BLUE, '=')} {paint(_CYAN, 'help')}: {visible(d.hint)}")
+        if d.fix is not None:
+            if not d.hint:
+                out.append(f"{' ' * pad} {paint(_BLUE, '=')} {paint(_CYAN, 'help')}: {visible(d.fix.title)}")
+            out += [bar, *self.change(d.fix, pad)]
+        return "\n".join(out) + "\n"
+
+    def place(self, d: Diagnostic, room: int) -> tuple[str, str]:
+        """The line of a finding and the carets below it, cut to `room` cells around the span's start."""
+        line = self.lines[d.span.line - 1]
+        start = min(d.span.column - 1, len(line))
+        end = d.span.end_column - 1 if d.span.end_line == d.span.line else len(line)
+        end = max(start, min(end, len(line)))
+        spelled = [_spell(c) for c in line]
+        before, marked = "".join(spelled[:start]), "".join(spelled[start:end])
+        after = "".join(spelled[end:])
+        cut = ""
+        if _cells(before + marked + after) > room:
+            # A third of the room before the place, so that what it is part of can be seen.
+            if _cells(before) > room // 3:
+                before, cut = _last(before, room // 3 - 1), "…"
+            left = room - _cells(cut + before)
+            if _cells(marked) > left:
+                marked, after = _first(marked, left - 1), "…"
+            elif _cells(marked + after) > left:
+                after = _first(after, left - _cells(marked) - 1) + "…"
+        shown = cut + before + marked + after
+        return shown.rstrip(), " " * _cells(cut + before) + "^" * max(1, _cells(marked))
+
+    def change(self, fix: Fix, pad: int) -> list[str]:
+        """The lines that a fix changes, as they are and as they will be."""
+        out: list[str] = []
+        for edits in _together(fix.edits):
+            first, last = edits[0].span.line, max(e.span.end_line for e in edits)
+            old = list(self.lines[first - 1 : last])
+            moved = tuple(
+                Edit(e.span._replace(line=e.span.line - first + 1, end_line=e.span.end_line - first + 1), e.text)
+                for e in edits
+            )
+            new = Fix("", moved).apply("\n".join(old)).split("\n")
+            while old and new and old[-1] == new[-1]:
+                old.pop()
+                new.pop()
+            while old and new and old[0] == new[0]:
+                old, new, first = old[1:], new[1:], first + 1
+            out += self.side("-", _REMOVED, old, first, pad) + self.side("+", _GREEN, new, first, pad)
+        return out
+
+    def side(self, sign: str, style: str, lines: list[str], first: int, pad: int) -> list[str]:
+        room = self.width - pad - 3
+        shown = [visible(line) for line in lines[:MAX_FIX_LINES]]
+        shown = [line if _cells(line) <= room else _first(line, room - 1) + "…" for line in shown]
+        out = [self.paint(style, f"{first + i:>{pad}} {sign} {line}".rstrip()) for i, line in enumerate(shown)]
+        if len(lines) > MAX_FIX_LINES:
+            out.append(self.paint(style, f"{' ' * pad} {sign} … {len(lines) - MAX_FIX_LINES} more lines"))
+        return out
+
+
+def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
+    """Edits in order, those on the same or touching lines side by side."""
+    groups: list[list[Edit]] = []
+    for edit in sorted(edits):
+        if groups and edit.span.line <= max(e.span.end_line for e in groups[-1]):
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
+def _first(text: str, cells: int) -> str:
+    """As much of the start as fits."""
+    taken = 0
+    for i, c in enumerate(text):
+        taken += _cells(c)
+        if taken > cells:
+            return text[:i]
+    return text
+
+
+def _last(text: str, cells: int) -> str:
+    """As much of the end as fits."""
+    taken = 0
+    for i in range(len(text), 0, -1):
+        taken += _cells(text[i - 1])
+        if taken > cells:
+            return text[i:]
+    return text
+
+
+def _count(found: Sequence[Diagnostic]) -> str:
+    errors = sum(d.severity == Severity.ERROR for d in found)
+    parts = [(errors, "error"), (len(found) - errors, "warning")]
+    return ", ".join(f"{n} {what}{'s' if n != 1 else ''}" for n, what in parts if n)
