@@ -44,9 +44,13 @@ __all__ = sorted(_PUBLIC)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("albert-tools")
+        try:
+            return version("albert-tools")
+        except PackageNotFoundError:
+            # Run from its sources.
+            return "0+unknown"
     if name not in _PUBLIC:
         raise AttributeError(f"module 'albert_tools' has no attribute {name!r}")
     from importlib import import_module

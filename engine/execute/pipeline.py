@@ -59,6 +59,7 @@ class _Chain:
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     report: RunReport = field(default_factory=RunReport)
+    watch: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +105,18 @@ class Pipeline:
         surroundings: Surroundings,
         log: Log | None = None,
         unsaved: ToolVersion | None = None,
+        watch: Callable[[str], None] | None = None,
     ) -> ToolResult:
         """Run one invocation from outside; exactly one result, whatever happens but cancellation.
 
-        `unsaved` is run in place of what the store has: the examples of a source that isn't saved yet.
+        `unsaved` is run in place of what the store has: the examples of a source that isn't saved yet. `watch` is told the
+        name of each tool that the program calls, as the call begins.
         """
         started = self._clock()
         run_seconds = 600.0
         if isinstance(surroundings.governance, Governance):
             run_seconds = surroundings.governance.limits.run_seconds
-        chain = _Chain(invocation, started + run_seconds, log=log)
+        chain = _Chain(invocation, started + run_seconds, log=log, watch=watch)
         target: _Target | None = None
         output, error = None, None
         async with self._turns:
@@ -317,8 +320,17 @@ class Pipeline:
                     "permission_denied", f"{version.name} was not checked to call {name!r}", rule="pins", tool=name
                 )
             inner = _Chain(
-                chain.invocation, deadline, chain.depth + 1, chain.log, chain.printed, chain.effects, RunReport()
+                chain.invocation,
+                deadline,
+                chain.depth + 1,
+                chain.log,
+                chain.printed,
+                chain.effects,
+                RunReport(),
+                chain.watch,
             )
+            if chain.watch is not None:
+                chain.watch(name)
             target = self.look_up(name, None if pin.kind == "primitive" else pin.version)
             if target.primitive is not None and pin.kind == "composite":
                 raise Failure(

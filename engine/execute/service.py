@@ -119,20 +119,28 @@ class ToolService:
         await self._sandbox.start()
         return self._sandbox
 
-    async def prepare(self, name: str, spawned: Spawned | None = None) -> None:
+    async def prepare(self, name: str, spawned: Spawned | None = None, version: str | None = None) -> None:
         """Start the sandbox for runs of one tool, with the façades that it and its callees import and no others.
 
-        `spawned` is a zygote that was started before. Without this, the sandbox starts at the first run and loads all.
+        `spawned` is a zygote that was started before; it is this service's from here on, also when this
+        fails. Without this, the sandbox starts at the first run and loads all.
 
         Raises:
             Failure: `unknown_tool`, `damaged`, `sandbox_unavailable`.
         """
         modules: set[str] = set()
-        pending = [self.store.load(name)]
-        while pending:
-            version = pending.pop()
-            modules.update(version.program.imports)
-            pending += [self.store.load(c.name, c.version) for c in version.calls if c.kind == "composite"]
+        try:
+            pending = [self.store.load(name, version)]
+            while pending:
+                current = pending.pop()
+                modules.update(current.program.imports)
+                pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
+        except Failure:
+            if spawned is not None:
+                # The zygote ends when nobody holds the other end.
+                spawned[1].close()
+                spawned[0].wait()
+            raise
         self._sandbox.expect(sorted(modules))
         await self._sandbox.start(spawned)
 
@@ -248,6 +256,7 @@ class ToolService:
         dedupe_key: str | None = None,
         trace: str | None = None,
         log: Log | None = None,
+        watch: Callable[[str], None] | None = None,
     ) -> ToolResult:
         """Run a tool, primitive or saved; always one result, which says whether it went well.
 
@@ -261,13 +270,16 @@ class ToolService:
                 nothing; other arguments under it are refused. Remembered as long as this service lives.
             trace: An identifier of the caller's trace.
             log: Told each print as it happens: tool and text.
+            watch: Told the name of each tool that the program calls, as the call begins.
         """
         invocation = ToolInvocation(name, arguments or {}, version, session, request_id, dedupe_key, trace)
         if dedupe_key is None:
-            return await self._pipeline.invoke(invocation, self.surroundings, log)
-        return await self._once(invocation, dedupe_key, log)
+            return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
+        return await self._once(invocation, dedupe_key, log, watch)
 
-    async def _once(self, invocation: ToolInvocation, key: str, log: Log | None) -> ToolResult:
+    async def _once(
+        self, invocation: ToolInvocation, key: str, log: Log | None, watch: Callable[[str], None] | None
+    ) -> ToolResult:
         try:
             content = canonical(dict(invocation.arguments))
         except (TypeError, ValueError):
@@ -290,7 +302,7 @@ class ToolService:
         while len(self._repeats) > MAX_REPEATS:
             del self._repeats[next(iter(self._repeats))]
         try:
-            result = await self._pipeline.invoke(invocation, self.surroundings, log)
+            result = await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
         except BaseException:
             # Called off: what was done is unknown, so a repeat is a new call that must judge for itself.
             self._repeats.pop(place, None)

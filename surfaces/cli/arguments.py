@@ -15,7 +15,11 @@ MAX_FILE = 10 * 1024 * 1024
 
 
 class Usage(Exception):
-    """The command line can't be understood; the text says how to write it."""
+    """The command line can't be understood; `hint` says how to write it."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def read_arguments(pairs: list[str], given: str | None, definition: ToolDefinition) -> dict[str, Any]:
@@ -42,31 +46,35 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         key = key.removesuffix(":")
         parameter = definition.parameter(key)
         if parameter is None:
-            wrong.append(
-                f"{definition.name} has no parameter {key!r}{did_you_mean(key, [p.name for p in definition.parameters])}"
-            )
+            wrong.append(f"there is no parameter {key!r}{did_you_mean(key, [p.name for p in definition.parameters])}")
             continue
         try:
             arguments[key] = _json(value) if forced else _value(value, parameter.schema)
         except (ValueError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             wrong.append(f"{key}: {reason}")
+    named = {pair.partition("=")[0].removesuffix(":") for pair in pairs}
+    for p in definition.parameters:
+        if p.required and p.name not in arguments and p.name not in named:
+            wrong.append(f"{p.name} is missing")
     if wrong:
-        raise Usage("; ".join(wrong) + f"\n  the tool is called as {definition.signature()}")
+        raise Usage(f"{definition.name}: " + "; ".join(wrong), f"the tool is called as {definition.signature()}")
     return arguments
 
 
 def _object(given: str) -> dict[str, Any]:
     try:
         if given == "-":
-            text = sys.stdin.buffer.read().decode()
+            if sys.stdin is None:
+                raise ValueError("there is no stdin")
+            text = _decoded(sys.stdin.buffer.read(MAX_FILE + 1), "stdin")
         elif given.startswith("@"):
             text = _file(given[1:])
         else:
             text = given
         value = _json(text)
     except OSError as error:
-        raise Usage(f"--args: {given[1:]!r} can't be read: {error.strerror}") from error
+        raise Usage(f"--args: {given[1:]!r} can't be read: {error.strerror}", "write --args @FILE") from error
     except ValueError as error:
         raise Usage(f"--args: {error}") from error
     if not isinstance(value, dict):
@@ -113,9 +121,13 @@ def _no_constant(name: str) -> Any:
 def _file(path: str) -> str:
     with Path(path).open("rb") as file:
         data = file.read(MAX_FILE + 1)
+    return _decoded(data, repr(path))
+
+
+def _decoded(data: bytes, name: str) -> str:
     if len(data) > MAX_FILE:
-        raise ValueError(f"{path!r} is larger than {MAX_FILE:,} bytes")
+        raise ValueError(f"{name} is larger than {MAX_FILE:,} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path!r} is not UTF-8 text (byte {error.start})") from None
+        raise ValueError(f"{name} is not UTF-8 text (byte {error.start})") from None

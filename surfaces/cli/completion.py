@@ -11,7 +11,7 @@ def completion(options: argparse.Namespace, console: Console) -> int:
     """Print the script for a shell: ``eval "$(albert completion bash)"``."""
     import argcomplete
 
-    print(argcomplete.shellcode(["albert"], shell=options.shell))  # type: ignore[attr-defined]
+    console.write(argcomplete.shellcode(["albert"], shell=options.shell) + "\n")  # type: ignore[attr-defined]
     return 0
 
 

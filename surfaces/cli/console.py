@@ -39,12 +39,19 @@ def _spelled(c: str) -> str:
     return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}"
 
 
+class Unwritable(Exception):
+    """What was to be printed can't be: the disk behind stdout is full, or it is closed."""
+
+
 class Console:
     """Where output goes. `json` says that stdout is for a program: then exactly one document goes there."""
 
     def __init__(self, *, json_output: bool = False, no_color: bool = False, quiet: bool = False) -> None:
         self.json = json_output
         self.quiet = quiet
+        for stream in (sys.stdout, sys.stderr):
+            # Not everything can be said in every encoding, and a path need not be text at all.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self.out_colour = sys.stdout.isatty() and not plain and not json_output
         self.err_colour = sys.stderr.isatty() and not plain
@@ -59,7 +66,30 @@ class Console:
     def say(self, text: str = "") -> None:
         """A line on stdout, for people; our own words or text made safe."""
         if not self.json:
-            print(text)
+            self.write(text + "\n")
+
+    def write(self, text: str) -> None:
+        """Text on stdout as it is; our own words.
+
+        Raises:
+            BrokenPipeError: whoever reads has enough.
+            Unwritable: the system refuses.
+        """
+        try:
+            sys.stdout.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unwritable(error.strerror or str(error)) from error
+
+    def flush(self) -> None:
+        """Hand on what is still held back; raises as `write`."""
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unwritable(error.strerror or str(error)) from error
 
     def note(self, text: str) -> None:
         """A line on stderr: progress and remarks."""
@@ -68,24 +98,25 @@ class Console:
 
     def document(self, value: Any) -> None:
         """The one JSON document."""
-        json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
-        sys.stdout.write("\n")
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        try:
+            text.encode(sys.stdout.encoding)
+        except UnicodeEncodeError:
+            # JSON has escapes of its own for what the stream can't say.
+            text = json.dumps(value, indent=2)
+        self.write(text + "\n")
 
     def value(self, value: Any) -> None:
         """A tool's output, for people: text as it is, anything else as JSON."""
         if value is None:
             return
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-        self.untrusted(text if text.endswith("\n") else text + "\n", sys.stdout)
+        text = text if text.endswith("\n") else text + "\n"
+        self.write(safe(text) if sys.stdout.isatty() else text)
 
     def untrusted(self, text: str, stream: TextIO) -> None:
         """Text that isn't ours, spelled out where the stream is a terminal."""
-        if not stream.isatty():
-            # A pipe may speak an encoding that can't say it all.
-            encoding = stream.encoding or "utf-8"
-            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        else:
-            stream.write(safe(text))
+        stream.write(safe(text) if stream.isatty() else text)
         stream.flush()
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:

@@ -7,11 +7,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.arguments import Usage
-from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.console import Console, Unwritable
 
 DONE, FAILED, MISUSED, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -32,51 +32,90 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; gives the exit code: 0 done, 1 failed, 2 usage, 3 denied."""
-    parser = make_parser()
-    if "_ARGCOMPLETE" in os.environ:
-        from albert_tools.surfaces.cli.completion import complete
-
-        complete(parser)
+    """Run the command line; gives the exit code: 0 done, 1 failed, 2 usage, 3 denied, 130 interrupted."""
+    words = sys.argv[1:] if argv is None else argv
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by whoever started us: nobody wants to read it.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    # Until the options are read: enough to say what is wrong with them in the form that was asked for.
+    console = Console(json_output="--json" in words, no_color="--no-color" in words)
     try:
-        options = parser.parse_args(argv)
-    except SystemExit as left:
-        return left.code if isinstance(left.code, int) else MISUSED
-    console = Console(json_output=options.json, no_color=options.no_color, quiet=options.quiet)
-    try:
-        code = _command(options.command)(options, console)
-        sys.stdout.flush()
+        code = _main(words, console)
+        console.flush()
         return code
-    except Failure as failure:
-        if console.json:
-            console.document({"ok": False, "error": failure.as_dict()})
-        else:
-            console.failure(failure.as_dict())
-        return DENIED if failure.denied else FAILED
-    except Usage as usage:
-        if console.json:
-            console.document({"ok": False, "error": {"code": "usage", "message": str(usage)}})
-        else:
-            print(f"{console.paint('usage', 'red', 'bold', err=True)}: {safe(str(usage))}", file=sys.stderr)
-        return MISUSED
     except BrokenPipeError:
-        # Whoever read our output has enough. Nothing may be flushed into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()
         return DONE
+    except Unwritable as error:
+        _let_go_of_stdout()
+        print(f"error: the output can't be written: {error}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _main(words: list[str], console: Console) -> int:
+    try:
+        parser = make_parser()
+        if "_ARGCOMPLETE" in os.environ:
+            from albert_tools.surfaces.cli.completion import complete
+
+            complete(parser)
+        try:
+            options = _read(parser, words)
+        except SystemExit:
+            # --help and --version have said what there is to say.
+            return DONE
+        console.quiet = options.quiet
+        console.interactive = console.interactive and not options.quiet
+        return _command(options.command)(options, console)
+    except Failure as failure:
+        _say(console, failure.as_dict())
+        return DENIED if failure.denied else FAILED
+    except Usage as usage:
+        _say(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
+        return MISUSED
+    except (BrokenPipeError, Unwritable):
+        raise
+    except KeyboardInterrupt:
+        if console.json:
+            _say(console, {"code": "cancelled", "message": "interrupted", "hint": None})
+        raise
     except Exception as fault:
         if os.environ.get("ALBERT_DEBUG"):
             raise
         message = f"a fault in Albert Tools itself: {type(fault).__name__}: {fault}"
-        if console.json:
-            console.document({"ok": False, "error": {"code": "internal_error", "message": message}})
-        print(
-            f"error[internal_error]: {safe(message)}\n  help: set ALBERT_DEBUG=1 to see where, and report it",
-            file=sys.stderr,
-        )
+        hint = "set ALBERT_DEBUG=1 to see where, and report it"
+        _say(console, {"code": "internal_error", "message": message, "hint": hint})
         return FAILED
+
+
+def _say(console: Console, error: dict[str, Any]) -> None:
+    if console.json:
+        console.document({"ok": False, "error": error})
+    else:
+        console.failure(error)
+
+
+def _let_go_of_stdout() -> None:
+    """Nothing may be flushed at exit into what can't take it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """The options; a run's KEY=VALUE may stand among them in any order.
+
+    Raises:
+        Usage: they can't be understood.
+    """
+    options, left = parser.parse_known_args(words)
+    if left and options.command == "run" and not any(word.startswith("-") for word in left):
+        options.arguments += left
+    elif left:
+        raise Usage(f"there is no option {' '.join(left)}", f"see albert {options.command} --help")
+    return options
 
 
 def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
@@ -91,16 +130,11 @@ def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    shared = argparse.ArgumentParser(add_help=False)
-    group = shared.add_argument_group("everywhere")
-    group.add_argument("--json", action="store_true", help="print one JSON document")
-    group.add_argument("--workspace", metavar="FOLDER", help="the folder that tools work in")
-    group.add_argument("--home", metavar="FOLDER", help="in place of ~/.albert (or set ALBERT_HOME)")
-    group.add_argument("--no-color", action="store_true", help="no colours (or set NO_COLOR)")
-    group.add_argument("--quiet", action="store_true", help="no progress and no remarks")
-
-    parser = argparse.ArgumentParser(
+    # After the command they may be given again, and what isn't given there takes nothing back.
+    shared = _everywhere(argparse.SUPPRESS)
+    parser = _Parser(
         prog="albert",
+        parents=[_everywhere()],
         description="Tools that agents write: checked before they run, kept, and run in a sandbox.",
         epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied",
     )
@@ -113,7 +147,11 @@ def make_parser() -> argparse.ArgumentParser:
     define = command("define", "check sources, run their examples, and save them as tools")
     define.add_argument("files", nargs="+", metavar="FILE", help="a source; - for stdin")
     define.add_argument(
-        "--form", action="store_true", help="the files are {name, description, parameters, implementation} in JSON"
+        "--json-form",
+        "--form",
+        dest="form",
+        action="store_true",
+        help="the files are {name, description, parameters, implementation} in JSON",
     )
 
     check = command("check", "check sources without saving them")
@@ -144,6 +182,25 @@ def make_parser() -> argparse.ArgumentParser:
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """What can't be understood becomes a `Usage`, so that it is told like any other mistake."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Usage(message, " ".join(self.format_usage().split()))
+
+
+def _everywhere(default: str | None = None) -> _Parser:
+    shared = _Parser(add_help=False, argument_default=default)
+    group = shared.add_argument_group("everywhere")
+    switch: Any = default or False
+    group.add_argument("--json", action="store_true", default=switch, help="print one JSON document")
+    group.add_argument("--workspace", metavar="FOLDER", help="the folder that tools work in")
+    group.add_argument("--home", metavar="FOLDER", help="in place of ~/.albert (or set ALBERT_HOME)")
+    group.add_argument("--no-color", action="store_true", default=switch, help="no colours (or set NO_COLOR)")
+    group.add_argument("--quiet", action="store_true", default=switch, help="no progress and no remarks")
+    return shared
 
 
 def _named(parser: argparse.ArgumentParser) -> None:

@@ -44,7 +44,7 @@ def prompt(options: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.document({"ok": True, "prompt": text})
     else:
-        print(text, end="")
+        console.write(text)
     return 0
 
 

@@ -48,21 +48,18 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     from albert_tools.service import ToolService
 
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-        try:
-            if spawned is not None:
-                await service.prepare(options.name, spawned)
-            definition = (await service.describe(options.name, options.version)).definition
-        except Failure:
-            if spawned is not None:
-                spawned[1].close()
-            raise
+        if spawned is not None:
+            await service.prepare(options.name, spawned, options.version)
+        definition = (await service.describe(options.name, options.version)).definition
         arguments = read_arguments(options.arguments, options.args, definition)
-        watching = asyncio.create_task(_watch(options.name, console)) if console.interactive else None
+        called: list[str] = []
+        watching = asyncio.create_task(_watch(options.name, called, console)) if console.interactive else None
         result = await service.invoke(
             options.name,
             arguments,
             version=options.version,
             log=None if console.json or console.quiet else lambda tool, text: _print(text, console),
+            watch=called.append if watching is not None else None,
         )
         if watching is not None:
             watching.cancel()
@@ -81,6 +78,9 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     if not console.json:
         console.failure(result.error.as_dict())
         _details(result.error, console)
+    if result.error.code == "invalid_arguments" and result.error.tool == options.name:
+        # Refused before it began: the command line was wrong, not the tool.
+        return 2
     return 3 if result.error.denied else 1
 
 
@@ -108,14 +108,18 @@ def _details(error: Failure, console: Console) -> None:
         console.untrusted(partial if partial.endswith("\n") else partial + "\n", sys.stderr)
 
 
-async def _watch(name: str, console: Console) -> None:
+async def _watch(name: str, called: list[str], console: Console) -> None:
     """A line that says that it is still running, and for how long."""
     started = time.monotonic()
     try:
         await asyncio.sleep(PATIENCE)
         while True:
             passed = time.monotonic() - started
-            sys.stderr.write("\r\x1b[K" + console.paint(f"running {safe(name)} · {passed:.0f} s", "dim", err=True))
+            last = f" · {safe(called[-1])}" if called else ""
+            del called[:-1]
+            sys.stderr.write(
+                "\r\x1b[K" + console.paint(f"running {safe(name)} · {passed:.0f} s{last}", "dim", err=True)
+            )
             sys.stderr.flush()
             await asyncio.sleep(0.5)
     finally:

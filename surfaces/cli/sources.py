@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Far above the language's own cap, which then says the rest; what is larger isn't read to its end.
 MAX_FILE = 16 * 1024 * 1024
 
+_FORM = 'a structured definition is {"name": …, "description": …, "parameters": […], "implementation": "return …"}'
+
 
 def define(options: argparse.Namespace, console: Console) -> int:
     """Check, try and save each file, callees first."""
@@ -40,12 +42,11 @@ async def _define(options: argparse.Namespace, console: Console) -> int:
     good = not unread
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         for name, source in _in_order(sources):
-            given: Any = source
-            if options.form:
-                given = _form(name, source)
             try:
+                if options.form:
+                    source = _form(name, source)
                 version, warnings = await service.define_version(
-                    given,
+                    source,
                     lambda doing, name=name: _progress(console, name, doing),  # type: ignore[misc]
                 )
             except SourceError as error:
@@ -127,16 +128,26 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
         documents.append({"ok": not (changed and options.check), "file": name, "changed": changed})
         if name == "-" and not options.check and not options.diff:
             if not console.json:
-                sys.stdout.write(text)
+                console.value(text)
             continue
         if options.diff and changed:
             diff = difflib.unified_diff(source.splitlines(True), text.splitlines(True), name, name)
-            console.untrusted("".join(diff), sys.stderr if console.json else sys.stdout)
+            if console.json:
+                documents[-1]["diff"] = "".join(diff)
+            else:
+                console.value("".join(diff))
         if changed and options.check:
             good = False
             console.note(f"{safe(name)} would be changed")
         elif changed and not options.diff:
-            _replace(Path(name), text)
+            try:
+                _replace(Path(name), text)
+            except Failure as failure:
+                good = False
+                documents[-1] = {"ok": False, "file": name, "error": failure.as_dict()}
+                if not console.json:
+                    console.failure(failure.as_dict())
+                continue
             console.note(f"changed {safe(name)}")
     _finish(console, documents, len(options.files))
     return 0 if good else 1
@@ -184,6 +195,8 @@ def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]]
 def _read(name: str) -> str:
     try:
         if name == "-":
+            if sys.stdin is None:
+                raise Failure("io_error", "there is no stdin")
             data = sys.stdin.buffer.read(MAX_FILE + 1)
         else:
             with Path(name).open("rb") as file:
@@ -200,14 +213,21 @@ def _read(name: str) -> str:
         raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start} can't be read") from error
 
 
-def _form(name: str, source: str) -> dict[str, Any]:
+def _form(name: str, text: str) -> str:
+    """The source that a structured definition stands for; from there on it is a source like any other.
+
+    Raises:
+        Failure: `invalid_source`, or `invalid_arguments` with what is wrong in the form.
+    """
+    from albert_tools.engine.execute.structured import render_source
+
     try:
-        value = json.loads(source)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Usage(f"{name}: not JSON: {error}") from error
+        raise Failure("invalid_source", f"it is not JSON: {error}", hint=_FORM) from error
     if not isinstance(value, dict):
-        raise Usage(f"{name}: a structured definition is a JSON object")
-    return value
+        raise Failure("invalid_source", "it is not a JSON object", hint=_FORM)
+    return render_source(value)
 
 
 def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -270,10 +290,14 @@ def _refused(name: str, diagnostics: tuple[Diagnostic, ...]) -> dict[str, Any]:
 def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: Console) -> None:
     if console.json or not diagnostics:
         return
+    from albert_tools.grammar.layout import MAX_SOURCE_BYTES
     from albert_tools.surfaces.cli.carets import render
 
     width = shutil.get_terminal_size((100, 24)).columns
-    text = render(diagnostics, source, "stdin" if name == "-" else name, console.err_colour, width)
+    # A source over the cap is refused as a whole, at its start; the rest of it isn't looked at.
+    text = render(
+        diagnostics, source[: MAX_SOURCE_BYTES + 1], "stdin" if name == "-" else name, console.err_colour, width
+    )
     print(text, file=sys.stderr)
 
 

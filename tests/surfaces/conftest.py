@@ -1,0 +1,100 @@
+"""The command as its users meet it: a process of its own, a real folder to work in, a home that nobody else has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+TOOLS = ROOT / "examples" / "tools"
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> Any:
+        """Stdout, which must be one JSON document and nothing else."""
+        return json.loads(self.out)
+
+
+class Albert:
+    """``albert`` with a home and a workspace: ``albert("run", "shout", "text=a")``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.project = folder / "project"
+        (self.project / ".albert").mkdir(parents=True)
+        self.environ = {**os.environ, "ALBERT_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
+        # Compiled once for all tests, wherever this is run and whatever is set.
+        self.environ["PYTHONPYCACHEPREFIX"] = str(folder.parent / "bytecode")
+        for name in ("ALBERT_DEBUG", "PYTHONDONTWRITEBYTECODE"):
+            self.environ.pop(name, None)
+        self.command = [sys.executable, "-m", "albert_tools.surfaces.cli"]
+
+    def __call__(
+        self, *words: str | bytes, stdin: bytes = b"", cwd: Path | None = None, env: dict[str, str | None] | None = None
+    ) -> Done:
+        environ: dict[str, Any] = {**self.environ, **(env or {})}
+        environ = {k: v for k, v in environ.items() if v is not None}
+        done = subprocess.run(
+            [*self.command, *words], input=stdin, capture_output=True, cwd=cwd or self.project, env=environ, timeout=60
+        )
+        found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "Traceback" not in found.err, found.err
+        return found
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)
+
+    def write(self, name: str, text: str) -> str:
+        (self.project / name).write_text(text, encoding="utf-8")
+        return name
+
+
+@pytest.fixture
+def albert(tmp_path: Path) -> Albert:
+    return Albert(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Albert:
+    """One with tools saved; for tests that leave it as it is."""
+    albert = Albert(tmp_path_factory.mktemp("ready"))
+    albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
+    albert.write("escape.tool", ESCAPE)
+    albert.write("slow.tool", SLOW)
+    done = albert("define", "words.tool", "escape.tool", "slow.tool")
+    assert done.code == 0, done.err
+    albert.write("poem.txt", "the sea, the ship")
+    return albert
+
+
+ESCAPE = '''def escape(text: str) -> str:
+    """Give a text that a terminal would act on.
+
+    Args:
+        text: What stands behind it.
+    """
+    print("working")
+    return "\\x1b[31m" + text
+'''
+
+SLOW = '''def slow(seconds: float) -> str:
+    """Take a while.
+
+    Args:
+        seconds: How long.
+    """
+    tools.sleep(seconds=seconds)
+    return "rested"
+'''

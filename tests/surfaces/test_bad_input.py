@@ -1,0 +1,174 @@
+"""Whatever comes in: one sentence, a hint where there is one, the right exit code, and never a traceback (see `Albert`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+CASES = [
+    # Words, exit code, what the message says.
+    (["run", "no_such"], 1, "no tool named 'no_such'"),
+    (["run", "word_frequencie"], 1, "did you mean 'word_frequencies'"),
+    (["run", "word_frequencies"], 2, "path is missing"),
+    (["run", "word_frequencies", "pth=a", "top=x", "foo"], 2, "'pth'; did you mean 'path'?; top: 'x' is not JSON"),
+    (["run", "word_frequencies", "path=poem.txt", 'top:="2"'], 2, "top"),
+    (["run", "word_frequencies", "path=@nowhere"], 2, "path: No such file"),
+    (["run", "word_frequencies", "path=nowhere"], 1, "nothing at 'nowhere'"),
+    (["run", "word_frequencies", "path=../x"], 3, "permission_denied"),
+    (["run", "word_frequencies", "--args", "[1"], 2, "is not JSON"),
+    (["run", "word_frequencies", "--args", "[1]"], 2, "must be a JSON object"),
+    (["run", "word_frequencies", "--args", "@nowhere"], 2, "can't be read"),
+    (["run", "word_frequencies", "--args", "NaN"], 2, "JSON has no NaN"),
+    (["run", "word_frequencies", "--args", "[" * 100_000], 2, "--args"),
+    (["run", "word_frequencies", "path=x", "--version", "zz"], 1, "version"),
+    (["run", "bash", "command=ls"], 3, "allow: [bash]"),
+    (["run", "current_time", "--workspace", "nowhere"], 3, "does not exist"),
+    (["run", ""], 1, "no tool named"),
+    (["show", "no_such"], 1, "no_such"),
+    (["remove", "no_such"], 1, "no_such"),
+    (["remove", "read_file"], 3, "primitive"),
+    (["define", "nowhere"], 1, "No such file"),
+    (["define", "."], 1, "Is a directory"),
+    (["check", "junk"], 1, "is not UTF-8"),
+    (["check", "large"], 1, "source-too-large"),
+    (["fmt", "junk"], 1, "is not UTF-8"),
+    (["fmt", "large"], 1, "source-too-large"),
+    (["define", "--json-form", "poem.txt"], 1, "is not JSON"),
+    (["define", "--json-form", "list.json"], 1, "is not a JSON object"),
+    (["define", "--json-form", "odd.json"], 1, "implementation"),
+    ([], 2, "COMMAND"),
+    (["frobnicate"], 2, "invalid choice"),
+    (["list", "--frobnicate"], 2, "no option --frobnicate"),
+    (["completion", "tcsh"], 2, "invalid choice"),
+]
+
+
+@pytest.fixture(scope="module")
+def files(ready):
+    (ready.project / "junk").write_bytes(random.Random(1).randbytes(1000))
+    (ready.project / "large").write_bytes(b"a" * 10_000_000)
+    ready.write("list.json", "[]")
+    ready.write("odd.json", '{"name": 3, "parameters": "x"}')
+    return ready
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"), CASES, ids=lambda v: " ".join(v)[:40] if isinstance(v, list) else ""
+)
+def test_bad_input(files, words, code, text) -> None:
+    done = files(*words)
+    assert done.code == code, done.err
+    assert text in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [case[:2] for case in CASES[::4]], ids=lambda v: " ".join(v)[:40] if isinstance(v, list) else ""
+)
+def test_bad_input_as_json(files, words, code) -> None:
+    done = files("--json", *words)
+    assert (done.code, done.err) == (code, "")
+    document = done.document()
+    assert document["ok"] is False
+    problems = document.get("diagnostics") or [document["error"]]
+    assert all(p["code"] and p["message"] for p in problems)
+
+
+def test_a_name_that_is_no_text(ready) -> None:
+    assert ready("run", b"word_frequencies", b"path=\xff").code == 2
+    assert ready("run", b"\xff", "--json").document()["error"]["code"] == "unknown_tool"
+    assert ready("check", b"\xff.tool", "--json").document()["error"]["code"] == "io_error"
+
+
+def test_no_workspace(ready, tmp_path: Path) -> None:
+    done = ready("run", "current_time", cwd=tmp_path)
+    assert done.code == 3
+    assert "--workspace" in done.err
+    assert ready("list", cwd=tmp_path).code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["define", "a.tool"], ["run", "shout", "text=a"], ["search", "x"]], ids=str
+)
+def test_a_home_that_is_a_file(albert, words) -> None:
+    albert.write("a.tool", 'def shout(text: str) -> str:\n    """Shout."""\n    return text.upper()\n')
+    albert.home.write_text("I was here first")
+    done = albert(*words)
+    assert done.code == 1
+    assert "ALBERT_HOME" in done.err
+    assert albert.home.read_text() == "I was here first"
+
+
+def test_home_need_not_be_set(ready) -> None:
+    assert ready("list", env={"HOME": None}).code == 0
+
+
+def test_the_folder_that_we_stand_in_is_gone(ready, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    # As the installed command does it: with `-m` Python itself gives up before anything of ours begins.
+    entry = tmp_path / "albert"
+    entry.write_text("from albert_tools.surfaces.cli.main import main\nraise SystemExit(main())\n")
+    script = f"rmdir {gone}; exec {ready.command[0]} {entry} run current_time"
+    done = subprocess.run(["sh", "-c", script], cwd=gone, env=ready.environ, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "the current folder can't be told" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_stdout_and_stdin_that_are_closed_full_or_left(ready) -> None:
+    def shell(script: str) -> subprocess.CompletedProcess[str]:
+        script = script.replace("albert", " ".join(ready.command))
+        return subprocess.run(
+            ["bash", "-c", script], cwd=ready.project, env=ready.environ, capture_output=True, text=True, timeout=60
+        )
+
+    left = shell("albert list | true; exit ${PIPESTATUS[0]}")
+    assert (left.returncode, left.stderr) == (0, "")
+    closed = shell("albert list >&-")
+    assert (closed.returncode, closed.stderr) == (0, "")
+    stdin = shell("albert check - <&-")
+    assert stdin.returncode == 1
+    assert "there is no stdin" in stdin.stderr
+    if Path("/dev/full").exists():
+        for words in ("list", "list --json", "prompt"):
+            full = shell(f"albert {words} > /dev/full")
+            assert full.returncode == 1
+            assert full.stderr == "error: the output can't be written: No space left on device\n"
+
+
+def test_an_encoding_that_can_not_say_it(ready) -> None:
+    done = ready("run", "escape", "text=\u00e9", "--json", env={"PYTHONIOENCODING": "ascii"})
+    assert done.document()["output"] == "\x1b[31m\u00e9"
+    assert "\\xe9" in ready("run", "escape", "text=\u00e9", env={"PYTHONIOENCODING": "ascii"}).out
+
+
+def test_an_interrupt(ready) -> None:
+    running = ready.start("run", "slow", "seconds=20", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.0)
+    started = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert json.loads(out)["error"]["code"] == "cancelled"
+    assert err == b"interrupted\n"
+    assert time.monotonic() - started < 5
+
+
+def test_an_internal_fault_says_how_to_see_more(ready, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from albert_tools.store import homes\nhomes.Homes.resolve = lambda *a: 1 / 0\n"
+    )
+    env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ready.environ['PYTHONPATH']}"}
+    done = ready("list", env=env)
+    assert done.code == 1
+    assert "ZeroDivisionError" in done.err
+    assert "ALBERT_DEBUG=1" in done.err
+    assert ready("list", "--json", env=env).document()["error"]["code"] == "internal_error"

@@ -1,0 +1,271 @@
+"""What the commands do, each at least once in whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from .conftest import ROOT, TOOLS, Albert
+
+TOP = '''def top(text: str) -> str:
+    """Call another.
+
+    Args:
+        text: Handed on.
+    """
+    return tools.base(text=text) + "!"
+'''
+BASE = '''def base(text: str) -> str:
+    """Be called.
+
+    Args:
+        text: Shouted.
+    """
+    return text.upper()
+'''
+
+
+def test_a_tool_from_text_to_removal(albert: Albert) -> None:
+    albert.write("top.tool", TOP)
+    albert.write("base.tool", BASE)
+    checked = albert("check", "base.tool", "--json").document()
+    assert checked["ok"] is True
+    done = albert("define", "top.tool", "base.tool")
+    assert done.code == 0, done.err
+    assert re.findall(r"saved (\w+)", done.out) == ["base", "top"]
+    assert albert("run", "top", "text=a").out == "A!\n"
+    assert albert("run", "top", "--args", "-", stdin=b'{"text": "b"}').out == "B!\n"
+    shown = albert("show", "top")
+    assert TOP.strip() in shown.out
+    assert "calls    base" in shown.out
+    document = albert("show", "top", "--json").document()
+    assert document["source"] == TOP
+    assert [c["name"] for c in document["calls"]] == ["base"]
+    assert "top" in albert("list").out
+    assert [t["name"] for t in albert("search", "shouted", "--json").document()["tools"]] == ["base"]
+    assert albert("remove", "top").code == 0
+    assert albert("run", "top", "text=a").code == 1
+    by_hash = albert("run", "--version", document["version"], "top", "text=a", "--quiet")
+    assert (by_hash.out, by_hash.err) == ("A!\n", "")
+
+
+def test_tools_that_call_each_other_in_a_circle(albert: Albert) -> None:
+    albert.write("top.tool", TOP)
+    albert.write("base.tool", BASE.replace("text.upper()", "tools.top(text=text)"))
+    done = albert("define", "top.tool", "base.tool")
+    assert done.code == 2
+    assert "circle" in done.err
+    assert not [t for t in albert("list", "--json").document()["tools"] if t["kind"] == "composite"]
+
+
+def test_a_refused_source(albert: Albert) -> None:
+    source = BASE.replace("text.upper()", "tools.read_flie(path=text)")
+    done = albert("define", "-", stdin=source.encode())
+    assert done.code == 1
+    assert "error[unknown-tool]" in done.err
+    assert "^^^^" in done.err
+    assert done.out == ""
+    document = albert("define", "-", "--json", stdin=source.encode()).document()
+    assert [d["code"] for d in document["diagnostics"]] == ["unknown-tool"]
+
+
+def test_several_files_give_one_document(albert: Albert) -> None:
+    albert.write("base.tool", BASE)
+    done = albert("define", "base.tool", "nowhere", "--json")
+    assert done.code == 1
+    assert [d["ok"] for d in done.document()["files"]] == [False, True]
+
+
+def test_a_structured_definition(albert: Albert) -> None:
+    form = {
+        "name": "twice",
+        "description": "Say it twice.",
+        "parameters": [{"name": "text", "type": "str", "description": "What."}],
+        "implementation": "return text * 2",
+    }
+    assert albert("define", "--json-form", "-", stdin=json.dumps(form).encode()).code == 0
+    assert albert("run", "twice", "text=ab").out == "abab\n"
+    form["implementation"] = "return tex * 2"
+    done = albert("define", "--json-form", "-", stdin=json.dumps(form).encode())
+    assert done.code == 1
+    assert "return tex * 2" in done.err
+
+
+def test_an_example_that_fails(albert: Albert) -> None:
+    done = albert("define", "-", stdin=f'@example(arguments={{"text": "a"}}, result="B")\n{BASE}'.encode())
+    assert done.code == 1
+    assert "error[example_failed]" in done.err
+    assert 'expected: "B"' in done.err
+    assert 'got: "A"' in done.err
+
+
+def test_fmt(albert: Albert) -> None:
+    rough = BASE.replace("text.upper()", "( text . upper( ) )")
+    albert.write("base.tool", rough)
+    done = albert("fmt", "--check", "--diff", "base.tool")
+    assert done.code == 1
+    assert "+    return text.upper()" in done.out
+    assert (albert.project / "base.tool").read_text() == rough
+    assert albert("fmt", "base.tool").code == 0
+    assert (albert.project / "base.tool").read_text() == BASE
+    assert albert("fmt", "--check", "base.tool", "--json").document() == {
+        "ok": True,
+        "file": "base.tool",
+        "changed": False,
+    }
+    assert albert("fmt", "-", stdin=rough.encode()).out == BASE
+
+
+def test_what_run_prints_where(ready: Albert) -> None:
+    done = ready("run", "escape", "text=x")
+    assert (done.out, done.err) == ("\x1b[31mx\n", "working\n")
+    document = ready("--json", "run", "escape", "text=x").document()
+    assert (document["ok"], document["output"], document["log"]) == (True, "\x1b[31mx", "working\n")
+    done = ready("run", "write_file", "path=made.txt", "content=four")
+    assert "wrote made.txt, 4 bytes" in done.err
+    found = ready("run", "word_frequencies", "path=poem.txt", "top=1")
+    assert json.loads(found.out) == [{"word": "the", "count": 2}]
+
+
+def test_ways_to_give_an_argument(ready: Albert) -> None:
+    ready.write("text.txt", "from a file")
+    ready.write("args.json", '{"text": "from json"}')
+    assert ready("run", "escape", "text=@text.txt").out.endswith("from a file\n")
+    assert ready("run", "escape", "text=@@x").out.endswith("m@x\n")
+    assert ready("run", "escape", "--args", "@args.json").out.endswith("from json\n")
+    assert ready("run", "escape", 'text:="quoted"').out.endswith("mquoted\n")
+    assert ready("run", "escape", "--quiet", "text=a=b").out.endswith("ma=b\n")
+
+
+def test_doctor_proves_the_limits(ready: Albert) -> None:
+    document = ready("doctor", "--json").document()
+    assert len(document["trials"]) >= 8
+    assert all(t["ok"] for t in document["trials"]), document["trials"]
+    assert document["facts"]["rules"].startswith(str(ready.home))
+    assert document["facts"]["workspace"] == str(ready.project)
+
+
+def test_two_processes_at_once(albert: Albert) -> None:
+    for name in ("one", "two"):
+        albert.write(f"{name}.tool", BASE.replace("base", name))
+    both = [albert.start("define", f"{name}.tool", stdout=subprocess.DEVNULL) for name in ("one", "two")]
+    assert [p.wait(60) for p in both] == [0, 0]
+    names = {t["name"] for t in albert("list", "--json").document()["tools"]}
+    assert {"one", "two"} <= names
+
+
+def test_completion(ready: Albert) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "albert" in ready("completion", shell).out
+
+    def completions(line: str) -> list[str]:
+        read, write = os.pipe()
+        env = {
+            **ready.environ,
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_IFS": "\n",
+            "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+            "_ARGCOMPLETE_STDOUT_FILENAME": f"/dev/fd/{write}",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+            "COMP_TYPE": "9",
+        }
+        done = subprocess.run(ready.command, env=env, pass_fds=[write], capture_output=True, timeout=60)
+        os.close(write)
+        with open(read) as file:
+            found = file.read().split("\n")
+        assert done.returncode == 0, done.stderr
+        return [f for f in found if f]
+
+    assert completions("albert d") == ["define", "doctor"]
+    assert completions("albert run word") == ["word_frequencies"]
+
+
+def terminal(albert: Albert, *words: str) -> str:
+    """What a terminal of 80 cells is sent, by stdout and stderr."""
+    ours, theirs = pty.openpty()
+    env = {**albert.environ, "TERM": "xterm"}
+    env.pop("NO_COLOR", None)
+    running = subprocess.Popen(
+        [*albert.command, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=albert.project
+    )
+    os.close(theirs)
+    seen = b""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if select.select([ours], [], [], 1)[0]:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            seen += chunk
+    running.wait(5)
+    os.close(ours)
+    return seen.decode()
+
+
+def test_on_a_terminal(ready: Albert) -> None:
+    assert "\\x1b[31mx" in terminal(ready, "run", "escape", "text=x")
+    assert "\x1b[31m" not in terminal(ready, "run", "escape", "text=x")
+    shown = terminal(ready, "show", "word_frequencies")
+    assert "\x1b[" in shown
+    assert "\x1b[" not in terminal(ready, "show", "word_frequencies", "--no-color")
+    slow = terminal(ready, "run", "slow", "seconds=1.6")
+    assert "running slow · 1 s · sleep" in slow
+    assert slow.endswith("rested\r\n")
+
+
+@pytest.mark.parametrize("words", [["run", "word_frequencies", "path=poem.txt"], ["run", "current_time"]], ids=str)
+def test_a_run_loads_nothing_heavy(ready: Albert, words: list[str]) -> None:
+    code = f"""
+import sys
+from albert_tools.surfaces.cli.main import main
+assert main({words!r}) == 0
+heavy = {{"lark", "RestrictedPython", "pydantic", "tinydb", "platformdirs", "pygments", "httpx", "yaml"}}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ready.project, env=ready.environ, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_the_guide(albert: Albert) -> None:
+    text = albert("prompt").out
+    assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
+    assert len(text) / 4 < 2300
+    for name in ("read_file", "write_file", "list_directory", "bash", "http_request", "current_time", "sleep"):
+        assert f"`{name}(" in text
+    sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(sources) == 3
+    names = [albert.write(f"{i}.tool", source) for i, source in enumerate(sources)]
+    # Each carries an example, which `define` runs.
+    done = albert("define", *names)
+    assert done.code == 0, done.err
+    assert all("@example" in s for s in sources)
+    assert "load_folder(" in albert("prompt").out
+
+
+def test_the_version_and_help(ready: Albert) -> None:
+    assert ready("--version").out.startswith("albert-tools ")
+    for words in ((), ("run",), ("define",)):
+        done = ready(*words, "--help")
+        assert done.code == 0
+        assert done.out.startswith("usage: albert")
+
+
+def test_the_examples_that_come_along(albert: Albert) -> None:
+    done = albert("check", *(str(p) for p in sorted(TOOLS.glob("*.tool"))[:4]))
+    assert done.code == 0, done.err
+    assert (ROOT / "surfaces" / "cli" / "guide.md").is_file()
