@@ -120,7 +120,7 @@ class _Writer:
             case tree.If():
                 self._if(stmt, indent, following, "if")
             case tree.For():
-                head: Doc = ["for ", self._speller.target(stmt.target), " in ", self._speller.whole(stmt.iter, WALRUS)]
+                head: Doc = ["for ", self._speller.target(stmt.target), " in ", self._speller.whole(stmt.iter, TERNARY)]
                 self._compound(head, stmt, stmt.body, indent, self._else_at(stmt, stmt.body, stmt.orelse, following))
                 self._else("else", stmt.body, stmt.orelse, indent, following)
             case tree.Try():

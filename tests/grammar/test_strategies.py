@@ -16,7 +16,7 @@ from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import unparse
 
 CATALOG = ToolRegistry(builtin_primitives())
-few = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -33,13 +33,13 @@ def holds(source: str) -> None:
     again = parse(text).module
     assert again == parsed.module, text
     assert sorted(c.text for c in again.comments) == sorted(c.text for c in parsed.module.comments)
-    assert unparse(again) == text, open("/tmp/w/fail.tool", "w").write(source)
+    assert unparse(again) == text, text
     assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
     survives(source)
 
 
 @few
-@given(strategies.sources())
+@given(strategies.sources(max_depth=1))
 def test_sources_parse_and_format(source: str) -> None:
     holds(source)
 
