@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lark import Token, Tree
+from lark.exceptions import UnexpectedInput
 
 from albert_tools.grammar import fstrings, tree
 from albert_tools.grammar.diagnostic import Diagnostic, Span
@@ -86,7 +87,11 @@ class Builder:
         left, op, value = t.children
         target = self.target(left)
         if not isinstance(target, tree.Name | tree.Subscript | tree.Attribute):
-            raise self.refuse(target.span, "the left side of an augmented assignment must be one name or item")
+            raise self.refuse(
+                target.span,
+                "the left side of an augmented assignment must be one name or item",
+                "write one assignment for each",
+            )
         return tree.AugAssign(self.span(t), target, str(op)[:-1], self.expr(value))
 
     def s_delete(self, t: Tree[Any]) -> tree.Stmt:
@@ -202,12 +207,14 @@ class Builder:
         for c in t.children:
             if c.data == "bare_star":
                 if star is not None:
-                    raise self.refuse(c, "only one bare * may stand in a parameter list")
+                    raise self.refuse(c, "only one bare * may stand in a parameter list", "leave one out")
                 star = c
                 continue
             name, annotation, default = c.children
             if default is None and defaults and star is None:
-                raise self.refuse(c, "a parameter without a default follows one with a default")
+                raise self.refuse(
+                    c, "a parameter without a default follows one with a default", "put it first, or give it a default"
+                )
             defaults = defaults or default is not None
             built.append(
                 tree.Param(
@@ -219,7 +226,7 @@ class Builder:
                 )
             )
         if star is not None and not (built and built[-1].keyword_only):
-            raise self.refuse(star, "named parameters must follow a bare *")
+            raise self.refuse(star, "named parameters must follow a bare *", "leave the * out")
         return tuple(built)
 
     def s_class_(self, t: Tree[Any]) -> tree.Stmt:
@@ -253,7 +260,7 @@ class Builder:
                 return tree.MatchClass(span, self.dotted_expr(kids))
             case "as_pattern":
                 if str(kids[1]) == "_":
-                    raise self.refuse(kids[1], "'_' can't be captured")
+                    raise self.refuse(kids[1], "'_' can't be captured", "choose a name, or leave `as _` out")
                 return tree.MatchAs(span, self.pattern(kids[0]), str(kids[1]))
             case "alternatives":
                 return tree.MatchOr(span, tuple(self.pattern(c) for c in kids))
@@ -266,7 +273,7 @@ class Builder:
         keys, patterns, rest = [], [], None
         for c in kids:
             if rest is not None:
-                raise self.refuse(c, "nothing may follow **rest in a mapping pattern")
+                raise self.refuse(c, "nothing may follow **rest in a mapping pattern", "put **rest last")
             if c.data == "rest_pattern":
                 rest = str(c.children[0])
                 continue
@@ -310,7 +317,7 @@ class Builder:
                 for e in elts:
                     self.check_target(e, starred=True)
                 if sum(isinstance(e, tree.Starred) for e in elts) > 1:
-                    raise self.refuse(node.span, "two starred names in one assignment")
+                    raise self.refuse(node.span, "two starred names in one assignment", "keep one: first, *rest = xs")
                 return node
             case tree.Starred(value=value) if starred:
                 self.check_target(value)
@@ -322,7 +329,13 @@ class Builder:
             "Compare": "a comparison",
             "Starred": "a starred name outside a list or tuple",
         }.get(type(node).__name__, "this expression")
-        raise self.refuse(node.span, f"{what} can't be assigned to", "did you mean == instead of =?")
+        raise self.refuse(
+            node.span,
+            f"{what} can't be assigned to",
+            "write a = list(xs), or first, *rest = xs"
+            if isinstance(node, tree.Starred)
+            else "assign to a name or an item: d[key] = value; to compare write ==",
+        )
 
     # Expressions
 
@@ -368,7 +381,7 @@ class Builder:
         pieces = tuple(self.piece(token) for token in t.children)
         kinds = {isinstance(p, tree.Text) and isinstance(p.value, bytes) for p in pieces}
         if len(kinds) > 1:
-            raise self.refuse(t, "bytes and text can't be written side by side")
+            raise self.refuse(t, "bytes and text can't be written side by side", 'write both as text, or both as b"…"')
         return tree.Strings(self.span(t), pieces)
 
     def piece(self, token: Any) -> tree.Text | tree.FText:
@@ -379,7 +392,8 @@ class Builder:
                 return tree.Text(span, fstrings.literal_value(raw), raw)
             except (SyntaxError, ValueError) as error:
                 text = getattr(error, "msg", None) or str(error)
-                raise self.refuse(span, f"a malformed string: {text}", r"double the backslash: \\") from error
+                hint = '"é".encode() makes bytes of text' if "ASCII" in text else r"double the backslash: \\"
+                raise self.refuse(span, f"a malformed string: {text}", hint) from error
         try:
             return tree.FText(span, tuple(self.parts(fstrings.split(raw), raw, span)), raw)
         except fstrings.FStringError as error:
@@ -403,12 +417,18 @@ class Builder:
             line, column = self.offset(raw, span, part.offset)
             # The field is read in parentheses, one character before where it stands.
             inner = Builder(self.subparse, line - 1, column - 2)
-            parsed = self.subparse(f"({part.expression})\n")
-            statements = parsed.children
+            try:
+                statements = self.subparse(f"({part.expression})\n").children
+            except UnexpectedInput:
+                statements = []
             ok = len(statements) == 1 and isinstance(statements[0], Tree) and statements[0].data == "expression"
             value = inner.expr(statements[0].children[0]) if ok else None
             if value is None or isinstance(value, tree.Starred):
-                raise self.refuse(Span(line, column, line, column + 1), "an expression was expected in the braces")
+                raise self.refuse(
+                    Span(line, column, line, column + 1),
+                    "what stands in the braces of this f-string is not an expression",
+                    "write an expression, as in {name} or {total:.2f}; a brace itself is written {{",
+                )
             spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))
             yield tree.Field(value.span, value, part.conversion, spec)
 
@@ -476,7 +496,9 @@ class Builder:
         for c in () if params is None else params.children:
             name, default = c.children
             if default is None and defaults:
-                raise self.refuse(c, "a parameter without a default follows one with a default")
+                raise self.refuse(
+                    c, "a parameter without a default follows one with a default", "put it first, or give it a default"
+                )
             defaults = defaults or default is not None
             built.append(tree.Param(self.span(c), str(name), None, self.optional(default), False))
         return tree.Lambda(self.span(t), tuple(built), self.expr(body))
@@ -519,7 +541,7 @@ class Builder:
             if c.data == "keyword":
                 name, value = c.children
                 if any(k.arg == str(name) for k in keywords):
-                    raise self.refuse(c, f"the argument {str(name)!r} is given twice")
+                    raise self.refuse(c, f"the argument {str(name)!r} is given twice", "leave one out")
                 keywords.append(tree.Keyword(self.span(c), str(name), self.expr(value)))
             elif c.data == "double_star":
                 keywords.append(tree.Keyword(self.span(c), None, self.expr(c.children[0])))
@@ -528,7 +550,7 @@ class Builder:
                 if keywords and c.data != "star":
                     raise self.refuse(c, "a positional argument follows a named one", "put it first, or name it")
                 if unpacked:
-                    raise self.refuse(c, "a positional argument follows a ** argument")
+                    raise self.refuse(c, "a positional argument follows a ** argument", "put it first")
                 args.append(self.expr(c))
         return tuple(args), tuple(keywords)
 

@@ -95,7 +95,9 @@ class _Splitter:
                     collected.append(text)
                     text = ""
                 if nested >= 2:
-                    raise FStringError("format specs are nested too deeply", at)
+                    raise FStringError(
+                        "format specs are nested too deeply", at, hint="compute the spec first: spec = …"
+                    )
                 part, at = self.field(at, nested)
                 collected.append(part)
                 text_start = at
@@ -124,7 +126,7 @@ class _Splitter:
             # The sentinel keeps a quote at the piece's end apart from the closing quotes.
             value = literal_value(self.quote + piece + "|" + self.quote)
         except SyntaxError as error:
-            raise FStringError(f"a malformed escape ({error.msg})", start) from error
+            raise FStringError(f"a malformed escape ({error.msg})", start, hint="double the backslash: \\\\") from error
         assert isinstance(value, str)
         return value[:-1]
 
@@ -142,7 +144,7 @@ class _Splitter:
                     hint="assign the expression to a variable first",
                 )
             if c == "#":
-                raise FStringError("a comment inside the braces of an f-string", at)
+                raise FStringError("a comment inside the braces of an f-string", at, hint="put it behind the string")
             if c in "\"'":
                 at = self.skip_string(at)
                 continue
@@ -167,7 +169,7 @@ class _Splitter:
         if raw[at] == "!":
             conversion = raw[at + 1]
             if conversion not in "rsa" or raw[at + 2] not in ":}":
-                raise FStringError("after '!' only r, s or a", at)
+                raise FStringError("after '!' only r, s or a", at, hint="write {value!r} for its representation")
             at += 2
         spec = None
         if raw[at] == ":":
@@ -181,7 +183,11 @@ class _Splitter:
         quote = mark if mark in ('"""', "'''") else mark[:1]
         close = self.raw.find(quote, at + len(quote), self.end)
         if close < 0:
-            raise FStringError("a string inside the braces of an f-string is not closed", at)
+            raise FStringError(
+                "a string inside the braces of an f-string is not closed",
+                at,
+                hint="use the other quotes inside the braces",
+            )
         if "\\" in self.raw[at:close]:
             raise FStringError(
                 "a backslash inside the braces of an f-string",

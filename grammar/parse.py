@@ -8,6 +8,7 @@ its layout (one scan: nesting, literals, deceptive characters); Lark's LALR pars
 
 from __future__ import annotations
 
+import keyword
 import os
 import re
 import stat
@@ -22,6 +23,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from albert_tools.grammar import layout, tree
+from albert_tools.grammar.advice import advice
 from albert_tools.grammar.agree import disagreement, python_tree
 from albert_tools.grammar.build import Builder, BuildError
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, Span, in_order
@@ -198,15 +200,43 @@ def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Dia
             return outside
     span = _place(text, error)
     expected = _expected(error)
+    lines = text.split("\n")
+    cut = _cut_fstring(text, span)
+    if cut is not None:
+        return [cut]
+    at = _line(lines, span.line)
+    found = at[span.column - 1 : span.end_column - 1]
+    if keyword.iskeyword(found) and expected and "a name" in expected:
+        message = f"{found!r} is a keyword, so it can't be a name"
+        return [Diagnostic("syntax", message, span, hint=f"choose another name, such as {found}_")]
     if isinstance(theirs, SyntaxError) and theirs.msg and theirs.msg != "invalid syntax":
         line = min(max(1, theirs.lineno or span.line), text.count("\n") + 1)
         column = max(1, theirs.offset or 1)
         end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
-        return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=expected)]
-    lines = text.split("\n")
-    found = lines[span.line - 1][span.column - 1 : span.end_column - 1] if span.line <= len(lines) else ""
+        hint = advice(theirs.msg, _line(lines, line)) or expected
+        return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=hint)]
     what = f"{found!r} can't stand here" if found.strip() else "something is missing here"
-    return [Diagnostic("syntax", what, span, hint=expected)]
+    return [Diagnostic("syntax", what, span, hint=advice("", at) or expected)]
+
+
+def _line(lines: list[str], number: int) -> str:
+    return lines[number - 1] if number <= len(lines) else ""
+
+
+def _cut_fstring(text: str, span: Span) -> Diagnostic | None:
+    """An f-string that its own quotes cut short inside a field: ``f"{d["a"]}"``. Python 3.12 reads it; 3.11 doesn't."""
+    line = _line(text.split("\n"), span.line)
+    for m in re.finditer(r"""(?i)\b(?:f|rf|fr)(["'])((?:[^\\\n]|\\.)*?)\1(?=\w)""", line):
+        inside = re.sub(r"\{\{|\}\}", "", m[2])
+        if inside.count("{") > inside.count("}"):
+            other = "'" if m[1] == '"' else '"'
+            return Diagnostic(
+                "syntax",
+                f"the {m[1]} inside the braces ends this f-string",
+                Span(span.line, m.end(), span.line, m.end() + 1),
+                hint=f"inside the braces use the other quotes: {other}",
+            )
+    return None
 
 
 def _place(text: str, error: UnexpectedInput | layout.DedentError) -> Span:

@@ -104,20 +104,21 @@ def render(doc: Doc, width: int, indent: int) -> str:
                     out.append(flat)
                     column += len(flat)
             case Group(part=inner):
-                flat_fits = not must_break(part) and _fits(width - column, [inner, *_tail(stack)])
+                flat_fits = not must_break(part) and _fits(width - column, [inner, *_tail(stack)], width)
                 stack.append((at, not flat_fits, inner))
     return "".join(out) + pending
 
 
-def _fits(room: int, doc: Doc) -> bool:
+def _fits(room: int, doc: Doc, width: int) -> bool:
     stack: list[Doc] = [doc]
     while stack and room >= 0:
         match stack.pop():
             case str() as text:
+                # A literal of several lines goes on after its last one.
                 first, newline, _ = text.partition("\n")
                 room -= len(first)
-                if newline:
-                    return room >= 0
+                if newline and room >= 0:
+                    room = width - _column(0, text)
             case list() as parts:
                 stack.extend(reversed(parts))
             case Indent(part=part) | Group(part=part):

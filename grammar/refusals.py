@@ -78,8 +78,9 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
     name = type(node).__name__
     if name in CONSTRUCTS:
         code, message, hint = CONSTRUCTS[name]
-        word = {"While": 5, "With": 4, "TryStar": 3, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
-        yield Diagnostic(code, message, _span(node, word.get(name, 0)), hint=hint)
+        word = {"While": 5, "With": 4, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
+        at = node.handlers[0] if name == "TryStar" else node  # type: ignore[attr-defined]
+        yield Diagnostic(code, message, _span(at, 7 if name == "TryStar" else word.get(name, 0)), hint=hint)
     if isinstance(node, ast.FunctionDef):
         for extra, star in ((node.args.vararg, "*"), (node.args.kwarg, "**")):
             if extra is not None:
@@ -142,5 +143,5 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
             "no-class-pattern",
             "a class pattern takes no arguments",
             _span(node),
-            hint="write case str(): and use the subject, or case str() as text:",
+            hint='write case str() as text: and look into it in the body; for a dict write case {"a": x}:',
         )

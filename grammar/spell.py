@@ -202,7 +202,7 @@ class Speller:
             case tree.Tuple() if node.elts and not any(isinstance(e, tree.Starred) for e in node.elts):
                 parts = []
                 for i, e in enumerate(node.elts):
-                    parts += [", "] * bool(i) + [self._index(e)]
+                    parts += [", "] * bool(i) + [self._index(e) if isinstance(e, tree.Slice) else self.expr(e)]
                 return [*parts, "," if len(node.elts) == 1 else ""]
         return self.expr(node, TERNARY)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from hypothesis import strategies as st
@@ -86,7 +87,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         at("({} if {} else {})", inner, inner, inner),
         at("({} := {})", names, inner),
         at("(lambda: {})", inner),
-        at("(lambda {}, {}=1, *, c=2: {})", st.just("a"), st.just("b"), inner),
+        at("(lambda {}, {}=1: {})", st.just("a"), st.just("b"), inner),
         at("{}.{}", inner.map(_operand), names),
         at("{}[{}]", inner.map(_operand), inner),
         at("{}[{}:{}]", inner.map(_operand), inner, inner),
@@ -128,8 +129,19 @@ def _call(parts: tuple[str, tuple[list[str], list[tuple[str, str]]]]) -> str:
     return f"{function}({', '.join([*args, *(f'{k}={v}' for k, v in keywords)])})"
 
 
+@st.composite
+def _expression(draw: Draw, depth: int) -> str:
+    # A function of the depth, and not `st.recursive`, whose description grows with all that it may be made of.
+    return str(draw(_levels(depth)))
+
+
+@cache
+def _levels(depth: int) -> st.SearchStrategy[str]:
+    return st.one_of(_atoms, _grown(_expression(depth - 1))) if depth else _atoms
+
+
 #: Expressions of every kind.
-expressions: st.SearchStrategy[str] = st.recursive(_atoms, _grown, max_leaves=8)
+expressions: st.SearchStrategy[str] = _expression(2)
 
 _patterns: st.SearchStrategy[str] = st.recursive(
     st.sampled_from(["_", "n", "1", "-2.5", "'s'", "None", "True", "str()", "int()", "a.b"]),
@@ -262,7 +274,7 @@ def sources(draw: Draw, max_depth: int = 2) -> str:
         returns = draw(st.sampled_from(["", " -> dict[str, int] | None"]))
         lines += [f"def {name}{head}{returns}:", *draw(_block(max_depth, "    ", False))]
         lines += [""] * draw(st.integers(0, 3))
-    return "\n".join(lines) + draw(st.sampled_from(["\n", "", "\n# end\n"]))
+    return "\n".join(lines) + str(draw(st.sampled_from(["\n", "", "\n# end\n"])))
 
 
 _JUNK = [
@@ -308,7 +320,8 @@ _WORDS = [
 def texts(draw: Draw) -> str | bytes:
     """Anything that somebody may hand in: a source with parts lost, doubled, swapped or replaced, or junk from the start."""
     if draw(st.booleans()) and draw(st.booleans()):
-        return draw(st.one_of(st.text(max_size=200), st.binary(max_size=200)))  # type: ignore[no-any-return]
+        junk: str | bytes = draw(st.one_of(st.text(max_size=200), st.binary(max_size=200)))
+        return junk
     text = str(draw(sources(max_depth=1)))
     for _ in range(draw(st.integers(1, 4))):
         i, j = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
@@ -327,11 +340,6 @@ def texts(draw: Draw) -> str | bytes:
 
 
 # Whole programs.
-
-
-class _Tool(Protocol):
-    @property
-    def parameters(self) -> Iterable[Any]: ...
 
 
 class ToolNames(Protocol):
@@ -378,9 +386,12 @@ _TYPES = ["int", "str", "list", "dict", "bool"]
 def programs(draw: Draw, catalog: ToolNames) -> Program:
     """A tool that the checker accepts and that ends, with arguments: arithmetic that may fail, text, lists, dicts, loops over
     what is finite, handlers, helpers, `match`, f-strings, tool calls that are caught or not, `parallel`."""
-    tools = [name for name in catalog.names()]
-    write = _Writer(draw, catalog, tools)
-    return write.program()
+    return _Writer(draw, catalog, list(catalog.names())).program()
+
+
+@cache
+def _up_to(count: int) -> st.SearchStrategy[int]:
+    return st.integers(0, count - 1)
 
 
 class _Writer:
@@ -390,10 +401,11 @@ class _Writer:
         self.tools = tools
 
     def pick(self, options: list[Any]) -> Any:
-        return self.draw(st.sampled_from(options))
+        # By number: the strategies of a few numbers are made once, those of ever new lists each time.
+        return options[self.draw(_up_to(len(options)))]
 
     def chance(self, of: int = 2) -> bool:
-        return bool(self.draw(st.integers(1, of)) == 1)
+        return bool(self.draw(_up_to(of)) == 1)
 
     def program(self) -> Program:
         helper = _Scope({"int": ["n"], "str": ["s"]})
@@ -421,14 +433,15 @@ class _Writer:
 
     def block(self, scope: _Scope, indent: str, depth: int, top: bool) -> list[str]:
         lines: list[str] = []
-        for _ in range(self.draw(st.integers(1, 4))):
+        for _ in range(self.draw(st.integers(1, 2 + depth))):
             lines += self.statement(scope, indent, depth, top)
         return lines
 
     def statement(self, scope: _Scope, indent: str, depth: int, top: bool) -> list[str]:
-        kinds = ["assign", "assign", "augment", "print", "call", "assign"]
+        kinds = ["assign", "assign", "print", "call", "assign"]
         if top:
-            kinds += ["out", "out", "parallel"]
+            # A helper that `parallel` reaches may not add to what it was given.
+            kinds += ["out", "out", "parallel", "augment"]
         if depth:
             kinds += ["if", "for", "try", "match", "unpack"]
         step = indent + "    "
@@ -439,7 +452,7 @@ class _Writer:
                 return [f"{indent}{scope.new(kind)} = {value}"]
             case "augment":
                 name = self.pick(scope.variables["int"])
-                return [f"{indent}{name} {self.pick(['+=', '-=', '*=', '//='])} {self.expr(scope, 'int', 1)}"]
+                return [f"{indent}{name} {self.pick(['+=', '-=', '//=', '%='])} {self.expr(scope, 'int', 1)}"]
             case "print":
                 return [f"{indent}print({self.expr(scope, self.pick(_TYPES), 1)}, {self.expr(scope, 'str', 0)})"]
             case "out":
@@ -502,8 +515,8 @@ class _Writer:
                 lines += [f"{step}case {pattern}:", *self.block(inner, step + "    ", depth - 1, top)]
                 return [*lines, f"{step}case _:", f'{step}    print("other")']
             case "unpack":
-                first, second = scope.new("int"), scope.new("list")
-                return [f"{indent}{first}, *{second} = {self.expr(scope, 'list', 1)}"]
+                value = self.expr(scope, "list", 1)
+                return [f"{indent}{scope.new('int')}, *{scope.new('list')} = {value}"]
         raise AssertionError
 
     def tool_call(self, scope: _Scope) -> str:
@@ -525,11 +538,16 @@ class _Writer:
             if known and not self.chance(4):
                 return str(self.pick(known))
             return str(self.pick(_LITERALS[kind]))
-        e = lambda k: self.expr(scope, k, depth - 1)  # noqa: E731
+
+        def e(kind: str) -> str:
+            return self.expr(scope, kind, depth - 1)
+
         match kind:
             case "int":
                 options: list[Callable[[], str]] = [
-                    lambda: f"({e('int')} {self.pick(['+', '-', '*', '//', '%', '&', '|', '^'])} {e('int')})",
+                    lambda: f"({e('int')} {self.pick(['+', '-', '//', '%', '&', '|', '^'])} {e('int')})",
+                    # By a constant, so that no loop squares a number again and again.
+                    lambda: f"({e('int')} * {self.pick(['2', '-3', '10'])})",
                     lambda: f"len({e(self.pick(['str', 'list', 'dict']))})",
                     lambda: f"sum({e('list')})",
                     lambda: f"int({e('str')})",

@@ -325,7 +325,7 @@ class _Writer:
             self._block(body, indent + STEP, column, until)
 
     def _match(self, stmt: tree.Match, indent: int, following: tuple[int, int]) -> None:
-        head = render(["match ", self._speller.whole(stmt.subject, WALRUS), ":"], WIDTH, indent)
+        head = render(["match ", self._speller.whole(stmt.subject, TERNARY), ":"], WIDTH, indent)
         first = begin(stmt.cases[0])
         inside = self._comments.take(first, begin(stmt))
         right = [c for c in inside if not c.alone and self._closes(c)]

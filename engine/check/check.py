@@ -1,5 +1,8 @@
 """From a text to a checked program.
 
+A rule proposes a fix by looking at one place; whether the text is better for it is tried out here, by reading the changed
+text. So every fix that is handed on is an edit after which its finding is gone and no error is new.
+
 All rules run over one set of facts, all findings come back at once, in the order of the text. What a checked program
 carries (`Checked`) is derived from the text and the catalogue, never declared: its parameters, its callees pinned to
 what they were checked against, its effects joined over them, its depth.
@@ -8,7 +11,9 @@ what they were checked against, its effects joined over them, its depth.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from albert_tools.engine.check import schemas
 from albert_tools.engine.check.facts import CheckLimits, Facts
@@ -72,8 +77,40 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     facts = Facts(parsed.module, catalog, limits)
     found = in_order(d for rule in RULES for d in rule(facts))
     if any(d.severity == Severity.ERROR for d in found):
-        return Report(found, None)
+        return Report(_proven(found, facts), None)
     return Report(found, _checked(facts))
+
+
+#: Bytes that may be read again to try fixes out, so that a large source with many findings is answered in time.
+MAX_TRIED_BYTES = 64 * 1024
+
+
+def _proven(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
+    """The findings, each with its fix only where the fix holds."""
+    before = _errors(found)
+    left = MAX_TRIED_BYTES
+    proven: list[Diagnostic] = []
+    for d in found:
+        if d.fix is not None:
+            left -= len(facts.module.source)
+            if left < 0 or not _holds(d, before, facts):
+                d = replace(d, fix=None)
+        proven.append(d)
+    return tuple(proven)
+
+
+def _holds(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) -> bool:
+    assert d.fix is not None
+    parsed = parse(d.fix.apply(facts.module.source), max_bytes=facts.limits.source_bytes)
+    if parsed.module is None:
+        return False
+    changed = Facts(parsed.module, facts.catalog, facts.limits)
+    after = _errors(d for rule in RULES for d in rule(changed))
+    return after[d.code, d.message] < before[d.code, d.message] and not after - before
+
+
+def _errors(found: Iterable[Diagnostic]) -> Counter[tuple[str, str]]:
+    return Counter((d.code, d.message) for d in dict.fromkeys(found) if d.severity == Severity.ERROR)
 
 
 def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Checked:

@@ -91,10 +91,124 @@ class Facts:
         public = [f for f in self.functions.values() if not f.name.startswith("_")]
         return public[0] if len(public) == 1 else None
 
+    def is_tool(self, node: tree.Name) -> bool:
+        """Whether a name stands for the source's own tool."""
+        return self.tool is not None and node.id == self.tool.name and node.id not in self.rebound
+
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
-        """Every node, parents first."""
-        return tuple(tree.walk(self.module))
+        """Every node, parents first, but for what lies in a class that is refused: that is one finding, not many."""
+        found: list[tree.Node] = []
+        stack: list[tree.Node] = [self.module]
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            if not isinstance(node, tree.ClassDef) or is_typed_dict(node):
+                stack.extend(reversed(tuple(tree.children(node))))
+        return tuple(found)
+
+    @cached_property
+    def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
+        """By id of the node: the names that are read and bound nowhere, with the locals that are in scope there."""
+        found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
+        for stmt in self.module.body:
+            if isinstance(stmt, tree.FunctionDef):
+                here = frozenset(locals_of(stmt))
+                for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
+                    self._unbound(part, here, found)
+            elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
+                self._unbound(stmt.value, frozenset(), found)
+        return found
+
+    def unbound_below(self, node: tree.Expr) -> bool:
+        """Whether the name that an attribute chain begins with is bound nowhere, which is reported by itself."""
+        while isinstance(node, tree.Attribute):
+            node = node.value
+        return id(node) in self.unbound
+
+    def _unbound(
+        self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
+    ) -> None:
+        if isinstance(root, tree.MatchClass | tree.ClassDef):
+            return  # the rules of patterns and of classes judge them
+        if isinstance(root, tree.Name):
+            if root.id not in names and not self.known(root.id):
+                found[id(root)] = (root, names)
+            return
+        if isinstance(root, COMPREHENSIONS):
+            names = names | {b.name for g in root.generators for b in bindings(g)}
+        elif isinstance(root, tree.Lambda):
+            names = names | {p.name for p in root.params}
+        elif isinstance(root, tree.FunctionDef):
+            names = names | locals_of(root)
+        for child in tree.children(root):
+            # Annotations are another rule's.
+            if not (isinstance(root, tree.AnnAssign | tree.Param) and child is root.annotation):
+                self._unbound(child, names, found)
+
+    def known(self, name: str) -> bool:
+        """Whether a name means something everywhere in the source."""
+        return self.fixed(name) is not None or name in self.constants or name in self.nested
+
+    @cached_property
+    def annotations(self) -> frozenset[int]:
+        """The ids of all nodes that lie in annotations."""
+        found: set[int] = set()
+        for node in self.nodes:
+            roots: list[tree.Expr | None] = []
+            if isinstance(node, tree.Param | tree.AnnAssign):
+                roots = [node.annotation]
+            elif isinstance(node, tree.FunctionDef):
+                roots = [node.returns]
+            elif isinstance(node, tree.ClassDef):
+                roots = [*node.bases, *(k.value for k in node.keywords)]
+            found.update(id(n) for root in roots if root is not None for n in tree.walk(root))
+        return frozenset(found)
+
+    @cached_property
+    def decorating(self) -> frozenset[int]:
+        """The ids of all nodes that lie in decorators."""
+        above = [n for n in self.nodes if isinstance(n, tree.FunctionDef | tree.ClassDef)]
+        return frozenset(id(n) for f in above for d in f.decorators for n in tree.walk(d))
+
+    @cached_property
+    def locals(self) -> dict[str, frozenset[str]]:
+        """The names local to each function."""
+        return {name: frozenset(locals_of(function)) for name, function in self.functions.items()}
+
+    @cached_property
+    def assigned_attributes(self) -> frozenset[int]:
+        """The ids of attributes that are assigned; none may be, and that is reported once."""
+        found: list[tree.Expr] = []
+        for node in self.nodes:
+            match node:
+                case tree.Assign():
+                    found += node.targets
+                case tree.AugAssign() | tree.For() | tree.Comprehension():
+                    found.append(node.target)
+        ids: set[int] = set()
+        while found:
+            target = found.pop()
+            if isinstance(target, tree.Tuple | tree.List):
+                found += target.elts
+            elif isinstance(target, tree.Starred):
+                found.append(target.value)
+            elif isinstance(target, tree.Attribute):
+                ids.add(id(target))
+        return frozenset(ids)
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Names with a fixed meaning that some binding takes over; that is reported there, and what follows isn't."""
+        return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
+
+    @cached_property
+    def nested(self) -> frozenset[str]:
+        """Names of functions and imports that stand where none may; that is reported there, not at each use."""
+        inner = [n for n in self.nodes if self.parent(n) is not self.module]
+        functions = {n.name for n in inner if isinstance(n, tree.FunctionDef)}
+        imports = [a for n in inner if isinstance(n, tree.Import | tree.ImportFrom) for a in n.names]
+        return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
 
     def parent(self, node: tree.Node) -> tree.Node | None:
         """The node directly above."""
@@ -192,6 +306,11 @@ class Facts:
     def recursive(self) -> frozenset[str]:
         """The functions that can come back to themselves."""
         return frozenset(name for name in self.functions if name in self.reaches(name))
+
+
+def is_typed_dict(cls: tree.ClassDef) -> bool:
+    """``class Row(TypedDict):``, the one kind of class there is."""
+    return len(cls.bases) == 1 and isinstance(cls.bases[0], tree.Name) and cls.bases[0].id == "TypedDict"
 
 
 def tool_name(func: tree.Expr) -> str | None:

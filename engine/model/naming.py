@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+#: Names that one is likened to.
+MAX_CANDIDATES = 300
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` most likely means, or None when none is close."""
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that `name` most likely means, or None when none is close (`cutoff`: 1 is equal)."""
     candidates = list(known)
     folded = {c.casefold().replace("_", ""): c for c in reversed(candidates)}
     same = folded.get(name.casefold().replace("_", ""))
     if same is not None:
         return same
-    close = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    # A source can bring thousands of names; likening two of them is slow.
+    candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3][:MAX_CANDIDATES]
+    close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return close[0] if close else None
 
 

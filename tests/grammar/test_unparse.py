@@ -105,7 +105,7 @@ CASES = {
     ),
     "brackets only where the tree needs them": (
         "def f(a, b):\n    return ((a) + ((b) * (a - (b)))) ** (-a) if (not (a)) else (lambda: (a))",
-        "def f(a, b):\n    return (a + b * (a - b)) ** -a if not a else lambda: a\n",
+        "def f(a, b):\n    return (a + b * (a - b)) ** -a if not a else (lambda: a)\n",
     ),
     "quotes become double where nothing else changes": (
         "def f():\n    return 'a', 'say \"x\"', f'{x}', '\\'', b'x', '''t'''",

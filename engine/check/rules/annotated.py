@@ -8,13 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
-from albert_tools.engine.check.rule import error
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.naming import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 
 PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
+
+#: What other languages, JSON Schema and `typing` call them.
+MEANT = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "Any",
+    "any": "Any",
+    "List": "list",
+    "Dict": "dict",
+    "Tuple": "tuple",
+    "Set": "set",
+    "Sequence": "list",
+    "Iterable": "list",
+    "Mapping": "dict",
+    "Path": "str",
+}
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -52,11 +72,12 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
     match node:
         case tree.Name():
             if node.id not in PLAIN and node.id not in facts.typed_dicts:
-                known = [*PLAIN, *facts.typed_dicts]
+                near = MEANT.get(node.id) or nearest(node.id, [*PLAIN, *facts.typed_dicts])
                 yield error(
                     "annotation",
                     node,
-                    f"{node.id!r} is not a type here{did_you_mean(node.id, known)}",
+                    f"{node.id!r} is not a type here" + (f"; did you mean {near!r}?" if near else ""),
+                    fix=replace(node, near) if near else None,
                     hint="the types are " + ", ".join(PLAIN) + ", Literal[…], Optional[T], A | B and TypedDict classes",
                 )
         case tree.Constant(value=None):
@@ -67,7 +88,15 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
         case tree.Subscript(value=tree.Name(id=name)):
             yield from _generic(facts, node, name, field)
         case tree.Strings():
-            yield error("annotation", node, "an annotation in quotes", hint="write the type without quotes")
+            text = node.constant
+            plain = isinstance(text, str) and text.isidentifier() and text.isascii()
+            yield error(
+                "annotation",
+                node,
+                "an annotation in quotes",
+                hint="write the type without quotes",
+                fix=replace(node, str(text)) if plain else None,
+            )
         case _:
             yield error(
                 "annotation", node, "this is not a type", hint="write str, list[str], dict[str, int], str | None, …"
@@ -94,32 +123,56 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         if parts and isinstance(parts[-1], tree.Constant) and parts[-1].value is ... and len(parts) == 2:
             parts = parts[:1]
     else:
-        yield error("annotation", node.value, f"{name!r} takes no types in brackets{did_you_mean(name, PLAIN)}")
+        generic = MEANT.get(name, name)
+        near = (
+            None
+            if name in PLAIN
+            else nearest(generic, ("list", "dict", "tuple", "set", "frozenset", "Literal", "Optional"))
+        )
+        yield error(
+            "annotation",
+            node.value,
+            f"{name!r} takes no types in brackets" + (f"; did you mean {near!r}?" if near else ""),
+            hint="write list[str], dict[str, int], tuple[int, str], Optional[str] or str | None",
+            fix=replace(node.value, near) if near else None,
+        )
         return
     for p in parts:
         yield from annotation(facts, p)
 
 
+def _instead_of_class(facts: Facts, node: tree.ClassDef) -> str:
+    names = {b.id for b in node.bases if isinstance(b, tree.Name)}
+    if names & (vocabulary.EXCEPTIONS | {"ToolError"}):
+        return 'raise ToolError("…", code="…") and look at error.code where it is caught'
+    if names & set(facts.typed_dicts):
+        return f"write class {node.name}(TypedDict): and repeat the fields"
+    return (
+        f"keep the data in a dict, or write class {node.name}(TypedDict): with annotated fields; methods become helpers"
+    )
+
+
 def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
-    typed = len(node.bases) == 1 and isinstance(node.bases[0], tree.Name) and node.bases[0].id == "TypedDict"
-    if not typed:
+    if not is_typed_dict(node):
         yield error(
             "no-class",
             node.name_span,
             "classes are not in the language, but for TypedDict",
-            hint=f"keep the data in a dict, or write class {node.name}(TypedDict): with annotated fields; methods become helpers",
+            hint=_instead_of_class(facts, node),
         )
         return
     for d in node.decorators:
-        yield error("decorator", d, "a TypedDict takes no decorator")
+        yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
     for k in node.keywords:
         if k.arg != "total" or not (isinstance(k.value, tree.Constant) and isinstance(k.value.value, bool)):
-            yield error("no-class", k, "a TypedDict takes only total=False")
+            yield error("no-class", k, "a TypedDict takes only total=False", hint="leave it out")
     for i, stmt in enumerate(node.body):
         is_doc = i == 0 and isinstance(stmt, tree.ExprStmt) and isinstance(stmt.value, tree.Strings)
         if isinstance(stmt, tree.AnnAssign) and stmt.value is None:
             if stmt.target.id.startswith("__"):
-                yield error("private-name", stmt, "a field's name can't begin with two underscores")
+                yield error(
+                    "private-name", stmt, "a field's name can't begin with two underscores", hint="leave one out"
+                )
             continue
         if not is_doc and not isinstance(stmt, tree.Pass):
             yield error("no-class", stmt, "a TypedDict holds annotated fields only", hint="name: str")

@@ -22,10 +22,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     """Every function, and the module's constants in their order."""
     for stmt in facts.module.body:
         if isinstance(stmt, tree.FunctionDef):
-            flow = _Flow(locals_of(stmt))
+            flow = _Flow(facts, locals_of(stmt) - facts.rebound, stmt)
             flow.block(stmt.body, frozenset(p.name for p in stmt.params))
             yield from flow.found
-    module = _Flow(set(facts.constants))
+    module = _Flow(facts, set(facts.constants) - facts.rebound, None)
     state: State = frozenset()
     for stmt in facts.module.body:
         if isinstance(stmt, tree.Assign | tree.AnnAssign):
@@ -41,13 +41,18 @@ def meet(a: State, b: State) -> State:
 
 
 class _Flow:
-    def __init__(self, names: set[str]) -> None:
+    def __init__(self, facts: Facts, names: set[str], function: tree.FunctionDef | None) -> None:
+        self.facts = facts
         self.names = names
+        self.function = function
+        #: Names that a handler binds, and unbinds at its end.
+        self.handled = {
+            n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
+        }
         self.found: list[Diagnostic] = []
         self.reported: set[str] = set()
         # One list per loop around: the states at its breaks.
         self.breaks: list[list[State]] = []
-        self.top: Span | None = None
 
     # Statements
 
@@ -64,8 +69,6 @@ class _Flow:
                     )
                 )
                 return None
-            if self.top is None:
-                self.top = stmt.span
             state = self.statement(stmt, state)
         return state
 
@@ -153,8 +156,7 @@ class _Flow:
         fall: State = s
         for case in stmt.cases:
             if fall is None:
-                self.found.append(warning("unreachable", case, "no value gets to this case; an earlier one takes all"))
-                break
+                break  # refused: a case that takes everything stands last
             inner = fall | {b.name for b in pattern_bindings(case.pattern)}
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)
@@ -258,19 +260,58 @@ class _Flow:
         if node.id not in self.names or node.id in s or node.id in self.reported:
             return
         self.reported.add(node.id)
-        fix = None
-        if self.top is not None and self.top.line < node.span.line:
-            at = Span(self.top.line, self.top.column, self.top.line, self.top.column)
-            fix = Fix(f"set {node.id} to None first", (Edit(at, f"{node.id} = None\n{' ' * (self.top.column - 1)}"),))
+        if self.function is None:
+            self.found.append(
+                error(
+                    "unassigned",
+                    node,
+                    f"the constant {node.id!r} is set further down",
+                    hint="move its line above this one",
+                )
+            )
+            return
+        if node.id in self.facts.constants:
+            self.found.append(
+                error(
+                    "unassigned",
+                    node,
+                    f"{node.id!r} is assigned in this function, which makes it another name than the constant",
+                    hint=f"choose another name in the function: {node.id.lower()}_ = {node.id}",
+                )
+            )
+            return
+        if node.id in self.handled:
+            self.found.append(
+                error(
+                    "unassigned",
+                    node,
+                    f"{node.id!r} has no value here: Python removes an exception's name when its handler ends",
+                    hint=f"keep what is needed under another name in the handler: problem = str({node.id})",
+                )
+            )
+            return
+        counted = isinstance(self.facts.parent(node), tree.AugAssign)
+        value = "0" if counted else "None"
         self.found.append(
             error(
                 "unassigned",
                 node,
                 f"{node.id!r} may not have a value here",
-                hint=f"a path leads here that doesn't assign it; give it a value first: {node.id} = None",
-                fix=fix,
+                hint=f"not every path that leads here assigns it; give it a value first: {node.id} = {value}",
+                fix=self.assign_first(node, value),
             )
         )
+
+    def assign_first(self, node: tree.Name, value: str) -> Fix | None:
+        """The fix that gives a name a value where the function begins, below its docstring."""
+        assert self.function is not None
+        body = self.function.body
+        first = body[1] if len(body) > 1 and isinstance(body[0], tree.ExprStmt) else body[0]
+        if first.span.line == body[0].span.line and first is not body[0]:
+            return None
+        at = Span(first.span.line, first.span.column, first.span.line, first.span.column)
+        text = f"{node.id} = {value}\n{' ' * (at.column - 1)}"
+        return Fix(f"set {node.id} to {value} first", (Edit(at, text),))
 
 
 def irrefutable(pattern: tree.Pattern) -> bool:

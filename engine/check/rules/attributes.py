@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.values import annotation_nodes, callback_position
+from albert_tools.engine.check.rules.values import callback_position
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.engine.model.naming import nearest
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 
-#: Methods that are left out on purpose, and what to write.
+#: Names that are left out on purpose, or are other languages' words for it, and what to write.
 INSTEAD: dict[str, str] = {
     "format": 'use an f-string: f"{value:>8}"',
     "format_map": 'use an f-string: f"{value}"',
@@ -26,30 +26,63 @@ INSTEAD: dict[str, str] = {
     "read_text": "call tools.read_file(path=…)",
     "write_text": "call tools.write_file(path=…, content=…)",
     "close": "nothing is open here; leave it out",
-    "sort_values": "use sorted(rows, key=lambda row: row[0])",
     "json": "use json.loads(text)",
+    "status_code": 'the answer of a tool is a dict: answer["status"]',
     "cycle": "infinite iterators are not in the language; use xs[i % len(xs)]",
     "count": "infinite iterators are not in the language; use enumerate or range",
+    "repeat": "write [value] * n",
     "groupby": "collect into a dict: groups.setdefault(key, []).append(value)",
     "tee": "make a list and read it twice",
     "partial": "use a lambda in the callback position, or a helper",
     "lru_cache": "keep results in a dict that you pass along",
+    "cache": "keep results in a dict that you pass along",
     "uuid4": "programs are deterministic; use uuid.uuid5(namespace, name)",
+    "uuid1": "programs are deterministic; use uuid.uuid5(namespace, name)",
     "namedtuple": "use a dict, or a TypedDict class",
-    "groups": "call match.groups()",
+    "load": "read the file first: json.loads(tools.read_file(path=…))",
+    "dump": "write the text: tools.write_file(path=…, content=json.dumps(value))",
+    "msg": "str(error) says it, with its place",
+    "lineno": "str(error) says it, with its place",
+    "colno": "str(error) says it, with its place",
+    "doc": "it is the text that was given",
+    "errno": "a tool that fails raises ToolError; look at error.code",
+    "strerror": "a tool that fails raises ToolError; look at error.message",
+    "with_traceback": "write raise ToolError(…) from error",
+    "add_note": "write raise ToolError(…) from error",
+    "length": "write len(value)",
+    "size": "write len(value)",
+    "push": "write value.append(x)",
+    "trim": "write value.strip()",
+    "contains": "write x in value",
+    "includes": "write x in value",
+    "has_key": "write key in value",
+    "toUpperCase": "write value.upper()",
+    "toLowerCase": "write value.lower()",
+    "toString": "write str(value)",
+    "substring": "write value[start:end]",
+    "substr": "write value[start:end]",
+    "indexOf": "write value.find(x)",
+    "forEach": "write for x in value:",
+    "map": "write [f(x) for x in value]",
+    "filter": "write [x for x in value if …]",
+    "iteritems": "write value.items()",
 }
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Each attribute, by what stands before it."""
-    annotations = annotation_nodes(facts)
     for node in facts.nodes:
-        if not isinstance(node, tree.Attribute) or id(node) in annotations or _of_tools(node):
+        if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or _of_tools(node):
             continue
-        above = facts.parent(node)
-        if isinstance(above, tree.Attribute) and facts.facade(node) is not None and facts.entry(node) is None:
-            if facts.entry(above) is not None or isinstance(facts.parent(above), tree.Attribute):
-                continue
+        if isinstance(facts.parent(node), tree.MatchValue):
+            continue  # the rule of patterns judges it
+        if id(node) in facts.decorating:
+            continue  # the rule of decorators judges it
+        root = _root(node)
+        if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
+            continue  # reported as an unknown name, or as an assignment
+        if isinstance(root, tree.Name) and root.id in facts.nested:
+            continue  # reported where it is defined or imported
         named = facts.facade(node)
         if named is not None:
             yield from _facade(facts, node, *named)
@@ -65,6 +98,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         else:
             yield from _plain(facts, node)
     yield from _formatting(facts)
+
+
+def _root(node: tree.Expr) -> tree.Expr:
+    while isinstance(node, tree.Attribute):
+        node = node.value
+    return node
 
 
 def _of_tools(node: tree.Attribute) -> bool:
@@ -88,13 +127,29 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         return
     if entry is not None and entry.kind == "class" and _unbound(facts, node) and last in vocabulary.METHODS:
         return
-    near = nearest(last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root])
+    if root and not any(e == root or e.startswith(root + ".") for e in table):
+        return  # reported where it left the table
+    near: str | None = None
+    if last not in INSTEAD:
+        # A class method that is looked for in the module: datetime.fromisoformat.
+        inside = [f"{module}.{last}"] if not root and f"{module}.{last}" in table else []
+        near = next(iter(inside), None) or nearest(
+            last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root]
+        )
     yield error(
         "unknown-attribute",
         node.attr_span,
         f"{module} has no {name!r} here" + (f"; did you mean {near!r}?" if near else ""),
-        hint=INSTEAD.get(last),
-        fix=replace(node.attr_span, near) if near and last not in INSTEAD else None,
+        hint=INSTEAD.get(last) or offer(root or module, table, root),
+        fix=replace(node.attr_span, near) if near else None,
+    )
+
+
+def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
+    """What a module or class has on the table, shortened."""
+    names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
+    return (
+        f"{what} offers {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else "use the value itself"
     )
 
 
@@ -115,7 +170,9 @@ def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         "unknown-attribute",
         node.attr_span,
         f"{spelled!r} can't be used here",
-        hint=f"call it on a value: value.{node.attr}(…)" if node.attr in vocabulary.METHODS else INSTEAD.get(node.attr),
+        hint=f"call it on a value: value.{node.attr}(…)"
+        if node.attr in vocabulary.METHODS
+        else INSTEAD.get(node.attr, f"{node.value.id} is a built-in; use one of its methods on a value"),
     )
 
 
@@ -146,16 +203,31 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
             fix=Fix(f"call .{node.attr}()", (Edit(end, "()"),)),
         )
         return
+    if called and node.attr in vocabulary.ATTRIBUTES:
+        assert isinstance(above, tree.Call)
+        parentheses = Span(node.span.end_line, node.span.end_column, above.span.end_line, above.span.end_column)
+        yield error(
+            "unknown-attribute",
+            node.attr_span,
+            f"{node.attr!r} is not a method",
+            hint=f"write .{node.attr}",
+            fix=Fix("leave the parentheses out", (Edit(parentheses, ""),)),
+        )
+        return
     what = "method" if called else "attribute"
-    known = vocabulary.METHODS if called else vocabulary.ATTRIBUTES
+    known = sorted(vocabulary.METHODS if called else vocabulary.ATTRIBUTES)
     hint = INSTEAD.get(node.attr)
-    near = None if hint else nearest(node.attr, sorted(known))
-    if not called and hint is None and near is None:
-        hint = f'for a dict write value["{node.attr}"]'
+    near = None if hint else nearest(node.attr, known, cutoff=0.75)
+    if hint is None and near is None:
+        hint = (
+            f"the methods are those of Python's own types; for one of your own write a helper: _{node.attr}(value)"
+            if called
+            else f'for a dict write value["{node.attr}"]'
+        )
     yield error(
         "unknown-attribute",
         node.attr_span,
-        f"no {what} {node.attr!r} in the language" + ("" if hint else did_you_mean(node.attr, sorted(known))),
+        f"no {what} {node.attr!r} in the language" + (f"; did you mean {near!r}?" if near else ""),
         hint=hint,
         fix=replace(node.attr_span, near) if near else None,
     )

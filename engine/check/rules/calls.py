@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolDefinition
@@ -24,15 +24,15 @@ def tools(facts: Facts) -> Iterator[Diagnostic]:
     """Each ``tools.NAME(...)`` against the catalogue."""
     for call, name in facts.tool_calls:
         if facts.tool is not None and name == facts.tool.name:
-            yield error(
-                "self-call",
-                call.func,
-                f"the tool {name!r} calls itself",
-                hint="saved tools never recurse; put the recursion into a helper and call that",
-            )
+            yield _self_call(call.func, name)
             continue
         if name in META_TOOLS:
-            yield error("meta-tool", call.func, f"{name!r} is the agent's own; a program can't call it")
+            yield error(
+                "meta-tool",
+                call.func,
+                f"{name!r} is the agent's own; a program can't call it",
+                hint="return what the agent is to do it with, and let the agent decide",
+            )
             continue
         definition = facts.catalog.get(name)
         if definition is None:
@@ -40,6 +40,8 @@ def tools(facts: Facts) -> Iterator[Diagnostic]:
             continue
         yield from _tool_arguments(call, definition)
     for node in facts.nodes:
+        if isinstance(node, tree.Name) and facts.is_tool(node) and facts.function_of(node) is not None:
+            yield _self_call(node, node.id)
         if isinstance(node, tree.Name) and node.id == "tools" and not _in_call(facts, node):
             yield error(
                 "tools-value",
@@ -47,6 +49,15 @@ def tools(facts: Facts) -> Iterator[Diagnostic]:
                 "'tools' stands only in front of a call",
                 hint="write tools.NAME(argument=value) where the result is needed",
             )
+
+
+def _self_call(at: tree.Node, name: str) -> Diagnostic:
+    return error(
+        "self-call",
+        at,
+        f"the tool {name!r} calls itself",
+        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')}, which may, and call that",
+    )
 
 
 def _in_call(facts: Facts, node: tree.Name) -> bool:
@@ -67,6 +78,7 @@ def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
             "unknown-tool",
             call.func,
             f"{name!r} is a helper of this source; call it without tools.",
+            hint=f"write {name}(…)",
             fix=replace(call.func, name),
         )
     near = nearest(name, facts.catalog.names())
@@ -111,7 +123,7 @@ def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Dia
             )
             given.add(near or "")
         elif k.arg in given:
-            yield error("tool-arguments", k, f"the argument {k.arg!r} is given twice")
+            yield error("tool-arguments", k, f"the argument {k.arg!r} is given twice", hint=definition.signature())
         given.add(k.arg)
     missing = [p.name for p in definition.parameters if p.required and p.name not in given]
     if missing:
@@ -133,11 +145,17 @@ def others(facts: Facts) -> Iterator[Diagnostic]:
             if func.id in facts.functions:
                 yield from _helper_arguments(node, facts.functions[func.id])
             elif func.id in facts.typed_dicts:
-                yield from _typed_dict_arguments(node, facts.typed_dicts[func.id])
+                if is_typed_dict(facts.typed_dicts[func.id]):
+                    yield from _typed_dict_arguments(node, facts.typed_dicts[func.id])
             elif func.id in vocabulary.BUILTINS:
                 yield from _builtin_arguments(node, func.id, vocabulary.BUILTINS[func.id])
             elif func.id in ("tool", "example") and not _is_decorator(facts, node):
-                yield error("not-callable", node, f"'{func.id}' stands only as @{func.id}(…) above the tool")
+                yield error(
+                    "not-callable",
+                    node,
+                    f"'{func.id}' stands only as @{func.id}(…) above the tool",
+                    hint="to call a tool write tools.NAME(…)",
+                )
             elif facts.facade(func) is not None:
                 yield from _facade_arguments(facts, node)
             elif facts.fixed(func.id) is None and (func.id in facts.constants or _is_local(facts, func)):
@@ -162,10 +180,8 @@ def others(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _is_local(facts: Facts, name: tree.Name) -> bool:
-    from albert_tools.engine.check.facts import locals_of
-
     function = facts.function_of(name)
-    return function is not None and name.id in locals_of(function)
+    return function is not None and name.id in facts.locals.get(function.name, ())
 
 
 def _is_decorator(facts: Facts, node: tree.Call) -> bool:
@@ -197,7 +213,7 @@ def _helper_arguments(call: tree.Call, helper: tree.FunctionDef) -> Iterator[Dia
                 hint=_spell(helper),
             )
         elif k.arg in given:
-            yield error("arguments", k, f"the argument {k.arg!r} is given twice")
+            yield error("arguments", k, f"the argument {k.arg!r} is given twice", hint=_spell(helper))
         given.add(k.arg)
     missing = [p.name for p in helper.params if p.default is None and p.name not in given]
     if missing:
@@ -225,7 +241,12 @@ def _typed_dict_arguments(call: tree.Call, cls: tree.ClassDef) -> Iterator[Diagn
         return
     for k in call.keywords:
         if k.arg is not None and k.arg not in fields:
-            yield error("arguments", k, f"{cls.name} has no field {k.arg!r}{did_you_mean(k.arg, fields)}")
+            yield error(
+                "arguments",
+                k,
+                f"{cls.name} has no field {k.arg!r}{did_you_mean(k.arg, fields)}",
+                hint=f"{cls.name}({', '.join(f + '=…' for f in fields)})",
+            )
 
 
 def _builtin_arguments(call: tree.Call, name: str, builtin: vocabulary.Builtin) -> Iterator[Diagnostic]:
@@ -237,14 +258,68 @@ def _builtin_arguments(call: tree.Call, name: str, builtin: vocabulary.Builtin) 
             yield error("arguments", k, f"{name} takes no ** arguments", hint="name each argument")
         elif k.arg not in builtin.keywords:
             takes = ", ".join(sorted(builtin.keywords)) or "no named arguments"
-            yield error("arguments", k, f"{name} has no argument {k.arg!r} here", hint=f"{name} takes {takes}")
+            yield error(
+                "arguments",
+                k,
+                f"{name} has no argument {k.arg!r} here",
+                hint=f"{name} takes {takes}",
+                fix=_without(call, k) if (name, k.arg) == ("print", "flush") else None,
+            )
     if starred:
         return
     count = len(call.args) + sum(k.arg in builtin.keywords for k in call.keywords if name not in _KEYWORD_EXTRA)
     if builtin.most is not None and len(call.args) > builtin.most:
-        yield error("arguments", call.args[builtin.most], f"{name} takes at most {builtin.most} positional arguments")
+        yield error(
+            "arguments",
+            call.args[builtin.most],
+            f"{name} takes at most {_count(builtin.most, 'argument')}",
+            hint=f"write {USAGE.get(name, name + '(value)')}",
+        )
     elif count < builtin.least:
-        yield error("arguments", call.func, f"{name} needs {builtin.least} argument{'s' if builtin.least != 1 else ''}")
+        yield error(
+            "arguments",
+            call.func,
+            f"{name} needs {_count(builtin.least, 'argument')}",
+            hint=f"write {USAGE.get(name, name + '(value)')}",
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
+    """The fix that leaves out one named argument, with the comma before it."""
+    given = [*call.args, *call.keywords]
+    place = next(i for i, part in enumerate(given) if part is keyword)
+    s = keyword.span
+    if place:
+        before = given[place - 1].span
+        s = Span(before.end_line, before.end_column, s.end_line, s.end_column)
+    return Fix(f"leave out {keyword.arg}", (Edit(s, ""),))
+
+
+#: How a built-in is called that takes more than one value, or none.
+USAGE = {
+    "bytes": 'bytes([65, 66]), or text.encode("utf-8")',
+    "divmod": "divmod(17, 5)",
+    "enumerate": "enumerate(xs, 1)",
+    "filter": "filter(lambda x: x > 0, xs)",
+    "format": 'f"{value:>8}"',
+    "int": 'int(text), or int("ff", 16)',
+    "isinstance": "isinstance(value, str), or isinstance(value, (int, float))",
+    "map": "map(str, xs)",
+    "max": "max(xs), or max(a, b)",
+    "min": "min(xs), or min(a, b)",
+    "next": "next(iter(xs), None)",
+    "pow": "pow(2, 10)",
+    "range": "range(10), range(1, 11) or range(0, 100, 10)",
+    "round": "round(value, 2)",
+    "slice": "slice(1, 3), or xs[1:3]",
+    "sorted": "sorted(xs, key=…, reverse=True)",
+    "str": "str(value)",
+    "sum": "sum(xs), or sum(xs, 100)",
+}
 
 
 #: Built-ins whose keywords don't stand for positional arguments.
@@ -258,7 +333,16 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
         return  # the attribute rule reports names off the table
     spelled = f"{named[0]}.{named[1]}"
     if entry.kind == "constant":
-        yield error("not-callable", call.func, f"{spelled} is a constant")
+        bare = not call.args and not call.keywords
+        end = call.func.span
+        parentheses = Span(end.end_line, end.end_column, call.span.end_line, call.span.end_column)
+        yield error(
+            "not-callable",
+            call.func,
+            f"{spelled} is a constant",
+            hint="leave the parentheses out",
+            fix=Fix("leave the parentheses out", (Edit(parentheses, ""),)) if bare else None,
+        )
         return
     free = entry.kind == "exception" or named[1] in ("Counter", "OrderedDict", "Template.substitute")
     for k in call.keywords:

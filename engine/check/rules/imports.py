@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rules.attributes import INSTEAD, offer
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.naming import did_you_mean, nearest
 from albert_tools.grammar import tree
@@ -44,12 +45,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             table = vocabulary.facades()[node.module]
             for alias in node.names:
                 if alias.name not in table:
-                    near = nearest(alias.name, table)
+                    near = None if alias.name in INSTEAD else nearest(alias.name, table)
                     yield error(
                         "unknown-import",
                         alias,
-                        f"{node.module} has no {alias.name!r} here{did_you_mean(alias.name, table)}",
-                        hint=f"{node.module} offers {', '.join(sorted(n for n in table if '.' not in n)[:12])}, …",
+                        f"{node.module} has no {alias.name!r} here" + (f"; did you mean {near!r}?" if near else ""),
+                        hint=INSTEAD.get(alias.name) or offer(node.module, table),
                         fix=replace(alias, near) if near and not alias.asname else None,
                     )
 
@@ -57,10 +58,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _unknown_module(at: tree.Node, name: str) -> Diagnostic:
     instead = vocabulary.INSTEAD.get(name) or vocabulary.INSTEAD.get(name.split(".")[0])
     near = nearest(name, vocabulary.MODULES)
+    fix = None
+    if near and not instead and isinstance(at, tree.Alias) and not at.asname:
+        fix = replace(at, near)
+    elif name in ("typing", "__future__"):
+        fix = replace(at, "", "remove the import")
     return error(
         "unknown-module",
         at,
         f"the module {name!r} can't be imported" + ("" if instead else did_you_mean(name, vocabulary.MODULES)),
         hint=instead or f"the modules are {', '.join(sorted(vocabulary.MODULES))}",
-        fix=replace(at, near) if near and not instead and isinstance(at, tree.Alias) and not at.asname else None,
+        fix=fix,
     )

@@ -80,7 +80,7 @@ def consumed(facts: Facts, node: tree.Node) -> bool:
         case tree.Assign():
             return above.value is node and all(isinstance(t, tree.Tuple | tree.List) for t in above.targets)
         case tree.AugAssign():
-            return False
+            return above.op == "+"
         case tree.Call():
             return any(a is node for a in above.args) and _consumes(facts, above, node)
     return False
@@ -90,7 +90,7 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
     func = call.func
     if isinstance(func, tree.Name):
         if func.id == "parallel":
-            return isinstance(node, tree.GeneratorExp) and len(call.args) == 1
+            return True  # the rule of parallel judges it
         if func.id == "iter":
             return consumed(facts, call)
         if func.id == "next":

@@ -7,20 +7,13 @@ from collections.abc import Iterator
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 
 _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Source size, block depth, expression depth, tool depth."""
-    size = len(facts.module.source.encode())
-    if size > facts.limits.source_bytes:
-        yield error(
-            "source-too-large",
-            Span(1, 1, 1, 1),
-            f"the source has {size:,} bytes; at most {facts.limits.source_bytes:,} are allowed",
-        )
+    """Block depth, expression depth, tool depth; the source's size is held before it is parsed."""
     yield from _blocks(facts, facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
@@ -69,6 +62,7 @@ def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
 def _expressions(facts: Facts) -> Iterator[Diagnostic]:
     depth: dict[int, int] = {id(facts.module): 0}
     reported: set[int] = set()
+    statements: set[int] = set()
     for node in facts.nodes:
         for child in tree.children(node):
             is_expression = isinstance(child, tree.Expr.__args__)
@@ -77,6 +71,10 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
                 reported.add(id(child))
             elif depth[id(child)] > facts.limits.expression_depth:
                 reported.add(id(child))
+                whole = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
+                if whole in statements:
+                    continue  # once for each expression
+                statements.add(whole)
                 yield error(
                     "expression-depth",
                     child,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, locals_of
+from albert_tools.engine.check.facts import Facts, bindings
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rules.shape import import_line
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.naming import nearest
 from albert_tools.grammar import tree
@@ -34,6 +35,7 @@ OUTSIDE: dict[str, str] = {
     "vars": "name the value",
     "dir": "name the value",
     "object": "use None, or a dict",
+    "self": "there are no classes; take what it holds as parameters",
     "super": "there are no classes; write helpers",
     "bytearray": "use bytes, or a list of int",
     "memoryview": "use bytes and slices",
@@ -50,10 +52,13 @@ OUTSIDE: dict[str, str] = {
     "BaseException": "catch Exception",
     "KeyboardInterrupt": "catch Exception",
     "SystemExit": "catch Exception",
-    "MemoryError": "running out of memory ends the program; it can't be caught",
-    "RecursionError": "recursing too deeply ends the program; it can't be caught",
+    "MemoryError": "running out of memory ends the program and can't be caught; leave the handler out",
+    "RecursionError": "recursing too deeply ends the program and can't be caught; leave the handler out",
     "NotImplementedError": "raise ToolError with a message",
 }
+
+#: What other languages and JSON call them.
+_CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None", "none": "None"}
 
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
@@ -85,9 +90,19 @@ def rebound(facts: Facts) -> Iterator[Diagnostic]:
                     hint=f"choose another name, such as {node.name}_",
                 )
             elif node.name.startswith("__"):
-                yield error("private-name", node.name_span, f"the name {node.name!r} begins with two underscores")
+                yield error(
+                    "private-name",
+                    node.name_span,
+                    f"the name {node.name!r} begins with two underscores",
+                    "leave one out",
+                )
             if isinstance(node, tree.FunctionDef) and node.name in facts.constants:
-                yield error("rebound-name", node.name_span, f"{node.name!r} is a constant of this source already")
+                yield error(
+                    "rebound-name",
+                    node.name_span,
+                    f"{node.name!r} is a constant of this source already",
+                    hint="choose another name",
+                )
         elif isinstance(node, tree.Import | tree.ImportFrom):
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
@@ -109,57 +124,51 @@ def rebound(facts: Facts) -> Iterator[Diagnostic]:
 
 def unknown(facts: Facts) -> Iterator[Diagnostic]:
     """Every name that is read is bound somewhere, or one of the language's."""
-    for stmt in facts.module.body:
-        if isinstance(stmt, tree.FunctionDef):
-            here = locals_of(stmt)
-            for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
-                yield from _in(facts, part, here)
-        elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
-            yield from _in(facts, stmt.value, set())
+    for i, (node, names) in enumerate(facts.unbound.values()):
+        yield _unknown(facts, node, names if i < MAX_LIKENED else None)
 
 
-def _in(facts: Facts, root: tree.Node, names: set[str]) -> Iterator[Diagnostic]:
-    """Names read below `root`; annotations are another rule's."""
-    if isinstance(root, tree.Name):
-        if root.id not in names and not _known(facts, root.id):
-            yield _unknown(facts, root, names)
-        return
-    if isinstance(root, tree.AnnAssign):
-        yield from _in(facts, root.target, names)
-        if root.value is not None:
-            yield from _in(facts, root.value, names)
-        return
-    if isinstance(root, COMPREHENSIONS):
-        names = names | {b.name for g in root.generators for b in bindings(g)}
-    elif isinstance(root, tree.Lambda):
-        names = names | {p.name for p in root.params}
-    elif isinstance(root, tree.FunctionDef):
-        names = names | locals_of(root)
-    for child in tree.children(root):
-        yield from _in(facts, child, names)
+#: Unknown names that get a nearest one; whoever has more of them has another problem, and likening is slow.
+MAX_LIKENED = 50
 
 
-def _known(facts: Facts, name: str) -> bool:
-    return facts.fixed(name) is not None or name in facts.constants
-
-
-def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
+def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:
+    """The finding about an unknown name; `names` are the locals it may be meant for, None to look for none."""
     name = node.id
+    above = facts.parent(node)
+    raised = isinstance(above, tree.Raise) or isinstance(facts.parent(above or node), tree.Raise)
     if name in OUTSIDE:
         return error(
             "outside-name",
             node,
             f"{name!r} is not in the language",
-            hint=OUTSIDE[name],
-            fix=replace(node, "ToolError")
-            if name in _TO_TOOL_ERROR and not isinstance(facts.parent(node), tree.Tuple)
-            else None,
+            hint='raise ToolError("…")' if raised and name in _TO_TOOL_ERROR else OUTSIDE[name],
+            fix=replace(node, "ToolError") if name in _TO_TOOL_ERROR else None,
+        )
+    if name in _CONSTANTS:
+        return error(
+            "unknown-name",
+            node,
+            f"nothing is named {name!r}; did you mean {_CONSTANTS[name]!r}?",
+            fix=replace(node, _CONSTANTS[name]),
         )
     if name in vocabulary.TYPING:
-        return error("outside-name", node, f"{name!r} stands in annotations only")
+        return error(
+            "outside-name",
+            node,
+            f"{name!r} stands in annotations only",
+            hint="name the value itself, or isinstance(x, str)",
+        )
+    if name.startswith("__"):
+        return error(
+            "private-name",
+            node,
+            f"the name {name!r} begins with two underscores",
+            hint="a program can't look at itself or its surroundings; pass what it needs as parameters",
+        )
     module = name if name in vocabulary.MODULES else ("urllib.parse" if name == "urllib" else None)
     if module:
-        top = Span(_import_line(facts), 1, _import_line(facts), 1)
+        top = Span(import_line(facts), 1, import_line(facts), 1)
         return error(
             "unknown-name",
             node,
@@ -167,26 +176,32 @@ def _unknown(facts: Facts, node: tree.Name, names: set[str]) -> Diagnostic:
             hint=f"add: import {module}",
             fix=Fix(f"import {module}", (Edit(top, f"import {module}\n"),)),
         )
+    if name in vocabulary.INSTEAD:
+        return error(
+            "unknown-module", node, f"the module {name!r} is not in the language", hint=vocabulary.INSTEAD[name]
+        )
     if facts.catalog.get(name) is not None:
         return error(
             "unknown-name",
             node,
             f"the tool {name!r} is called as tools.{name}(…)",
+            hint=f"write tools.{name}(argument=value)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
-    candidates = [*names, *facts.constants, *facts.functions, *vocabulary.BUILTINS, *facts.modules, *facts.imported]
-    near = nearest(name, candidates)
+    # A local is likelier meant than a built-in that happens to look alike, and each only where it may stand.
+    called = isinstance(above, tree.Call) and above.func is node
+    functions = [*facts.functions, *vocabulary.BUILTINS] if called else []
+    caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)
+    exceptions = sorted(vocabulary.EXCEPTIONS | {"ToolError"}) if caught else []
+    others = [*facts.constants, *facts.modules, *facts.imported, *functions, *exceptions]
+    near = None
+    if names is not None:
+        near = nearest(name, sorted(names, key=lambda n: (n[0] != name[0], n))) or nearest(name, others, cutoff=0.75)
+    other = 'raise ToolError("…")' if raised else "assign it first, or take it as a parameter"
     return error(
         "unknown-name",
         node,
         f"nothing is named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        hint=None if near else other,
         fix=replace(node, near) if near else None,
     )
-
-
-def _import_line(facts: Facts) -> int:
-    first = facts.module.body[0]
-    if isinstance(first, tree.ExprStmt) and len(facts.module.body) > 1:
-        first = facts.module.body[1]
-    decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
-    return decorators[0].span.line if decorators else first.span.line

@@ -23,12 +23,18 @@ MUTATING_FACADES = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each `parallel`: its form, and what its bodies change."""
+    """Each `parallel`: its form, and what its bodies, and the helpers that they reach, change."""
+    reached: set[str] = set()
     for node in facts.nodes:
         if isinstance(node, tree.Name) and node.id == "parallel":
             above = facts.parent(node)
             if not (isinstance(above, tree.Call) and above.func is node):
-                yield error("parallel", node, "'parallel' is syntax: it stands only where it is called")
+                yield error(
+                    "parallel",
+                    node,
+                    "'parallel' is syntax: it stands only where it is called",
+                    hint="write parallel(tools.read_file(path=p) for p in paths)",
+                )
         if not (isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id == "parallel"):
             continue
         if node.keywords or any(isinstance(a, tree.Starred) for a in node.args) or not node.args:
@@ -39,10 +45,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint="parallel(tools.read_file(path=p) for p in paths), or parallel(a(), b())",
             )
             continue
-        for body, own in bodies(node):
-            yield from _body(facts, body, own)
+        for body in bodies(node):
+            yield from _body(facts, body, reached)
             if len(node.args) > 1 and isinstance(body, tree.GeneratorExp):
-                yield error("parallel", body, "one generator expression, alone, or calls side by side")
+                yield error(
+                    "parallel",
+                    body,
+                    "parallel takes one generator expression alone, or calls side by side",
+                    hint="write two calls of parallel, one for each",
+                )
         if len(node.args) == 1 and isinstance(node.args[0], tree.GeneratorExp):
             yield from _header(node.args[0])
         elif len(node.args) == 1 and isinstance(node.args[0], tree.ListComp | tree.Name | tree.Attribute):
@@ -52,15 +63,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "parallel needs to see the calls",
                 hint="write the generator expression itself: parallel(tools.read_file(path=p) for p in paths)",
             )
+    for name in sorted(reached):
+        yield from _helper(facts, facts.functions[name])
 
 
-def bodies(call: tree.Call) -> list[tuple[tree.Expr, frozenset[str]]]:
-    """Each body with the names that are its own (the comprehension's variables)."""
+def bodies(call: tree.Call) -> list[tree.Expr]:
+    """What is done for each item, or each of the calls side by side."""
     if len(call.args) == 1 and isinstance(call.args[0], tree.GeneratorExp):
-        generator = call.args[0]
-        own = frozenset(n.id for g in generator.generators for n in bound_names(g.target))
-        return [(generator.elt, own)]
-    return [(a, frozenset()) for a in call.args]
+        return [call.args[0].elt]
+    return list(call.args)
 
 
 def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
@@ -78,21 +89,27 @@ def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
                 )
 
 
-def _body(facts: Facts, body: tree.Expr, own: frozenset[str]) -> Iterator[Diagnostic]:
-    reached: set[str] = set()
+def _body(facts: Facts, body: tree.Expr, reached: set[str]) -> Iterator[Diagnostic]:
     for node in tree.walk(body):
         if isinstance(node, tree.NamedExpr):
-            yield error("parallel", node, "a walrus in a parallel body would be shared between the bodies")
-        if isinstance(node, tree.Name) and node.id in facts.functions:
+            yield error(
+                "parallel",
+                node,
+                "a walrus in a parallel body would be shared between the bodies",
+                hint="put the body into a helper, and assign there",
+            )
+        if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
         # In the expression itself nothing is created that has a name, so nothing named may be changed.
-        yield from _changes(facts, node, frozenset())
-    for name in sorted(reached):
-        helper = facts.functions[name]
-        fresh = _fresh(facts, helper)
-        for stmt in helper.body:
-            for node in tree.walk(stmt):
-                yield from _changes(facts, node, fresh)
+        yield from _changes(facts, node, frozenset(), frozenset())
+
+
+def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
+    fresh = _fresh(facts, helper)
+    owned = _owned(facts, helper, fresh)
+    for stmt in helper.body:
+        for node in tree.walk(stmt):
+            yield from _changes(facts, node, fresh, owned)
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
@@ -127,49 +144,121 @@ def _creates(facts: Facts, node: tree.Expr) -> bool:
             return True
         case tree.Constant() | tree.Strings() | tree.Tuple() | tree.BinOp() | tree.Compare():
             return True
+        case tree.Call() if (named := facts.facade(node.func)) is not None:
+            return f"{named[0]}.{named[1]}" in _FACADE_CREATORS
         case tree.Call(func=tree.Name(id=name)):
             return name in _CREATORS or name in ("str", "int", "float", "len", "sum", "tuple")
         case tree.Call(func=tree.Attribute(attr="split" | "splitlines" | "copy" | "findall")):
             return True
-        case tree.Call(func=func):
-            named = facts.facade(func)
-            return named is not None and f"{named[0]}.{named[1]}" in _FACADE_CREATORS
     return False
 
 
-def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str]) -> Iterator[Diagnostic]:
-    changed: tree.Expr | None = None
+def _new(facts: Facts, node: tree.Expr) -> bool:
+    """Whether an expression's value, and all that it holds, is made here or can't change."""
+    match node:
+        case tree.List() | tree.Tuple() | tree.Set():
+            return all(_new(facts, e) for e in node.elts)
+        case tree.Dict():
+            return all(k is not None for k in node.keys) and all(_new(facts, v) for v in node.values)
+        case tree.Constant() | tree.Strings() | tree.Compare():
+            return True
+        case tree.Call() if (named := facts.facade(node.func)) is not None:
+            return f"{named[0]}.{named[1]}" in _FACADE_CREATORS and len(node.args) < 2
+        case tree.Call(func=tree.Name(id=name)) if not node.args:
+            return name in _CREATORS
+        case tree.Call(func=tree.Name(id=name)):
+            return name in ("str", "int", "float", "len", "sum", "bool", "round", "abs", "range")
+    return False
+
+
+def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> frozenset[str]:
+    """The fresh names whose items are made in the helper too: grouping, ``groups.setdefault(k, []).append(x)``.
+
+    They begin empty, and what is stored in them under a key is new.
+    """
+    spoiled: set[str] = set()
+    for stmt in helper.body:
+        for node in tree.walk(stmt):
+            match node:
+                case tree.Assign(targets=found, value=value):
+                    for t in found:
+                        if isinstance(t, tree.Name) and not _new(facts, value):
+                            spoiled.add(t.id)
+                        for s in tree.walk(t):
+                            if isinstance(s, tree.Subscript) and not _new(facts, value):
+                                spoiled |= _base(s)
+                case tree.AnnAssign(target=target, value=value) if value is not None and not _new(facts, value):
+                    spoiled.add(target.id)
+                case tree.AugAssign(target=tree.Name(id=name)):
+                    spoiled.add(name)
+                case tree.Call(func=tree.Attribute(attr=attr, value=tree.Name(id=name))) if attr in vocabulary.GROWERS:
+                    if not (attr == "setdefault" and len(node.args) == 2 and _new(facts, node.args[1])):
+                        spoiled.add(name)
+    return fresh - spoiled
+
+
+def _base(node: tree.Expr) -> set[str]:
+    while isinstance(node, tree.Subscript):
+        node = node.value
+    return {node.id} if isinstance(node, tree.Name) else set()
+
+
+def _item_of(node: tree.Expr) -> str | None:
+    """The name whose item an expression is: ``groups[k]``, ``groups.setdefault(k, [])``."""
+    match node:
+        case tree.Subscript(value=tree.Name(id=name)):
+            return name
+        case tree.Call(func=tree.Attribute(attr="setdefault", value=tree.Name(id=name))):
+            return name
+    return None
+
+
+def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozenset[str]) -> Iterator[Diagnostic]:
+    for container in _written(facts, node):
+        if isinstance(container, tree.Name) and container.id in fresh:
+            continue
+        # An item of a fresh container may be somebody else's, unless all that is put in is made here.
+        if _item_of(container) in owned:
+            continue
+        if not isinstance(container, tree.Name) and _creates(facts, container):
+            continue
+        yield _refusal(node)
+
+
+def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
+    """The containers that a node changes, as they are spelled."""
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
-            if facts.facade(node.func) is None:
-                changed = value
+            return [] if facts.facade(node.func) is not None else [value]
         case tree.Call(func=func, args=args) if args:
             named = facts.facade(func)
             if named is not None and f"{named[0]}.{named[1]}" in MUTATING_FACADES:
-                changed = args[0]
-            elif (
-                isinstance(func, tree.Name)
-                and func.id == "next"
-                and not isinstance(args[0], tree.Call | tree.GeneratorExp)
-            ):
-                changed = args[0]
-        case tree.AugAssign(target=target):
-            changed = target if not isinstance(target, tree.Name) or target.id not in fresh else None
-            if isinstance(target, tree.Name):
-                changed = None if _number_like(node) else changed
-        case tree.Assign(targets=found):
-            changed = next((t for t in found if isinstance(t, tree.Subscript)), None)
-        case tree.Delete(targets=found):
-            changed = found[0]
-    if changed is None:
-        return
-    # What is written to is named by itself: an item of a fresh container may be somebody else's.
-    holder = changed.value if isinstance(changed, tree.Subscript) else changed
-    if isinstance(holder, tree.Name) and holder.id in fresh:
-        return
-    if isinstance(holder, tree.Call | tree.List | tree.Dict | tree.Set) and _creates(facts, holder):
-        return
-    yield error(
+                return [args[0]]
+            kept = not isinstance(args[0], tree.Call | tree.GeneratorExp)
+            return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and kept else []
+        case tree.AugAssign(target=tree.Name() as name):
+            return [] if _number_like(node) else [name]
+        case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
+            return [s.value for s in _items(target)]
+        case tree.Assign(targets=found) | tree.Delete(targets=found):
+            return [s.value for target in found for s in _items(target)]
+    return []
+
+
+def _items(target: tree.Expr) -> list[tree.Subscript]:
+    """The items that an assignment target binds."""
+    match target:
+        case tree.Subscript():
+            return [target]
+        case tree.Tuple(elts=elts) | tree.List(elts=elts):
+            return [s for e in elts for s in _items(e)]
+        case tree.Starred(value=value):
+            return _items(value)
+    return []
+
+
+def _refusal(node: tree.Node) -> Diagnostic:
+    return error(
         "parallel-change",
         node,
         "inside parallel only containers that the body created itself may be changed",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
-from albert_tools.engine.check.rule import error, warning
+from albert_tools.engine.check.rule import error, replace, warning
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
@@ -36,11 +36,13 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
         match stmt:
             case tree.FunctionDef() | tree.ClassDef() | tree.Import() | tree.ImportFrom():
                 pass
+            case tree.Return() | tree.Break() | tree.Continue():
+                pass  # reported as out of place
             case tree.ExprStmt(value=tree.Strings()) if i == 0:
                 pass
             case tree.Assign() | tree.AnnAssign():
                 if isinstance(stmt, tree.AnnAssign) and stmt.value is None:
-                    yield error("module-level", stmt, "a constant needs a value")
+                    yield error("module-level", stmt, "a constant needs a value", hint=f"write {stmt.target.id} = …")
                 elif isinstance(stmt, tree.Assign) and not all(
                     isinstance(t, tree.Name | tree.Tuple) for t in stmt.targets
                 ):
@@ -50,6 +52,14 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                         "a module-level assignment binds plain names",
                         hint="build the value in one expression",
                     )
+            case tree.If() if any(isinstance(n, tree.Name) and n.id == "__name__" for n in tree.walk(stmt.test)):
+                yield error(
+                    "module-level",
+                    stmt,
+                    "a source is not a script",
+                    hint="leave this out; the tool is called by its name",
+                    fix=replace(stmt, "", "leave it out"),
+                )
             case _:
                 yield error(
                     "module-level",
@@ -76,6 +86,8 @@ def _nested(facts: Facts) -> Iterator[Diagnostic]:
         if facts.parent(node) is facts.module:
             continue
         if isinstance(node, tree.FunctionDef):
+            if isinstance(facts.parent(node), tree.ClassDef):
+                continue  # reported as what a TypedDict can't hold
             yield error(
                 "nested-function",
                 node.name_span,
@@ -85,7 +97,36 @@ def _nested(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(node, tree.ClassDef):
             yield error("nested-class", node.name_span, "a TypedDict stands at module level", hint="move it there")
         elif isinstance(node, tree.Import | tree.ImportFrom):
-            yield error("import-place", node, "imports stand at module level", hint="move it to the top of the source")
+            yield error(
+                "import-place",
+                node,
+                "imports stand at module level",
+                hint="move it to the top of the source",
+                fix=_hoist(facts, node),
+            )
+
+
+def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
+    """The fix that moves an import that has its lines for itself, and isn't all of its block, to the top."""
+    lines = facts.module.source.split("\n")
+    text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
+    above = facts.parent(node)
+    blocks: list[tuple[tree.Stmt, ...]] = [getattr(above, name, ()) for name in ("body", "orelse", "finalbody")]
+    alone = any(len(block) == 1 and block[0] is node for block in blocks)
+    if alone or text.strip() != text[node.span.column - 1 :][: len(text.strip())] or ";" in text or "#" in text:
+        return None
+    top = Span(import_line(facts), 1, import_line(facts), 1)
+    whole = Span(node.span.line, 1, node.span.end_line + 1, 1)
+    return Fix("move it to the top", (Edit(top, text.strip() + "\n"), Edit(whole, "")))
+
+
+def import_line(facts: Facts) -> int:
+    """The line before which an import can be put: below the module's docstring, above everything else."""
+    first = facts.module.body[0]
+    if isinstance(first, tree.ExprStmt) and len(facts.module.body) > 1:
+        first = facts.module.body[1]
+    decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
+    return decorators[0].span.line if decorators else first.span.line
 
 
 def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
@@ -130,7 +171,7 @@ def _duplicates(facts: Facts) -> Iterator[Diagnostic]:
         names: set[str] = set()
         for p in function.params:
             if p.name in names:
-                yield error("duplicate", p, f"the parameter {p.name!r} stands twice")
+                yield error("duplicate", p, f"the parameter {p.name!r} stands twice", hint="give one another name")
             names.add(p.name)
 
 
@@ -178,6 +219,7 @@ def documented(facts: Facts) -> Iterator[Diagnostic]:
                 "docstring-argument",
                 tool.name_span,
                 f"the docstring describes {name!r}, which is not a parameter",
+                hint=f"the parameters are {', '.join(p.name for p in tool.params) or 'none'}",
             )
 
 
@@ -201,12 +243,11 @@ def defaults(facts: Facts) -> Iterator[Diagnostic]:
     """Defaults are immutable literals: evaluated once, they must not carry anything from call to call."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.default is not None and not immutable(node.default):
-            text = "None" if isinstance(node.default, tree.List | tree.Dict | tree.Set | tree.Call) else None
             yield error(
                 "mutable-default",
                 node.default,
                 f"the default of {node.name!r} must be a literal: a number, a string, True, False, None or a tuple of these",
-                hint=f"write {node.name}=None and set it in the body" if text else None,
+                hint=f"write {node.name}=None and set it in the body: if {node.name} is None: …",
             )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
-from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.names import OUTSIDE
+from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.rule import error, replace, warning
 from albert_tools.engine.check.rules.values import TYPES
 from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.naming import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -20,40 +20,22 @@ from albert_tools.grammar.diagnostic import Diagnostic
 def targets(facts: Facts) -> Iterator[Diagnostic]:
     """No attribute is assigned, and only items are deleted."""
     for node in facts.nodes:
-        found: tuple[tree.Expr, ...] = ()
-        match node:
-            case tree.Assign():
-                found = node.targets
-            case tree.AugAssign() | tree.For() | tree.Comprehension():
-                found = (node.target,)
-            case tree.Delete():
-                for t in node.targets:
-                    if not isinstance(t, tree.Subscript):
-                        yield error(
-                            "delete",
-                            t,
-                            "del removes items only",
-                            hint="write del d[key]; a name needs no deleting",
-                        )
-        for target in found:
-            for part in tree.walk(target):
-                if isinstance(part, tree.Attribute) and _is_target(facts, part, target):
+        if isinstance(node, tree.Attribute) and id(node) in facts.assigned_attributes:
+            yield error(
+                "attribute-assignment",
+                node,
+                f"the attribute {node.attr!r} can't be assigned",
+                hint=f'use a dict: value["{node.attr}"] = …',
+            )
+        elif isinstance(node, tree.Delete):
+            for t in node.targets:
+                if not isinstance(t, tree.Subscript):
                     yield error(
-                        "attribute-assignment",
-                        part,
-                        f"the attribute {part.attr!r} can't be assigned",
-                        hint=f'use a dict: value["{part.attr}"] = …',
+                        "delete",
+                        t,
+                        "del removes items only",
+                        hint="write del d[key]; a name needs no deleting",
                     )
-
-
-def _is_target(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
-    """Whether `node` is bound itself, not read on the way to what is (``a.b[0] = 1`` reads ``a.b``)."""
-    while node is not root:
-        above = facts.parent(node)
-        if not isinstance(above, tree.Tuple | tree.List | tree.Starred):
-            return False
-        node = above
-    return True
 
 
 def places(facts: Facts) -> Iterator[Diagnostic]:
@@ -64,20 +46,30 @@ def places(facts: Facts) -> Iterator[Diagnostic]:
                 word = type(node).__name__.lower()
                 loop = _loop_around(facts, node)
                 if loop is None:
-                    yield error("outside-loop", node, f"{word!r} stands outside a loop")
+                    yield error(
+                        "outside-loop",
+                        node,
+                        f"{word!r} stands outside a loop",
+                        hint="leave it out; return leaves a function",
+                    )
             case tree.Return():
                 if facts.function_of(node) is None:
-                    yield error("module-level", node, "'return' stands outside a function")
+                    yield error(
+                        "module-level", node, "'return' stands outside a function", hint="indent it into the function"
+                    )
             case tree.Raise(exc=None):
                 if not any(isinstance(a, tree.ExceptHandler) for a in facts.ancestors(node)):
                     yield error(
                         "bare-raise", node, "a bare raise stands only in a handler", hint='raise ToolError("…")'
                     )
             case tree.Raise():
-                yield from _raised(facts, node)
+                if node.exc is None or not _unbound(facts, node.exc):
+                    yield from _raised(facts, node)
             case tree.ExprStmt(value=tree.Starred()):
-                yield error("starred", node, "a starred expression can't stand here")
-            case tree.Constant(value=value) if value is ... and not _in_annotation(facts, node):
+                yield error(
+                    "starred", node, "a starred expression can't stand here", hint="unpack it into a list: [*xs]"
+                )
+            case tree.Constant(value=value) if value is ... and id(node) not in facts.annotations:
                 yield error("ellipsis", node, "'...' stands only in annotations", hint="write pass, or the code itself")
             case tree.Try():
                 for stmt in node.finalbody:
@@ -92,12 +84,6 @@ def places(facts: Facts) -> Iterator[Diagnostic]:
                                 f"'{word}' in a finally block would swallow errors",
                                 hint="put it after the try statement",
                             )
-
-
-def _in_annotation(facts: Facts, node: tree.Node) -> bool:
-    from albert_tools.engine.check.rules.values import annotation_nodes
-
-    return id(node) in annotation_nodes(facts)
 
 
 def _loop_around(facts: Facts, node: tree.Node) -> tree.For | None:
@@ -116,14 +102,20 @@ def _loop_within(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
     return loop is not None and (loop is root or any(a is root for a in facts.ancestors(loop)))
 
 
+def _unbound(facts: Facts, node: tree.Expr) -> bool:
+    """Whether a name here is reported as unknown, or belongs to a class that is refused."""
+    named = node.func if isinstance(node, tree.Call) else node
+    if isinstance(named, tree.Name) and named.id in facts.typed_dicts:
+        return not is_typed_dict(facts.typed_dicts[named.id])
+    return facts.unbound_below(named)
+
+
 def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
     exc = node.exc
     named = exc.func if isinstance(exc, tree.Call) else exc
     if isinstance(named, tree.Name):
         handled = any(isinstance(a, tree.ExceptHandler) and a.name == named.id for a in facts.ancestors(node))
-        if _is_exception(facts, named) or (handled and named is exc) or named.id in OUTSIDE:
-            pass
-        else:
+        if not _is_exception(facts, named) and not (handled and named is exc):
             yield error(
                 "raise",
                 named,
@@ -167,18 +159,20 @@ def handlers(facts: Facts) -> Iterator[Diagnostic]:
                 continue
             parts = handler.type.elts if isinstance(handler.type, tree.Tuple) else (handler.type,)
             for part in parts:
-                if not _is_exception(facts, part) and not (isinstance(part, tree.Name) and part.id in OUTSIDE):
+                if not _is_exception(facts, part) and not _unbound(facts, part):
                     yield error(
                         "except",
                         part,
                         "only exceptions of the language can be caught",
-                        hint="ToolError, " + ", ".join(sorted(vocabulary.EXCEPTIONS)[:8]) + ", …",
+                        hint="name them: ToolError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, Exception, …",
                     )
-            first = node.handlers[0]
-            if i and isinstance(first.type, tree.Name) and first.type.id == "Exception":
-                from albert_tools.engine.check.rule import warning
-
-                yield warning("unreachable", handler.type, "the handler of Exception above catches this already")
+            if any(isinstance(h.type, tree.Name) and h.type.id == "Exception" for h in node.handlers[:i]):
+                yield warning(
+                    "unreachable",
+                    handler.type,
+                    "a handler of Exception above catches this already",
+                    hint="put this handler first, or remove it",
+                )
 
 
 def patterns(facts: Facts) -> Iterator[Diagnostic]:
@@ -199,26 +193,59 @@ def patterns(facts: Facts) -> Iterator[Diagnostic]:
             case tree.MatchValue(value=tree.Attribute() as value):
                 entry = facts.entry(value)
                 if entry is None or entry.kind != "constant":
-                    yield error("pattern", node, "a dotted name in a pattern must be a constant of a façade")
+                    yield error(
+                        "pattern",
+                        node,
+                        "a dotted name in a pattern must be a constant of a module",
+                        hint="compare in a guard: case x if x == …:",
+                    )
+            case tree.MatchAs(pattern=None, name=str() as name) if name in facts.constants:
+                yield error(
+                    "pattern",
+                    node,
+                    f"{name!r} is captured here, not compared with the constant",
+                    hint=f"compare in a guard: case x if x == {name}:",
+                )
             case tree.MatchOr():
                 names = [frozenset(b.name for b in pattern_bindings(p)) for p in node.patterns]
                 if len(set(names)) > 1:
-                    yield error("pattern", node, "the alternatives of a pattern bind different names")
+                    yield error(
+                        "pattern",
+                        node,
+                        "the alternatives of a pattern bind different names",
+                        hint="write a case for each",
+                    )
                 for p in node.patterns[:-1]:
                     if irrefutable(p):
-                        yield error("pattern", p, "this alternative matches everything, so the ones after it never can")
+                        yield error(
+                            "pattern",
+                            p,
+                            "this alternative matches everything, so the ones after it never can",
+                            hint="put it last, or leave the others out",
+                        )
             case tree.MatchCase():
                 seen = [b.name for b in pattern_bindings(node.pattern)]
                 for name in sorted({n for n in seen if seen.count(n) > 1}):
                     if not any(isinstance(p, tree.MatchOr) for p in tree.walk(node.pattern)):
-                        yield error("pattern", node.pattern, f"the pattern binds {name!r} twice")
+                        yield error(
+                            "pattern",
+                            node.pattern,
+                            f"the pattern binds {name!r} twice",
+                            hint="choose two names and compare them in a guard",
+                        )
             case tree.MatchSequence():
                 stars = [p for p in node.patterns if isinstance(p, tree.MatchStar)]
                 if len(stars) > 1:
-                    yield error("pattern", stars[1], "two starred names in one pattern")
+                    yield error(
+                        "pattern",
+                        stars[1],
+                        "two starred names in one pattern",
+                        hint="match the list and search it with for",
+                    )
             case tree.Match():
                 for case in node.cases[:-1]:
-                    if case.guard is None and irrefutable(case.pattern):
+                    constant = isinstance(case.pattern, tree.MatchAs) and case.pattern.name in facts.constants
+                    if case.guard is None and irrefutable(case.pattern) and not constant:
                         yield error(
                             "pattern",
                             case.pattern,
@@ -243,13 +270,15 @@ def decorators(facts: Facts) -> Iterator[Diagnostic]:
                 )
                 continue
             if facts.tool is not None and function is not facts.tool:
-                yield error("decorator", d, f"@{name} stands above the tool, not above a helper")
+                yield error("decorator", d, f"@{name} stands above the tool, not above a helper", hint="leave it out")
                 continue
             tools += name == "tool"
-            if tools > 1:
-                yield error("decorator", d, "@tool stands twice")
+            if name == "tool" and tools > 1:
+                yield error("decorator", d, "@tool stands twice", hint="put all its arguments into one")
             if isinstance(d, tree.Call):
                 yield from _decorator(d, name)
+                if name == "example":
+                    yield from _example(d, function)
             elif name == "example":
                 yield error("decorator", d, "@example needs arguments", hint='@example(arguments={"path": "a.txt"})')
 
@@ -265,8 +294,6 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
         yield error("decorator", arg, f"@{name} takes named arguments", hint=", ".join(f"{t}=…" for t in _TAKES[name]))
     for k in call.keywords:
         if k.arg not in _TAKES[name]:
-            from albert_tools.engine.model.naming import did_you_mean
-
             yield error(
                 "decorator",
                 k,
@@ -281,7 +308,63 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
             and not isinstance(k.value.value, bool)
             and 0 < k.value.value <= MAX_TIMEOUT
         ):
-            yield error("decorator", k.value, f"timeout is a number of seconds, above 0 and at most {MAX_TIMEOUT}")
+            yield error(
+                "decorator",
+                k.value,
+                f"timeout is a number of seconds, above 0 and at most {MAX_TIMEOUT}",
+                hint="@tool(timeout=60)",
+            )
+
+
+def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
+    """What an example gives must be of the shape that running it takes."""
+    for k in call.keywords:
+        if not literal(k.value):
+            continue  # reported
+        if k.arg == "raises":
+            if not isinstance(k.value, tree.Strings):
+                yield error("decorator", k.value, "raises takes an error's code", hint='raises="not_found"')
+        elif k.arg in ("arguments", "files", "expect_files", "stubs"):
+            keys = k.value.keys if isinstance(k.value, tree.Dict) else (None,)
+            values = k.value.values if isinstance(k.value, tree.Dict) else ()
+            texts = k.arg in ("arguments", "stubs") or all(isinstance(v, tree.Strings) for v in values)
+            if not texts or not all(isinstance(key, tree.Strings) for key in keys):
+                file = '{"a.txt": "text"}'
+                shown = {"arguments": '{"path": "a.txt"}', "stubs": '{"http_request": {"status": 200}}'}
+                yield error(
+                    "decorator",
+                    k.value,
+                    f"{k.arg} takes an object with names as keys",
+                    hint=f"{k.arg}={shown.get(k.arg, file)}",
+                )
+            elif k.arg == "arguments":
+                yield from _example_arguments(k.value, keys, tool)
+
+
+def _example_arguments(
+    at: tree.Expr, keys: tuple[tree.Expr | None, ...], tool: tree.FunctionDef
+) -> Iterator[Diagnostic]:
+    names = [p.name for p in tool.params]
+    given = [str(key.constant) for key in keys if isinstance(key, tree.Strings)]
+    for key in keys:
+        if isinstance(key, tree.Strings) and key.constant not in names:
+            near = nearest(str(key.constant), names)
+            yield error(
+                "decorator",
+                key,
+                f"{tool.name} has no parameter {key.constant!r}" + (f"; did you mean {near!r}?" if near else ""),
+                hint=f"the parameters are {', '.join(names) or 'none'}",
+                fix=replace(key, f'"{near}"') if near and near not in given else None,
+            )
+            given.append(near or "")
+    missing = [p.name for p in tool.params if p.default is None and p.name not in given]
+    if missing:
+        yield error(
+            "decorator",
+            at,
+            f"{tool.name} needs {' and '.join(repr(m) for m in missing)}",
+            hint="an example gives every argument that has no default",
+        )
 
 
 #: Seconds that `@tool(timeout=…)` may ask for.

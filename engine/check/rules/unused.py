@@ -21,6 +21,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             first = isinstance(above, tree.FunctionDef | tree.ClassDef | tree.Module) and above.body[0] is node
             if first:
                 continue
+        if isinstance(node.value, tree.Starred) or (isinstance(node.value, tree.Constant) and node.value.value is ...):
+            continue  # refused
+        if isinstance(node.value, tree.Attribute) and node.value.attr in vocabulary.METHODS:
+            continue  # refused: the call is missing
+        if isinstance(node.value, tree.Call) and _tried(facts, node):
+            continue  # ``int(text)`` in a try asks whether it can be done
         if _pure(facts, node.value):
             yield warning(
                 "unused-result",
@@ -28,6 +34,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "the result of this is not used",
                 hint="assign it: name = …; or remove the line",
             )
+
+
+def _tried(facts: Facts, node: tree.ExprStmt) -> bool:
+    above = facts.parent(node)
+    return isinstance(above, tree.Try) and bool(above.handlers) and any(s is node for s in above.body)
 
 
 def _pure(facts: Facts, node: tree.Expr) -> bool:

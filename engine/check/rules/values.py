@@ -15,7 +15,7 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 
 #: Types that `isinstance` may be asked about.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
@@ -23,23 +23,38 @@ TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set"
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Every mention of a function where no function may stand."""
-    annotations = annotation_nodes(facts)
     for node in facts.nodes:
-        if id(node) in annotations:
+        if id(node) in facts.annotations:
             continue
         if isinstance(node, tree.Name):
-            if node.id == "tools" or not _is_function(facts, node):
+            if node.id == "tools" or node.id in facts.rebound or not _is_function(facts, node):
                 continue
-            if not _allowed(facts, node):
+            above = facts.parent(node)
+            private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
+            if isinstance(above, tree.ClassDef | tree.FunctionDef) or node.id == "parallel":
+                continue  # a decorator, or `parallel`; each has a rule of its own
+            if not private and not facts.is_tool(node) and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
             assert entry is not None
-            if entry.kind != "constant" and not _allowed(facts, node) and not _is_prefix(facts, node):
+            # Where the name goes on, the attribute rule judges (datetime.datetime.now), and patterns have their own.
+            longer = isinstance(facts.parent(node), tree.Attribute | tree.MatchValue)
+            if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
         elif isinstance(node, tree.Lambda) and not callback_position(facts, node):
             called = facts.parent(node)
             if isinstance(called, tree.Call) and called.func is node:
+                continue
+            if isinstance(called, tree.Call) and isinstance(called.func, tree.Name) and called.func.id == "parallel":
+                head = Span(node.span.line, node.span.column, node.body.span.line, node.body.span.column)
+                yield error(
+                    "lambda-value",
+                    node,
+                    "parallel takes the calls themselves, not lambdas",
+                    hint='write parallel(tools.read_file(path="a"), tools.read_file(path="b"))',
+                    fix=Fix("leave the lambda out", (Edit(head, ""),)),
+                )
                 continue
             yield error(
                 "lambda-value",
@@ -47,25 +62,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
                 hint="define a helper at module level: def _name(…):",
             )
-
-
-def annotation_nodes(facts: Facts) -> set[int]:
-    """The ids of all nodes that lie in annotations."""
-    found: set[int] = set()
-    for node in facts.nodes:
-        roots: list[tree.Expr | None] = []
-        if isinstance(node, tree.Param):
-            roots = [node.annotation]
-        elif isinstance(node, tree.FunctionDef):
-            roots = [node.returns]
-        elif isinstance(node, tree.AnnAssign):
-            roots = [node.annotation]
-        elif isinstance(node, tree.ClassDef):
-            roots = [*node.bases, *(k.value for k in node.keywords)]
-        for root in roots:
-            if root is not None:
-                found.update(id(n) for n in tree.walk(root))
-    return found
 
 
 def _is_function(facts: Facts, node: tree.Name) -> bool:
@@ -80,12 +76,6 @@ def _is_function(facts: Facts, node: tree.Name) -> bool:
         or node.id in vocabulary.EXCEPTIONS
         or node.id in vocabulary.PRELUDE
     )
-
-
-def _is_prefix(facts: Facts, node: tree.Attribute) -> bool:
-    """Whether a longer façade name continues here: ``datetime.datetime`` in ``datetime.datetime.fromisoformat``."""
-    above = facts.parent(node)
-    return isinstance(above, tree.Attribute) and facts.entry(above) is not None
 
 
 def _allowed(facts: Facts, node: tree.Expr) -> bool:
@@ -113,7 +103,7 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         return True
     if callback_position(facts, node):
         if isinstance(node, tree.Name) and node.id in facts.functions:
-            return facts.tool is None or node.id != facts.tool.name
+            return True
         if isinstance(node, tree.Name) and node.id in vocabulary.BUILTINS:
             builtin = vocabulary.BUILTINS[node.id]
             return builtin.pure and not builtin.lazy
@@ -208,6 +198,13 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
             node,
             f"the type {name!r} can't be used as a value",
             hint=f"call it: {name}(value), or ask isinstance(value, {name})",
+        )
+    if isinstance(node, tree.Name) and node.id in facts.typed_dicts:
+        return error(
+            "function-value",
+            node,
+            f"the TypedDict {name!r} can't be used as a value",
+            hint=f"call it: {name}(field=…); or name it in an annotation: row: {name}",
         )
     return error(
         "function-value",

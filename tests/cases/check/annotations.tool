@@ -1,0 +1,171 @@
+# every form of annotation
+class Row(TypedDict):
+    name: str
+    tags: list[str]
+    note: NotRequired[str | None]
+
+class Options(TypedDict, total=False):
+    """What can be set."""
+    depth: Required[int]
+    row: Row
+
+def t(
+    a: str, b: int, c: float, d: bool, e: None, f: list, g: dict, h: tuple, i: Any,
+    j: list[str], k: dict[str, int], l: tuple[int, str], m: tuple[int, ...], n: Literal["a", 1, -1, True, None],
+    o: Optional[str], p: str | None, q: list[dict[str, list[int]]], r: Row, s: Options | None = None, *, u: list[Row] = None,
+) -> dict[str, Any]:
+    """Take everything."""
+    x: list[str] = []
+    y: set[int] = {1}
+    z: Row = {"name": "a", "tags": x}
+    return {"y": sorted(y), "z": z}
+---
+# a parameter without an annotation
+def t(path, limit: int = 1) -> str:  # error: 7 [no-annotation] "the parameter 'path' has no annotation"
+    """Read."""
+    return path
+---
+# a helper's parameters need none
+def _f(a, b=1):
+    return a + b
+
+def t(path: str):
+    """Read."""
+    return _f(path, "x")
+---
+# types that don't exist
+def t(a: string, b: integer, c: Path, d: object) -> boolean:
+# error: 10 [annotation] "'string' is not a type here; did you mean 'str'?"
+# error: 21 [annotation] "'integer' is not a type here; did you mean 'int'?"
+# error: 33 [annotation] "'Path' is not a type here; did you mean 'str'?"
+# error: 42 [annotation] "'object' is not a type here; did you mean 'Any'?"
+# error: 53 [annotation] "'boolean' is not a type here; did you mean 'bool'?"
+    """Read."""
+    return a
+---
+# typing's names
+def t(a: List, b: Dict, c: Union[str, int], d: Callable, e: Iterable[str]) -> None:
+# error: 10 [annotation] "'List' is not a type here; did you mean 'list'?"
+# error: 19 [annotation] "'Dict' is not a type here; did you mean 'dict'?"
+# error: 28 [annotation] "'Union' takes no types in brackets"
+# error: 48 [annotation] "'Callable' is not a type here"
+# error: 61 [annotation] "'Iterable' takes no types in brackets; did you mean 'list'?"
+    """Read."""
+    return None
+---
+# a type in quotes
+def t(a: "str", b: list["int"]) -> "dict":
+# error: 10 [annotation] "an annotation in quotes"
+# error: 25 [annotation] "an annotation in quotes"
+# error: 36 [annotation] "an annotation in quotes"
+    """Read."""
+    return {}
+---
+# brackets with the wrong number of types
+def t(a: list[int, str], b: dict[str], c: Optional[int, str], d: str[int]) -> None:
+# error: 10 [annotation] "list takes one type"
+# error: 29 [annotation] "dict takes a key type and a value type"
+# error: 43 [annotation] "Optional takes one type"
+# error: 66 [annotation] "'str' takes no types in brackets"
+    """Read."""
+    return None
+---
+# dict keys are strings at the boundary
+def t(a: dict[str, int], b: dict[list, int]) -> None:  # error: 29 [annotation] "dict takes a key type and a value type"
+    """Read."""
+    return None
+---
+# Literal of something that is no constant
+def t(a: Literal[str], b: Literal[1 + 1]) -> None:
+# error: 18 [annotation] "Literal takes constants"
+# error: 35 [annotation] "Literal takes constants"
+    """Read."""
+    return None
+---
+# expressions as annotations
+def t(a: 1, b: [str], c: {"a": int}, d: str or None, e: json.Row) -> None:
+# error: 10 [annotation] "this is not a type"
+# error: 16 [annotation] "this is not a type"
+# error: 26 [annotation] "this is not a type"
+# error: 41 [annotation] "this is not a type"
+# error: 57 [annotation] "this is not a type"
+    """Read."""
+    return None
+---
+# sets and bytes don't cross the boundary
+def t(a: set[str], b: bytes) -> frozenset:
+# error: 10 [annotation] "set can't cross the boundary of a tool"
+# error: 23 [annotation] "bytes can't cross the boundary of a tool"
+# error: 33 [annotation] "frozenset can't cross the boundary of a tool"
+    """Read."""
+    return a
+---
+# but helpers may have them
+def _f(a: set[str], b: bytes) -> frozenset:
+    return frozenset(a)
+
+def t(a: list[str]) -> list:
+    """Read."""
+    return sorted(_f(set(a), b""))
+---
+# a TypedDict with methods, defaults and other things
+class Row(TypedDict):
+    name: str = "a"  # error: 5 [no-class] "a TypedDict holds annotated fields only"
+    size = 1  # error: 5 [no-class] "a TypedDict holds annotated fields only"
+    def area(self):  # error: 5 [no-class] "a TypedDict holds annotated fields only"
+        return 1
+    pass
+
+def t() -> int:
+    """Read."""
+    return 1
+---
+# a TypedDict with a base, a decorator, a keyword
+class Row(TypedDict, metaclass=str):  # error: 22 [no-class] "a TypedDict takes only total=False"
+    name: str
+
+@tool  # error: 2 [decorator] "a TypedDict takes no decorator"
+class Other(TypedDict):
+    name: str
+
+def t() -> int:
+    """Read."""
+    return 1
+---
+# a class that inherits from another TypedDict
+class Row(TypedDict):
+    name: str
+
+class Big(Row):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+    size: int
+
+def t() -> int:
+    """Read."""
+    return 1
+---
+# an exception of one's own
+class Missing(Exception):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+    pass
+
+def t() -> int:
+    """Read."""
+    raise Missing("x")
+---
+# a TypedDict as a dict
+class Row(TypedDict):
+    name: str
+
+def t() -> Row:
+    """Make."""
+    row: Row = {"name": "a"}
+    row["name"] = "b"
+    return Row(name=row["name"])
+---
+# a TypedDict that names itself
+class Node(TypedDict):
+    name: str
+    children: list[Node]
+
+def t(node: Node) -> int:
+    """Count."""
+    return len(node["children"])

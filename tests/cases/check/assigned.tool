@@ -1,0 +1,388 @@
+# assigned in one branch only
+def t(x: int) -> int:
+    """Choose."""
+    if x:
+        y = 1
+    return y  # error: 12 [unassigned] "'y' may not have a value here"
+---
+# assigned in both branches
+def t(x: int) -> int:
+    """Choose."""
+    if x > 1:
+        y = 1
+    elif x:
+        y = 2
+    else:
+        y = 3
+    return y
+---
+# the branch without it leaves
+def t(x: int) -> int:
+    """Choose."""
+    if x > 1:
+        y = 1
+    elif x:
+        return 0
+    else:
+        raise ToolError("no")
+    return y
+---
+# a loop may not run
+def t(xs: list) -> int:
+    """Last."""
+    for x in xs:
+        y = x
+    return y  # error: 12 [unassigned] "'y' may not have a value here"
+---
+# nor is the loop's own name sure to be there
+def t(xs: list) -> int:
+    """Last."""
+    for x in xs:
+        pass
+    return x  # error: 12 [unassigned] "'x' may not have a value here"
+---
+# set before the loop
+def t(xs: list) -> int:
+    """Last."""
+    y = 0
+    for x in xs:
+        y = x
+    return y
+---
+# the else of a loop runs when nothing broke out
+def t(xs: list) -> int:
+    """First."""
+    for x in xs:
+        if x:
+            found = x
+            break
+    else:
+        found = 0
+    return found
+---
+# the else of a loop without a break
+def t(xs: list) -> int:
+    """First."""
+    for x in xs:
+        if x:
+            break
+    else:
+        found = 0
+    return found  # error: 12 [unassigned] "'found' may not have a value here"
+---
+# a break before the assignment
+def t(xs: list) -> int:
+    """First."""
+    for x in xs:
+        if x:
+            break
+        y = x
+    else:
+        y = 1
+    return y  # error: 12 [unassigned] "'y' may not have a value here"
+---
+# try: the body may have stopped anywhere
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    except ToolError:
+        print("no")
+    return text  # error: 12 [unassigned] "'text' may not have a value here"
+---
+# try: the handler leaves
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    except ToolError as e:
+        raise ToolError(f"{e.code}")
+    return text
+---
+# try: the handler assigns too
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    except ToolError:
+        text = ""
+    return text
+---
+# try: the else runs after the body
+def t(path: str) -> int:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    except ToolError:
+        return 0
+    else:
+        n = len(text)
+    return n
+---
+# try: the body's name is not sure in the handler
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    except ToolError:
+        return text  # error: 16 [unassigned] "'text' may not have a value here"
+    return text
+---
+# try: nor in finally
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    finally:
+        print(text)  # error: 15 [unassigned] "'text' may not have a value here"
+    return text
+---
+# finally assigns for everybody
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+    finally:
+        done = True
+    return f"{text} {done}"
+---
+# the exception's name ends with its handler
+def t(path: str) -> str:
+    """Read."""
+    e = ""
+    try:
+        tools.read_file(path=path)
+    except ToolError as e:
+        print(e.code)
+    return e  # error: 12 [unassigned] "'e' has no value here: Python removes an exception's name when its handler ends"
+---
+# del of a name is refused, so nothing is unassigned by it
+def t(x: int) -> int:
+    """Delete."""
+    y = x
+    del y  # error: 9 [delete] "del removes items only"
+    return y
+---
+# match with a case for everything
+def t(x: Any) -> str:
+    """Name."""
+    match x:
+        case str():
+            kind = "text"
+        case _:
+            kind = "other"
+    return kind
+---
+# match without one
+def t(x: Any) -> str:
+    """Name."""
+    match x:
+        case str():
+            kind = "text"
+        case int():
+            kind = "number"
+    return kind  # error: 12 [unassigned] "'kind' may not have a value here"
+---
+# captures of a pattern
+def t(x: Any) -> list:
+    """Name."""
+    match x:
+        case [a, *rest]:
+            return [a, rest]
+        case {"k": a, **others} if others:
+            return [a, others]
+        case (str() | int()) as a:
+            return [a]
+    return [a]  # error: 13 [unassigned] "'a' may not have a value here"
+---
+# a walrus in a condition
+def t(d: dict) -> int:
+    """Get."""
+    if (n := d.get("n")) and n > 1:
+        return n
+    return n
+---
+# a walrus behind and
+def t(d: dict) -> int:
+    """Get."""
+    if d and (n := d.get("n")):
+        return n
+    return n  # error: 12 [unassigned] "'n' may not have a value here"
+---
+# a walrus behind or
+def t(d: dict) -> int:
+    """Get."""
+    if not d or (n := d.get("n")):
+        return 0
+    return n
+---
+# a walrus in a conditional expression
+def t(d: dict) -> list:
+    """Get."""
+    a = (n := 1) if d else 2
+    return [a, n]  # error: 16 [unassigned] "'n' may not have a value here"
+---
+# a walrus in a comprehension may never run
+def t(xs: list) -> list:
+    """Get."""
+    ys = [y := x for x in xs]
+    return [ys, y]  # error: 17 [unassigned] "'y' may not have a value here"
+---
+# a walrus in the test of a comprehension, used in its element
+def t(xs: list) -> list:
+    """Get."""
+    return [y for x in xs if (y := x + 1)]
+---
+# a chained comparison stops early
+def t(a: int) -> list:
+    """Get."""
+    b = 0 < a < (n := 5)
+    return [b, n]  # error: 16 [unassigned] "'n' may not have a value here"
+---
+# used before it is assigned
+def t() -> int:
+    """Get."""
+    print(total)  # error: 11 [unassigned] "'total' may not have a value here"
+    total = 1
+    return total
+---
+# augmented before it is assigned
+def t(xs: list) -> int:
+    """Get."""
+    for x in xs:
+        total += x  # error: 9 [unassigned] "'total' may not have a value here"
+    return total
+---
+# a constant of the module becomes local when it is assigned
+LIMIT = 3
+
+def t(x: int) -> int:
+    """Get."""
+    if x:
+        LIMIT = x
+    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, which makes it another name than the constant"
+---
+# augmenting a module-level constant
+COUNT = 0
+
+def t(x: int) -> int:
+    """Get."""
+    COUNT += x  # error: 5 [unassigned] "'COUNT' is assigned in this function, which makes it another name than the constant"
+    return COUNT
+---
+# an annotation alone assigns nothing
+def t(x: int) -> int:
+    """Get."""
+    y: int
+    return y  # error: 12 [unassigned] "'y' may not have a value here"
+---
+# an assertion that can't hold is no path
+def t(d: dict) -> int:
+    """Get."""
+    assert (n := d.get("n")) is not None, "n is missing"
+    return n
+---
+# in a nested loop with continue
+def t(rows: list) -> list:
+    """Get."""
+    out = []
+    for row in rows:
+        if not row:
+            continue
+        head = row[0]
+        out.append(head)
+    return out
+---
+# code after return, raise, break and continue
+def t(xs: list) -> int:
+    """Get."""
+    for x in xs:
+        if x == 1:
+            continue
+            print("a")  # warning: 13 [unreachable] "this can't be reached"
+        if x == 2:
+            break
+            print("b")  # warning: 13 [unreachable] "this can't be reached"
+        raise ValueError("c")
+        print("c")  # warning: 9 [unreachable] "this can't be reached"
+    return 1
+    print("d")  # warning: 5 [unreachable] "this can't be reached"
+    print("e")
+---
+# code after an if whose branches all leave
+def t(x: int) -> int:
+    """Get."""
+    if x:
+        return 1
+    else:
+        raise ToolError("x")
+    return 2  # warning: 5 [unreachable] "this can't be reached"
+---
+# code after a try whose parts all leave
+def t(path: str) -> str:
+    """Get."""
+    try:
+        return tools.read_file(path=path)
+    except ToolError:
+        return ""
+    return "x"  # warning: 5 [unreachable] "this can't be reached"
+---
+# code after a match that takes everything
+def t(x: Any) -> int:
+    """Get."""
+    match x:
+        case 1:
+            return 1
+        case y:
+            return y
+    return 2  # warning: 5 [unreachable] "this can't be reached"
+---
+# a while-like loop that only returns: the way out is after it
+def t(n: int) -> int:
+    """Get."""
+    for _ in range(1000):
+        n = n // 2
+        if n <= 1:
+            return n
+    raise ToolError("too many steps")
+---
+# a try in a loop with continue in the handler
+def t(paths: list[str]) -> list:
+    """Get."""
+    out = []
+    for path in paths:
+        try:
+            text = tools.read_file(path=path)
+        except ToolError:
+            continue
+        out.append(text)
+    return out
+---
+# a retry loop
+def t(url: str) -> str:
+    """Get."""
+    for attempt in range(3):
+        try:
+            answer = tools.http_request(url=url)
+            break
+        except ToolError as error:
+            if not error.retryable:
+                raise
+            tools.sleep(seconds=2 ** attempt)
+    else:
+        raise ToolError(f"no answer from {url}")
+    return answer["body"]
+---
+# a deeper path through try and finally inside a loop
+def t(xs: list) -> list:
+    """Get."""
+    out = []
+    for x in xs:
+        try:
+            y = 10 // x
+        except ZeroDivisionError:
+            y = 0
+        finally:
+            out.append(x)
+        out.append(y)
+    return out

@@ -1,0 +1,307 @@
+# an unknown tool is reported where it stands, with the nearest name
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_flie(path=path)  # error: 12 [unknown-tool] "no tool named 'read_flie'; did you mean 'read_file'?"
+---
+# an unknown tool that is like none
+def t(path: str) -> str:
+    """Read."""
+    return tools.frobnicate(path=path)  # error: 12 [unknown-tool] "no tool named 'frobnicate'"
+---
+# a helper is called without tools
+def _rows(text: str) -> list:
+    return text.splitlines()
+
+def t(text: str) -> list:
+    """Split."""
+    return tools._rows(text)  # error: 12 [unknown-tool] "'_rows' is a helper of this source; call it without tools."
+---
+# an unknown parameter, with the nearest
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_file(pth=path)  # error: 28 [tool-arguments] "read_file has no parameter 'pth'; did you mean 'path'?"
+---
+# an unknown parameter beside all that is needed
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_file(path=path, mode="r")  # error: 39 [tool-arguments] "read_file has no parameter 'mode'"
+---
+# missing arguments
+def t(path: str) -> dict:
+    """Write."""
+    return tools.write_file()  # error: 12 [tool-arguments] "write_file needs 'path' and 'content'"
+---
+# one missing argument
+def t(path: str) -> dict:
+    """Write."""
+    return tools.write_file(path)  # error: 12 [tool-arguments] "write_file needs 'content'"
+---
+# positional arguments go by the tool's order
+def t(path: str) -> dict:
+    """Write."""
+    return tools.write_file(path, "text")
+---
+# too many positional arguments
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_file(path, "utf-8", True)  # error: 43 [tool-arguments] "read_file takes 2 arguments"
+---
+# an argument by place and by name
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_file(path, path=path)  # error: 34 [tool-arguments] "the argument 'path' is given twice"
+---
+# arguments can't be unpacked into a tool
+def t(args: list, options: dict) -> list:
+    """Read."""
+    a = tools.read_file(*args)  # error: 25 [tool-star] "a tool's arguments can't be unpacked with *"
+    return [a, tools.read_file(**options)]  # error: 32 [tool-star] "a tool's arguments can't be unpacked with **"
+---
+# a tool is not a value
+def t(path: str) -> Any:
+    """Read."""
+    f = tools.read_file  # error: 9 [tools-value] "'tools' stands only in front of a call"
+    return f
+---
+# nor is tools
+def t(path: str) -> Any:
+    """Read."""
+    x = tools  # error: 9 [tools-value] "'tools' stands only in front of a call"
+    return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' stands only in front of a call"
+---
+# nor may a tool be a callback
+def t(paths: list[str]) -> list:
+    """Read."""
+    return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' stands only in front of a call"
+---
+# something read from a tool
+def t(path: str) -> Any:
+    """Read."""
+    return tools.read_file.name  # error: 12 [tools-value] "'tools' stands only in front of a call"
+---
+# a tool can't call itself
+def t(path: str) -> str:
+    """Read."""
+    return tools.t(path=path)  # error: 12 [self-call] "the tool 't' calls itself"
+---
+# nor its own function
+def t(path: str) -> str:
+    """Read."""
+    if path:
+        return t(path[1:])  # error: 16 [self-call] "the tool 't' calls itself"
+    return ""
+---
+# the agent's own tools can't be called
+def t(path: str) -> Any:
+    """Define."""
+    tools.run_tool(name="x")  # error: 5 [meta-tool] "'run_tool' is the agent's own; a program can't call it"
+    return tools.define_tool(source=path)  # error: 12 [meta-tool] "'define_tool' is the agent's own; a program can't call it"
+---
+# a mounted server's tool
+def t(title: str) -> Any:
+    """Open an issue."""
+    return tools.tracker.create_issue(title=title, labels=["bug"])
+---
+# an unknown tool of a mounted server
+def t(title: str) -> Any:
+    """Open an issue."""
+    return tools.tracker.create_isue(title=title)
+# error: 12 [unknown-tool] "no tool named 'tracker.create_isue'; did you mean 'tracker.create_issue'?"
+---
+# saved tools are called like primitives
+def t(path: str) -> list:
+    """Count."""
+    return [tools.count_words(path=path), tools.summarise(path), tools.summarise(path=path, limit=3)]
+---
+# a method of a tool's answer
+def t(path: str) -> list:
+    """Count."""
+    return tools.read_file(path=path).splitlines()
+---
+# helpers: arguments against parameters
+def _join(a: str, b: str = "", *, sep: str = " ") -> str:
+    return a + sep + b
+
+def t(a: str) -> list:
+    """Join."""
+    return [
+        _join(a),
+        _join(a, a, sep=","),
+        _join(),  # error: 9 [arguments] "_join needs 'a'"
+        _join(a, a, a),  # error: 21 [arguments] "_join takes 2 positional arguments"
+        _join(a, a=a),  # error: 18 [arguments] "the argument 'a' is given twice"
+        _join(a, c=a),  # error: 18 [arguments] "_join has no parameter 'c'"
+        _join(a, sep=a, b=a),
+        _join(*[a, a]),
+        _join(**{"a": a}),
+    ]
+---
+# a helper's missing keyword
+def _join(a: str, *, sep: str) -> str:
+    return a + sep
+
+def t(a: str) -> str:
+    """Join."""
+    return _join(a)  # error: 12 [arguments] "_join needs 'sep'"
+---
+# built-ins: how many arguments
+def t(xs: list) -> list:
+    """Call."""
+    return [len(), len(xs, xs), isinstance(xs), divmod(1), abs(1, 2), range()]
+# error: 13 [arguments] "len needs 1 argument"
+# error: 28 [arguments] "len takes at most 1 argument"
+# error: 33 [arguments] "isinstance needs 2 arguments"
+# error: 49 [arguments] "divmod needs 2 arguments"
+# error: 67 [arguments] "abs takes at most 1 argument"
+# error: 71 [arguments] "range needs 1 argument"
+---
+# built-ins: which keywords
+def t(xs: list) -> list:
+    """Call."""
+    a = sorted(xs, reverse=True, key=len)
+    b = sorted(xs, cmp=len)
+# error: 20 [arguments] "sorted has no argument 'cmp' here"
+# error: 24 [function-value] "the function 'len' can't be used as a value"
+    c = max(xs, default=0)
+    d = enumerate(xs, start=1)  # error: 9 [lazy-value] "enumerate(…) is lazy and must be consumed where it is made"
+    e = int("ff", base=16)
+    f = round(1.5, ndigits=0)
+    g = sum(xs, start=1)
+    h = dict(xs, a=1, **{"b": 2})
+    i = list(zip(xs, xs, strict=True))
+    j = str(1, encoding="utf-8")
+    print(xs, sep=",", end="", file=a)  # error: 32 [arguments] "print has no argument 'file' here"
+    return [a, b, c, d, e, f, g, h, i, j]
+---
+# print with flush
+def t(xs: list) -> None:
+    """Say."""
+    print("…", flush=True)  # error: 16 [arguments] "print has no argument 'flush' here"
+---
+# open with keywords is still open
+def t(xs: list) -> str:
+    """Say."""
+    return open("x", mode="r")  # error: 12 [outside-name] "'open' is not in the language"
+---
+# arguments unpacked into built-ins
+def t(xs: list, options: dict) -> list:
+    """Call."""
+    print(*xs, sep="\n")
+    return [max(*xs), dict(**options), range(*xs), list(zip(*xs))]
+---
+# a value can't be called
+def t(f: str) -> Any:
+    """Call."""
+    return f(1)  # error: 12 [not-callable] "'f' is a value; only functions named in the source can be called"
+---
+# nor a constant
+LIMIT = 1
+
+def t(f: str) -> Any:
+    """Call."""
+    return LIMIT(1)  # error: 12 [not-callable] "'LIMIT' is a value; only functions named in the source can be called"
+---
+# nor an item, a result, a literal or a lambda
+def _f(x: int) -> int:
+    return x
+
+def t(xs: list) -> Any:
+    """Call."""
+    a = xs[0](1)  # error: 9 [not-callable] "only names and methods can be called"
+    b = _f(1)(2)  # error: 9 [not-callable] "only names and methods can be called"
+    c = "text"(1)  # error: 9 [not-callable] "only names and methods can be called"
+    d = (lambda x: x)(1)  # error: 10 [not-callable] "a lambda can't be called where it stands"
+    return [a, b, c, d]
+---
+# a choice between functions
+def _f(x: int) -> int:
+    return x
+
+def t(xs: list) -> Any:
+    """Call."""
+    return (len if xs else _f)(xs)
+# error: 13 [function-value] "the function 'len' can't be used as a value"
+# error: 13 [not-callable] "only names and methods can be called"
+# error: 28 [function-value] "the function '_f' can't be used as a value"
+---
+# tool and example are decorators
+def t(xs: list) -> Any:
+    """Call."""
+    return tool(xs)  # error: 12 [not-callable] "'tool' stands only as @tool(…) above the tool"
+---
+# a TypedDict is made by name
+class Row(TypedDict):
+    name: str
+    size: int
+
+def t() -> Row:
+    """Make."""
+    a = Row(name="a", size=1)
+    b = Row("a", 1)  # error: 13 [arguments] "Row takes its fields by name"
+    c = Row(name="a", sise=1)  # error: 23 [arguments] "Row has no field 'sise'; did you mean 'size'?"
+    return [a, b, c][0]
+---
+# façades: arguments by name
+import json
+import re
+from math import isclose
+
+def t(xs: list) -> list:
+    """Call."""
+    return [
+        json.dumps(xs, indent=2, sort_keys=True, default=str),
+        json.dumps(xs, cls=xs),  # error: 24 [arguments] "json.dumps has no argument 'cls' here"
+        json.loads("1", object_hook=len),
+# error: 25 [arguments] "json.loads has no argument 'object_hook' here"
+# error: 37 [function-value] "the function 'len' can't be used as a value"
+        json.loads("1", parse_float=str),
+# error: 25 [arguments] "json.loads has no argument 'parse_float' here"
+# error: 37 [function-value] "the type 'str' can't be used as a value"
+        re.sub("a", "b", "c", flags=re.I, count=1),
+        isclose(1.0, 1.1, rel_tol=0.1),
+        isclose(a=1.0, b=1.1),
+# error: 17 [arguments] "math.isclose has no argument 'a' here"
+# error: 24 [arguments] "math.isclose has no argument 'b' here"
+    ]
+---
+# façades: ** is not for them
+import json
+
+def t(xs: list, options: dict) -> str:
+    """Call."""
+    return json.dumps(xs, **options)  # error: 27 [arguments] "json.dumps takes no ** arguments"
+---
+# a constant of a façade isn't called
+import math
+
+def t() -> float:
+    """Call."""
+    return math.pi()  # error: 12 [not-callable] "math.pi is a constant"
+---
+# defaultdict takes a built-in type
+from collections import defaultdict
+
+def t(xs: list) -> dict:
+    """Group."""
+    a = defaultdict(list)
+    b = defaultdict(lambda: 0)
+# error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
+# error: 21 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    c = defaultdict()  # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
+    d = defaultdict(int, {"a": 1})
+    for x in xs:
+        a[len(x)].append(x)
+    return {"a": a, "b": b, "c": c, "d": d}
+---
+# print is a statement in spirit: its result is None
+def t() -> None:
+    """Say."""
+    return print("a")
+---
+# unpacking a dict into a helper and a method
+def _f(a: int = 1, **b) -> int:  # error: 22 [no-star-parameter] "`**b` parameters are not in the language"
+    return a
+
+def t() -> int:
+    """Give."""
+    return _f(a=1)

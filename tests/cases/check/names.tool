@@ -1,0 +1,278 @@
+# an unknown name, with the nearest one
+def t(path: str) -> str:
+    """Read."""
+    return pth  # error: 12 [unknown-name] "nothing is named 'pth'; did you mean 'path'?"
+---
+# an unknown name that is like nothing
+def t(path: str) -> str:
+    """Read."""
+    return zzzzz  # error: 12 [unknown-name] "nothing is named 'zzzzz'"
+---
+# the constants of JSON and of other languages
+def t(path: str) -> list:
+    """List."""
+    return [true, false, null]
+# error: 13 [unknown-name] "nothing is named 'true'; did you mean 'True'?"
+# error: 19 [unknown-name] "nothing is named 'false'; did you mean 'False'?"
+# error: 26 [unknown-name] "nothing is named 'null'; did you mean 'None'?"
+---
+# open is a tool here
+def t(path: str) -> str:
+    """Read."""
+    return open(path).read()  # error: 12 [outside-name] "'open' is not in the language"
+---
+# eval, exec, getattr, type and input
+def t(path: str) -> list:
+    """List."""
+    a = eval(path)  # error: 9 [outside-name] "'eval' is not in the language"
+    b = getattr(path, "upper")  # error: 9 [outside-name] "'getattr' is not in the language"
+    c = type(path)  # error: 9 [outside-name] "'type' is not in the language"
+    d = input("?")  # error: 9 [outside-name] "'input' is not in the language"
+    return [a, b, c, d, id(path), hash(path)]
+# error: 25 [outside-name] "'id' is not in the language"
+# error: 35 [outside-name] "'hash' is not in the language"
+---
+# globals, vars, dir, object, super, __import__
+def t(path: str) -> list:
+    """List."""
+    return [globals(), vars(), dir(path), object(), super(), __import__("os")]
+# error: 13 [outside-name] "'globals' is not in the language"
+# error: 24 [outside-name] "'vars' is not in the language"
+# error: 32 [outside-name] "'dir' is not in the language"
+# error: 43 [outside-name] "'object' is not in the language"
+# error: 53 [outside-name] "'super' is not in the language"
+# error: 62 [outside-name] "'__import__' is not in the language"
+---
+# dunder names of a module
+def t() -> list:
+    """List."""
+    return [__name__, __builtins__, __file__]
+# error: 13 [private-name] "the name '__name__' begins with two underscores"
+# error: 23 [private-name] "the name '__builtins__' begins with two underscores"
+# error: 37 [private-name] "the name '__file__' begins with two underscores"
+---
+# a module that is not imported
+def t(x: dict) -> str:
+    """Dump."""
+    return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
+---
+# a module that is not imported, below a constant and decorators
+LIMIT = 3
+
+@tool(timeout=5)
+def t(x: dict) -> str:
+    """Dump."""
+    return re.escape(str(LIMIT))  # error: 12 [unknown-name] "the module 're' is used but not imported"
+---
+# urllib is imported as urllib.parse
+def t(x: str) -> str:
+    """Quote."""
+    return urllib.parse.quote(x)  # error: 12 [unknown-name] "the module 'urllib.parse' is used but not imported"
+---
+# a tool is called through tools
+def t(path: str) -> str:
+    """Read."""
+    return read_file(path=path)  # error: 12 [unknown-name] "the tool 'read_file' is called as tools.read_file(…)"
+---
+# a parameter may not take over a built-in
+def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' takes over a name that is a built-in"
+    """Read."""
+    return list + id
+---
+# a parameter may not be called tools
+def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' takes over a name that is part of the language"
+    """Read."""
+    return tools.read_file(path="a")
+---
+# no binding form may take over a name of the language
+def t(xs: list) -> list:
+    """Bind."""
+    str = 1  # error: 5 [rebound-name] "the assignment 'str' takes over a name that is a built-in"
+    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' takes over a name that is a built-in"
+        pass
+    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' takes over a name that is a built-in"
+    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' takes over a name that is a built-in"
+    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' takes over a name that is a built-in"
+        pass
+    try:
+        pass
+    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' takes over a name that is a built-in"
+        pass
+    match xs:
+        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' takes over a name that is a built-in"
+            pass
+        case {"k": dict, **parallel}:
+# error: 14 [rebound-name] "the capture 'parallel' takes over a name that is part of the language"
+# error: 20 [rebound-name] "the capture 'dict' takes over a name that is a built-in"
+            pass
+        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' takes over a name that is part of the language"
+            pass
+    int += 1  # error: 5 [rebound-name] "the assignment 'int' takes over a name that is a built-in"
+    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' takes over a name that is a built-in"
+---
+# names that Python lets one rebind and that are not in the language are free
+def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> str:
+    """Join."""
+    object = id + type + hash + file + filter_
+    dir = input.get("dir", object)
+    return dir
+---
+# a helper's name may not be rebound
+def _rows(text: str) -> list:
+    return text.splitlines()
+
+def t(path: str) -> list:
+    """List."""
+    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' takes over a name that is a function of this source"
+    return _rows
+---
+# an imported name may not be rebound
+import json
+from math import sqrt
+
+def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' takes over a name that is imported"
+    """Dump."""
+    json = "x"  # error: 5 [rebound-name] "the assignment 'json' takes over a name that is imported"
+    return json
+---
+# an import may not take over a built-in
+from json import dumps as str  # error: 18 [rebound-name] "this import takes over the name 'str'"
+import re as tools  # error: 8 [rebound-name] "this import takes over the name 'tools'"
+
+def t() -> str:
+    """Dump."""
+    return str(1)
+---
+# a function may not be called like a built-in
+def sorted(xs: list) -> list:  # error: 5 [rebound-name] "'sorted' is taken: it is a name of the language or imported"
+    """Sort."""
+    return xs
+---
+# a constant is set once
+LIMIT = 1
+LIMIT = 2  # error: 1 [rebound-name] "the constant 'LIMIT' is set twice"
+
+def t() -> int:
+    """Give."""
+    return LIMIT
+---
+# a local may have a constant's name
+LIMIT = 1
+
+def t() -> int:
+    """Give."""
+    LIMIT = 2
+    return LIMIT
+---
+# names with two underscores
+def t(x: int) -> int:
+    """Give."""
+    __y = x  # error: 5 [private-name] "the name '__y' begins with two underscores"
+    return __y
+---
+# one underscore is fine, and _ is a name
+def t(xs: list) -> int:
+    """Give."""
+    n = 0
+    for _ in xs:
+        n += 1
+    _x, _ = n, n
+    return _x
+---
+# comprehension variables stay inside
+def t(xs: list) -> int:
+    """Give."""
+    ys = [x for x in xs]
+    return x + len(ys)  # error: 12 [unknown-name] "nothing is named 'x'; did you mean 'xs'?"
+---
+# a lambda's parameter stays inside
+def t(xs: list) -> list:
+    """Give."""
+    ys = sorted(xs, key=lambda row: row[0])
+    return [ys, row]  # error: 17 [unknown-name] "nothing is named 'row'"
+---
+# another function's local is not in scope
+def _a() -> int:
+    total = 1
+    return total
+
+def t() -> int:
+    """Give."""
+    return _a() + total  # error: 19 [unknown-name] "nothing is named 'total'"
+---
+# a constant uses constants above it, and pure calls
+import re
+
+WORD = re.compile(r"\w+")
+NAMES = ["a", "b"]
+INDEX = {n: i for i, n in enumerate(NAMES)}
+BOTH: dict[str, int] = {**INDEX, "c": len(NAMES)}
+
+def t(text: str) -> list:
+    """Find."""
+    return [BOTH, WORD.findall(text)]
+---
+# a constant below its use in another constant
+A = B + 1  # error: 5 [unassigned] "the constant 'B' is set further down"
+B = 1
+
+def t() -> int:
+    """Give."""
+    return A
+---
+# OSError around a tool is ToolError
+def t(path: str) -> str:
+    """Read."""
+    try:
+        return tools.read_file(path=path)
+    except OSError:  # error: 12 [outside-name] "'OSError' is not in the language"
+        return ""
+---
+# FileNotFoundError is a ToolError with a code
+def t(path: str) -> str:
+    """Read."""
+    try:
+        return tools.read_file(path=path)
+    except FileNotFoundError as e:  # error: 12 [outside-name] "'FileNotFoundError' is not in the language"
+        return str(e)
+---
+# two of them in a tuple
+def t(path: str) -> str:
+    """Read."""
+    try:
+        return tools.read_file(path=path)
+    except (OSError, ValueError):  # error: 13 [outside-name] "'OSError' is not in the language"
+        return ""
+---
+# BaseException and KeyboardInterrupt
+def t(path: str) -> str:
+    """Read."""
+    try:
+        return tools.read_file(path=path)
+    except BaseException:  # error: 12 [outside-name] "'BaseException' is not in the language"
+        return ""
+---
+# MemoryError and RecursionError can't be caught
+def t(path: str) -> str:
+    """Read."""
+    try:
+        return tools.read_file(path=path)
+    except MemoryError:  # error: 12 [outside-name] "'MemoryError' is not in the language"
+        return ""
+    except RecursionError:  # error: 12 [outside-name] "'RecursionError' is not in the language"
+        return "r"
+---
+# names for annotations are not values
+def t(x: Any) -> Any:
+    """Give."""
+    return [Any, x]  # error: 13 [outside-name] "'Any' stands in annotations only"
+---
+# a tool's parameter is not the tool's name
+def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' takes over a name that is a function of this source"
+    """Give."""
+    return t
+---
+# self is no name here
+def t(x: int) -> int:
+    """Give."""
+    return self.x + x  # error: 12 [outside-name] "'self' is not in the language"

@@ -1,0 +1,224 @@
+# no public function
+def _f(x: int) -> int:  # error: 5 [no-tool] "there is no public function; it would be the tool"
+    return x
+---
+# two public functions
+def t(x: int) -> int:
+    """Add."""
+    return helper(x)
+
+def helper(x: int) -> int:  # error: 5 [second-tool] "'helper' is a second public function; 't' is the tool already"
+    return x + 1
+---
+# a missing docstring
+def t(x: int) -> int:  # error: 5 [no-docstring] "the tool 't' has no docstring"
+    return x
+---
+# a missing docstring on one line
+def t(x: int) -> int: return x  # error: 5 [no-docstring] "the tool 't' has no docstring"
+---
+# an empty docstring
+def t(x: int) -> int:  # error: 5 [no-docstring] "the tool 't' has no docstring"
+    """ """
+    return x
+---
+# a docstring that describes something that isn't there
+def t(path: str) -> str:  # warning: 5 [docstring-argument] "the docstring describes 'mode', which is not a parameter"
+    """Read.
+
+    Args:
+        path: The file.
+        mode: How.
+    """
+    return path
+---
+# a docstring in full
+def t(path: str, limit: int = 10) -> dict:
+    """Read the start of a file.
+
+    More words.
+
+    Args:
+        path: The file, which may
+            be anywhere.
+        limit (int): How many lines.
+
+    Returns:
+        A dict.
+
+    Raises:
+        ToolError: It isn't there.
+    """
+    return {"lines": tools.read_file(path=path).splitlines()[:limit]}
+---
+# a function defined twice
+def _f(x: int) -> int:
+    return x
+
+def _f(x: int) -> int:  # error: 5 [duplicate] "'_f' is defined twice"
+    return x + 1
+
+def t(x: int) -> int:
+    """Add."""
+    return _f(x)
+---
+# a parameter that stands twice
+def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' stands twice"
+    """Add."""
+    return x
+---
+# a nested function, used
+def t(xs: list) -> list:
+    """Sort."""
+    def size(row):  # error: 9 [nested-function] "the function 'size' is defined inside another block"
+        return len(row)
+    return [size(x) for x in xs]
+---
+# a function inside a loop, and a class inside a function
+def t(xs: list) -> list:
+    """Sort."""
+    for x in xs:
+        def f():  # error: 13 [nested-function] "the function 'f' is defined inside another block"
+            return x
+    class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict stands at module level"
+        name: str
+    return xs
+---
+# mutable defaults
+def t(xs: list = [], d: dict = {}, s: Any = set(), n: int = 1 + 1, o: Any = dict(a=1)) -> list:
+# error: 18 [mutable-default] "the default of 'xs' must be a literal: a number, a string, True, False, None or a tuple of these"
+# error: 32 [mutable-default] "the default of 'd' must be a literal: a number, a string, True, False, None or a tuple of these"
+# error: 45 [mutable-default] "the default of 's' must be a literal: a number, a string, True, False, None or a tuple of these"
+# error: 61 [mutable-default] "the default of 'n' must be a literal: a number, a string, True, False, None or a tuple of these"
+# error: 77 [mutable-default] "the default of 'o' must be a literal: a number, a string, True, False, None or a tuple of these"
+    """Default."""
+    return xs
+---
+# immutable defaults
+def t(a: int = -1, b: str = "x" "y", c: Any = None, d: bool = True, e: tuple = (1, ("a", None)), f: float = +1.5) -> list:
+    """Default."""
+    return [a, b, c, d, e, f]
+---
+# a default that is a constant of the module
+LIMIT = 10
+
+def t(n: int = LIMIT) -> int:
+# error: 16 [mutable-default] "the default of 'n' must be a literal: a number, a string, True, False, None or a tuple of these"
+    """Default."""
+    return n
+---
+# a lambda's default
+def t(xs: list) -> list:
+    """Default."""
+    return sorted(xs, key=lambda x, n=[]: x)
+# error: 39 [mutable-default] "the default of 'n' must be a literal: a number, a string, True, False, None or a tuple of these"
+---
+# keyword-only parameters
+def t(a: int, *, b: int = 1, c: int) -> int:
+    """Add."""
+    return a + b + c
+---
+# decorators in full
+@tool(timeout=60)
+@example(
+    arguments={"path": "notes.txt", "n": -1},
+    files={"notes.txt": "a cat"},
+    expect_files={"notes.txt": "a dog"},
+    result=[1, None, (True, 2.5)],
+)
+@example(arguments={"path": "b", "n": 1}, raises="not_found", stubs={"http_request": {"status": 200}})
+def t(path: str, n: int = 1) -> list:
+    """Read."""
+    return [path, n]
+---
+# a bare @tool
+@tool
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# decorators that aren't there
+@cache  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
+@functools.lru_cache(maxsize=None)  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
+@staticmethod  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# decorators above a helper
+@tool  # error: 2 [decorator] "@tool stands above the tool, not above a helper"
+def _f(path: str) -> str:
+    return path
+
+def t(path: str) -> str:
+    """Read."""
+    return _f(path)
+---
+# @tool twice, @example without arguments
+@tool(timeout=1)
+@tool(timeout=2)  # error: 2 [decorator] "@tool stands twice"
+@example  # error: 2 [decorator] "@example needs arguments"
+@example(arguments={"path": "a"})
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# arguments of decorators
+@tool(60)  # error: 7 [decorator] "@tool takes named arguments"
+@tool(name="x")  # error: 2 [decorator] "@tool stands twice"  # error: 7 [decorator] "@tool has no argument 'name'"
+@example({"path": "a"})  # error: 10 [decorator] "@example takes named arguments"
+@example(argument={"path": "a"}, arguments={"path": str(1)})
+# error: 10 [decorator] "@example has no argument 'argument'; did you mean 'arguments'?"
+# error: 44 [decorator] "@example takes constants only"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# the timeout is a number within bounds
+@tool(timeout=0)  # error: 15 [decorator] "timeout is a number of seconds, above 0 and at most 3600"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# and not a text, a truth or more than an hour
+@tool(timeout="60")  # error: 15 [decorator] "timeout is a number of seconds, above 0 and at most 3600"
+@example(arguments={"path": "a"})
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# an example's arguments that the tool doesn't take
+@example(arguments={"pth": "a"})  # error: 21 [decorator] "t has no parameter 'pth'; did you mean 'path'?"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# an example that is no object
+@example(arguments=["a"], files="x")
+# error: 20 [decorator] "arguments takes an object with names as keys"
+# error: 33 [decorator] "files takes an object with names as keys"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# an example whose keys are no strings
+@example(arguments={1: "a"})  # error: 20 [decorator] "arguments takes an object with names as keys"
+def t(path: str) -> str:
+    """Read."""
+    return path
+---
+# an example without an argument that is needed
+@example(arguments={"path": "a"})  # error: 20 [decorator] "t needs 'n'"
+@example(arguments={"path": "a", "n": 2}, raises=3, expect_files={"a": 1})
+# error: 50 [decorator] "raises takes an error's code"
+# error: 66 [decorator] "expect_files takes an object with names as keys"
+def t(path: str, n: int, deep: bool = False) -> str:
+    """Read."""
+    return path
+---
+# an example of a tool that takes nothing
+@example(result=1)
+@example(arguments={})
+def t() -> int:
+    """Give."""
+    return 1

@@ -1,0 +1,261 @@
+# return, break and continue in finally
+def t(xs: list) -> Any:
+    """Leave."""
+    for x in xs:
+        try:
+            print(x)
+        finally:
+            if x:
+                break  # error: 17 [finally-leaves] "'break' in a finally block would swallow errors"
+            else:
+                continue  # error: 17 [finally-leaves] "'continue' in a finally block would swallow errors"
+    try:
+        print("a")
+    finally:
+        return 1  # error: 9 [finally-leaves] "'return' in a finally block would swallow errors"
+---
+# a loop inside finally may be left
+def t(xs: list) -> Any:
+    """Leave."""
+    try:
+        print("a")
+    finally:
+        for x in xs:
+            if x:
+                break
+            continue
+---
+# break and continue outside a loop
+def t(xs: list) -> Any:
+    """Leave."""
+    if xs:
+        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+    else:
+        continue  # error: 9 [outside-loop] "'continue' stands outside a loop"
+---
+# in the else of a loop they belong to the loop around
+def t(rows: list) -> Any:
+    """Leave."""
+    for row in rows:
+        for x in row:
+            if x:
+                break
+        else:
+            continue
+        print(row)
+    else:
+        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+---
+# a bare except
+def t(path: str) -> Any:
+    """Catch."""
+    try:
+        return tools.read_file(path=path)
+    except:  # error: 5 [bare-except] "a handler names what it catches"
+        return None
+---
+# a bare except followed by nothing that could catch more
+def t(path: str) -> Any:
+    """Catch."""
+    try:
+        return tools.read_file(path=path)
+    except Exception:
+        return None
+    except ToolError:  # warning: 12 [unreachable] "a handler of Exception above catches this already"
+        return 1
+---
+# everything that may be caught
+def t(d: dict) -> Any:
+    """Catch."""
+    try:
+        return d["a"][0] / len(d)
+    except ToolError as e:
+        return e.code
+    except (KeyError, IndexError):
+        return 1
+    except ZeroDivisionError:
+        return 2
+    except (ArithmeticError, LookupError, OverflowError, RuntimeError, UnicodeError, AssertionError) as e:
+        return str(e)
+    except (TypeError, ValueError, AttributeError, UnicodeDecodeError, UnicodeEncodeError, StopIteration):
+        return 3
+    except Exception:
+        return 4
+---
+# something that is no exception
+def t(d: dict) -> Any:
+    """Catch."""
+    try:
+        return d["a"]
+    except "KeyError":  # error: 12 [except] "only exceptions of the language can be caught"
+        return 1
+    except (str, KeyError):
+# error: 13 [except] "only exceptions of the language can be caught"
+# error: 13 [function-value] "the type 'str' can't be used as a value"
+        return 2
+---
+# an exception of a library that isn't there
+def t(d: dict) -> Any:
+    """Catch."""
+    try:
+        return d["a"]
+    except requests.HTTPError:  # error: 12 [unknown-module] "the module 'requests' is not in the language"
+        return 1
+    except subprocess.TimeoutExpired as e:  # error: 12 [unknown-module] "the module 'subprocess' is not in the language"
+        return 2
+---
+# raise of things that are no exceptions
+def t(d: dict) -> Any:
+    """Raise."""
+    if d:
+        raise "text"  # error: 15 [raise] "only exceptions can be raised"
+    if not d:
+        raise d  # error: 15 [raise] "only exceptions can be raised"
+    raise Error("x")  # error: 11 [unknown-name] "nothing is named 'Error'; did you mean 'KeyError'?"
+---
+# raise ToolError, with a code
+def t(d: dict) -> Any:
+    """Raise."""
+    if d:
+        raise ToolError("the file is empty", code="empty_file", retryable=True)
+    raise ToolError("a", "b", tool="x")  # error: 11 [raise] "ToolError takes a message, and code= and retryable= by name"
+---
+# raise of an exception of Python that isn't here
+def t(d: dict) -> Any:
+    """Raise."""
+    if d:
+        raise FileNotFoundError("x")  # error: 15 [outside-name] "'FileNotFoundError' is not in the language"
+    raise NotImplementedError  # error: 11 [outside-name] "'NotImplementedError' is not in the language"
+---
+# raise the error at hand, again
+def t(d: dict) -> Any:
+    """Raise."""
+    try:
+        return d["a"]
+    except KeyError as e:
+        if d:
+            raise
+        raise e
+---
+# a bare raise outside a handler
+def t(d: dict) -> Any:
+    """Raise."""
+    raise  # error: 5 [bare-raise] "a bare raise stands only in a handler"
+---
+# raise from None, and from a call
+def t(d: dict) -> Any:
+    """Raise."""
+    try:
+        return d["a"]
+    except KeyError:
+        raise ToolError("no a") from None
+---
+# assert with a message
+def t(d: dict) -> Any:
+    """Assert."""
+    assert d, "empty"
+    assert isinstance(d, dict)
+    return d
+---
+# del of items and slices
+def t(d: dict, xs: list) -> Any:
+    """Delete."""
+    del d["a"], xs[0], xs[1:2]
+    return d
+---
+# del of names
+def t(d: dict, xs: list) -> Any:
+    """Delete."""
+    del d  # error: 9 [delete] "del removes items only"
+    del xs[0], xs  # error: 16 [delete] "del removes items only"
+    return 1
+---
+# an ellipsis is no placeholder
+def t(d: dict) -> Any:
+    """Later."""
+    ...  # error: 5 [ellipsis] "'...' stands only in annotations"
+---
+# pass is
+def t(d: dict) -> Any:
+    """Later."""
+    pass
+---
+# unpacking in every form
+def t(d: dict, xs: list) -> Any:
+    """Unpack."""
+    a, b = xs
+    (c, [e, *f]), g = xs
+    *h, i = xs
+    [j, k] = xs
+    for m, (n, *o) in xs:
+        d[m], xs[0] = n, o
+    d["x"], xs[1:2] = 1, [2]
+    a = b = c
+    return [a, b, c, e, f, g, h, i, j, k, {**d}, [*xs, *f]]
+---
+# a star alone
+def t(xs: list) -> Any:
+    """Unpack."""
+    *a = xs  # error: 5 [syntax] "a starred name outside a list or tuple can't be assigned to"
+    return a
+---
+# a starred expression as a statement
+def t(xs: list) -> Any:
+    """Unpack."""
+    *xs  # error: 5 [starred] "a starred expression can't stand here"
+    return xs
+---
+# an annotated local
+def t(xs: list) -> Any:
+    """Annotate."""
+    n: int = 0
+    best: str | None = None
+    for x in xs:
+        n += x
+    return [n, best]
+---
+# statements at module level
+print("hello")   # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+for x in [1]:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+    pass
+
+if True:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+    LIMIT = 1
+
+def t(x: int) -> int:
+    """Give."""
+    return x
+
+t(1)  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+---
+# the guard that scripts have
+def t(x: int) -> int:
+    """Give."""
+    return x
+
+if __name__ == "__main__":  # error: 1 [module-level] "a source is not a script"
+    print(t(1))
+---
+# constants that call tools, helpers or print
+def _f() -> int:
+    return 1
+
+A = tools.read_file(path="a")  # error: 5 [module-level] "a constant can't use 'tools': constants are computed without any effect"
+B = _f()  # error: 5 [module-level] "a constant can't use '_f': constants are computed without any effect"
+C = [print(x) for x in [1]]  # error: 6 [module-level] "a constant can't use 'print': constants are computed without any effect"
+D = E = 1
+F, G = 1, 2
+H: int
+# error: 1 [module-level] "a constant needs a value"
+D["a"] = 1  # error: 1 [module-level] "a module-level assignment binds plain names"
+
+def t(x: int) -> int:
+    """Give."""
+    return x
+---
+# a module's docstring
+"""What this is about."""
+
+def t(x: int) -> int:
+    """Give."""
+    return x

@@ -1,0 +1,218 @@
+# JSON there and back
+import json
+
+def t() -> Any:
+    """Parse."""
+    x = {"b": [1, 2.0, None, True], "a": "é\n"}
+    return [json.dumps(x), json.dumps(x, ensure_ascii=False, sort_keys=True), json.dumps([1, {"a": 2}], indent=2), json.dumps([1, 2], separators=(",", ":")), json.loads('{"a": [1, 1.0, "x", null], "a": 2}'), json.dumps({1: True, None: 2}), json.dumps((1, 2))]
+# result: ['{"b": [1, 2.0, null, true], "a": "\\u00e9\\n"}', '{"a": "é\\n", "b": [1, 2.0, null, true]}', '[\n  1,\n  {\n    "a": 2\n  }\n]', "[1,2]", {"a": 2}, '{"1": true, "null": 2}', "[1, 2]"]
+---
+# JSON that is none
+import json
+
+def t(text: str) -> Any:
+    """Parse."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        return [str(e), isinstance(e, ValueError)]
+# arguments: {"text": "{x"}
+# result: ["Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", True]
+---
+# JSON of what has no JSON
+import json
+from datetime import date
+
+def t() -> Any:
+    """Parse."""
+    return [json.dumps({"d": date(2024, 2, 29)}, default=str), json.dumps({1, 2})]
+# raises: TypeError "Object of type set is not JSON serializable"
+---
+# dates and times
+from datetime import UTC, date, datetime, timedelta, timezone
+
+def t() -> Any:
+    """Date."""
+    a = datetime.fromisoformat("2024-02-28T23:30:00+00:00")
+    b = a + timedelta(hours=1)
+    c = datetime.strptime("03/04/2024 05:06", "%d/%m/%Y %H:%M")
+    return [
+        b.isoformat(), (b - a).total_seconds(), (date(2024, 3, 1) - date(2024, 2, 1)).days, c.strftime("%Y-%m-%d %H:%M %A"),
+        a.astimezone(timezone(timedelta(hours=2))).isoformat(), f"{c:%d %b %y}", date(2024, 1, 1).isocalendar()[1],
+        datetime(1970, 1, 2, tzinfo=UTC).timestamp(), datetime.fromtimestamp(0, tz=UTC).year, str(timedelta(days=1, seconds=5)),
+        a < b, a.date().isoformat(), date.fromisoformat("2024-12-31").weekday(), c.hour,
+    ]
+# result: ["2024-02-29T00:30:00+00:00", 3600.0, 29, "2024-04-03 05:06 Wednesday", "2024-02-29T01:30:00+02:00", "03 Apr 24", 1, 86400.0, 1970, "1 day, 0:00:05", True, "2024-02-28", 1, 5]
+---
+# a date doesn't cross
+from datetime import date
+
+def t() -> Any:
+    """Date."""
+    return [date(2024, 1, 2)]
+# raises: not_json "the result holds a date at [0], which can't leave the program: value.isoformat()"
+---
+# a date that isn't one
+from datetime import datetime
+
+def t() -> Any:
+    """Date."""
+    return datetime.strptime("2024-13-01", "%Y-%m-%d")
+# raises: ValueError "time data '2024-13-01' does not match format '%Y-%m-%d'"
+---
+# itertools
+import itertools
+
+def t() -> Any:
+    """Chain."""
+    return [
+        list(itertools.chain([1], "ab")), list(itertools.chain.from_iterable([[1], [2, 3]])), list(itertools.islice(range(9), 2, 6, 2)),
+        list(itertools.accumulate([1, 2, 3])), list(itertools.accumulate([1, 2, 3], lambda a, b: a * b, initial=1)),
+        ["".join(p) for p in itertools.product("ab", repeat=2)], list(itertools.combinations([1, 2, 3], 2)), len(list(itertools.permutations("abc"))),
+        list(itertools.zip_longest([1, 2], "a", fillvalue="-")), list(itertools.pairwise([1, 2, 3])), list(itertools.takewhile(lambda x: x < 3, [1, 2, 3, 1])),
+        list(itertools.dropwhile(lambda x: x < 3, [1, 2, 3, 1])), list(itertools.filterfalse(None, [0, 1, ""])), list(itertools.compress("abc", [1, 0, 1])),
+        list(itertools.starmap(lambda a, b: a + b, [(1, 2)])),
+    ]
+# result: [[1, "a", "b"], [1, 2, 3], [2, 4], [1, 3, 6], [1, 1, 2, 6], ["aa", "ab", "ba", "bb"], [[1, 2], [1, 3], [2, 3]], 6, [[1, "a"], [2, "-"]], [[1, 2], [2, 3]], [1, 2], [3, 1], [0, ""], ["a", "c"], [3]]
+---
+# reduce
+from functools import reduce
+
+def t() -> Any:
+    """Fold."""
+    return [reduce(lambda a, b: a * b, [1, 2, 3, 4]), reduce(lambda a, b: {**a, b: len(a)}, "xy", {}), reduce(max, [3, 9, 2])]
+# result: [24, {"x": 0, "y": 1}, 9]
+---
+# CSV in and out
+import csv
+import io
+
+def t() -> Any:
+    """Table."""
+    text = 'name,n\n"a, b",1\n"say ""hi""",2\n'
+    rows = list(csv.DictReader(io.StringIO(text)))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=["n", "name"], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(row)
+    plain = io.StringIO()
+    csv.writer(plain, delimiter=";").writerows([[1, "a;b"], [None, ""]])
+    return [rows, out.getvalue(), plain.getvalue(), list(csv.reader(["a\tb"], delimiter="\t"))]
+# result: [[{"name": "a, b", "n": "1"}, {"name": 'say "hi"', "n": "2"}], 'n,name\n1,"a, b"\n2,"say ""hi"""\n', '1;"a;b"\r\n;\r\n', [["a", "b"]]]
+---
+# CSV rows that are too long and too short
+import csv
+
+def t() -> Any:
+    """Table."""
+    return list(csv.DictReader("a,b\n1\n1,2,3".splitlines(), restkey="more", restval="-"))
+# result: [{"a": "1", "b": "-"}, {"a": "1", "b": "2", "more": ["3"]}]
+---
+# StringIO
+import io
+
+def t() -> Any:
+    """Buffer."""
+    s = io.StringIO("a\nb\nc")
+    first = s.readline()
+    rest = s.read()
+    s.seek(0)
+    lines = [line.strip() for line in s]
+    out = io.StringIO()
+    n = out.write("xy")
+    out.writelines(["1", "2"])
+    print("z", end="")
+    return [first, rest, lines, n, out.getvalue(), out.tell()]
+# prints: "z"
+# result: ["a\n", "b\nc", ["a", "b", "c"], 2, "xy12", 4]
+---
+# digests and encodings
+import base64
+import hashlib
+import uuid
+
+def t() -> Any:
+    """Digest."""
+    return [hashlib.sha256(b"abc").hexdigest()[:16], hashlib.md5(b"").hexdigest(), base64.b64encode(b"hi\xff").decode(), base64.b64decode("aGk=").decode(), base64.urlsafe_b64encode(b"\xfb\xff").decode(), str(uuid.uuid5(uuid.NAMESPACE_DNS, "example.org"))]
+# result: ["ba7816bf8f01cfea", "d41d8cd98f00b204e9800998ecf8427e", "aGn/", "hi", "-_8=", "aad03681-8b63-5304-89e0-8ca8f49461b5"]
+---
+# heaps and bisection
+import bisect
+import heapq
+
+def t() -> Any:
+    """Order."""
+    h = []
+    for x in [5, 1, 4, 2]:
+        heapq.heappush(h, x)
+    xs = [1, 3, 5]
+    bisect.insort(xs, 4)
+    return [heapq.heappop(h), heapq.nsmallest(2, h), heapq.nlargest(1, ["a", "bbb"], key=len), list(heapq.merge([1, 4], [2, 3])), xs, bisect.bisect_left(xs, 3), bisect.bisect_right(xs, 3)]
+# result: [1, [2, 4], ["bbb"], [1, 2, 3, 4], [1, 3, 4, 5], 1, 2]
+---
+# differences of texts
+import difflib
+
+def t() -> Any:
+    """Compare."""
+    a, b = ["x", "y", "z"], ["x", "Y", "z"]
+    return [list(difflib.unified_diff(a, b, "a", "b", lineterm=""))[2:], difflib.get_close_matches("appel", ["ape", "apple", "peach"]), round(difflib.SequenceMatcher(None, "abcd", "bcde").ratio(), 2)]
+# result: [["@@ -1,3 +1,3 @@", " x", "-y", "+Y", " z"], ["apple", "ape"], 0.75]
+---
+# paths are texts
+from posixpath import basename, dirname, join, normpath, relpath, splitext
+
+def t() -> Any:
+    """Path."""
+    return [join("a", "b", "c.txt"), join("a", "/b"), basename("a/b.txt"), dirname("a/b.txt"), splitext("a/b.tar.gz"), normpath("a/./b/../c"), relpath("/a/b", start="/a/c"), splitext(".bashrc")]
+# result: ["a/b/c.txt", "/b", "b.txt", "a", ["a/b.tar", ".gz"], "a/c", "../b", [".bashrc", ""]]
+---
+# TOML, Unicode, characters
+import string
+import tomllib
+import unicodedata
+
+def t() -> Any:
+    """Read."""
+    try:
+        tomllib.loads("a = ")
+    except tomllib.TOMLDecodeError as e:
+        print("bad" if "Invalid value" in str(e) else e)
+    return [tomllib.loads('a = 1\n[b]\nc = [true, "x"]'), unicodedata.normalize("NFKD", "é").encode("ascii", "ignore").decode(), unicodedata.name("é"), unicodedata.category("A"), string.ascii_lowercase[:3], string.digits, string.capwords("ab cd"), ord("a"), chr(8364)]
+# prints: "bad"
+# result: [{"a": 1, "b": {"c": [True, "x"]}}, "e", "LATIN SMALL LETTER E WITH ACUTE", "Lu", "abc", "0123456789", "Ab Cd", 97, "€"]
+---
+# names imported from a module, and under other names
+import json as j
+from datetime import datetime as dt, timezone
+from math import pi as circle, sqrt
+
+def t() -> Any:
+    """Import."""
+    return [j.dumps([]), dt(2024, 1, 1, tzinfo=timezone.utc).isoformat(), round(circle, 2), sqrt(9)]
+# result: ["[]", "2024-01-01T00:00:00+00:00", 3.14, 3.0]
+---
+# façade functions as callbacks
+import json
+import math
+from posixpath import basename
+
+def t() -> Any:
+    """Map."""
+    return [list(map(json.loads, ["1", "[]"])), sorted([2.5, 1.2], key=math.floor), list(map(basename, ["a/b"])), max(["a/zz", "b/c"], key=basename)]
+# result: [[1, []], [1.2, 2.5], ["b"], "a/zz"]
+---
+# methods as callbacks
+def t() -> Any:
+    """Map."""
+    counts = {"a": 2, "b": 3}
+    return [list(map(str.upper, "ab")), sorted(counts, key=counts.get, reverse=True), list(filter(str.isdigit, "a1b2")), list(map(" x ".join, ["ab"])), list(map(counts.get, "az"))]
+# result: [["A", "B"], ["b", "a"], ["1", "2"], ["a x b"], [2, None]]
+---
+# sqrt of text
+import math
+
+def t() -> Any:
+    """Fail."""
+    return math.sqrt("4")  # raises: TypeError "must be real number, not str"

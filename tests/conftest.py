@@ -1,0 +1,22 @@
+"""Flags of the whole test suite."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden-update", action="store_true", help="rewrite tests/golden; refused where CI is set")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--golden-update") and os.environ.get("CI"):
+        raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
+
+
+@pytest.fixture
+def golden_update(request: pytest.FixtureRequest) -> bool:
+    """Whether the expected listings are to be rewritten."""
+    return bool(request.config.getoption("--golden-update"))
