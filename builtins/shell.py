@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import shutil
 import signal
 import subprocess
 from contextlib import suppress
@@ -92,7 +90,7 @@ async def bash(context: CallContext, command: str, cwd: str = "", timeout: float
     if any("\ud800" <= c <= "\udfff" for c in command):
         raise _invalid("a command must be valid Unicode; this one holds half a surrogate pair")
     limit = max(0.0, min(timeout, context.remaining - _MARGIN))
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     output = Output()
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
@@ -181,6 +179,8 @@ class Output:
 
 
 def _start(context: CallContext, command: str, cwd: str, mark: str, output: int) -> subprocess.Popen[bytes]:
+    import shutil
+
     shell = shutil.which("bash", path=_PATH)
     if shell is None:
         raise Failure("io_error", "there is no bash on this machine")

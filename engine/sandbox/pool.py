@@ -27,6 +27,7 @@ from albert_tools.engine.model.failure import CODES, DENIALS, Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.frames import BadFrame, Unpacker, pack
+from albert_tools.engine.sandbox.report import BORN, ENDED, FAILED, READY, REPORT
 from albert_tools.engine.sandbox.spawn import Spawned, spawn_zygote
 
 #: Answers a call: name, arguments, key. Raises `Failure` when the call fails.
@@ -275,8 +276,6 @@ class _Zygote:
                 self._lost()
 
     def _readable(self) -> None:
-        from albert_tools.engine.sandbox import zygote as z
-
         try:
             data, handles, _, _ = socket.recv_fds(self._control, 4096, 64)
         except BlockingIOError:
@@ -288,19 +287,19 @@ class _Zygote:
             self._lost()
             return
         self._buffer += data
-        while len(self._buffer) >= z.REPORT.size:
-            what, pid, number, length = z.REPORT.unpack_from(self._buffer)
-            if len(self._buffer) < z.REPORT.size + length:
+        while len(self._buffer) >= REPORT.size:
+            what, pid, number, length = REPORT.unpack_from(self._buffer)
+            if len(self._buffer) < REPORT.size + length:
                 return
-            text = bytes(self._buffer[z.REPORT.size : z.REPORT.size + length]).decode("utf-8", "replace")
-            del self._buffer[: z.REPORT.size + length]
-            if what == z.BORN:
+            text = bytes(self._buffer[REPORT.size : REPORT.size + length]).decode("utf-8", "replace")
+            del self._buffer[: REPORT.size + length]
+            if what == BORN:
                 self._born(pid, number)
-            elif what == z.ENDED:
+            elif what == ENDED:
                 self._ended(pid, number)
-            elif what == z.READY and not self._ready.done():
+            elif what == READY and not self._ready.done():
                 self._ready.set_result(text)
-            elif what == z.FAILED and not self._ready.done():
+            elif what == FAILED and not self._ready.done():
                 self._ready.set_exception(Failure("sandbox_unavailable", f"the sandbox can't be set up: {text}"))
 
     def _born(self, pid: int, handles: int) -> None:

@@ -16,18 +16,15 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 from typing import NoReturn
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.fence import Fence, bare_bytes
+from albert_tools.engine.sandbox.report import BORN, ENDED, FAILED, READY, REPORT
 from albert_tools.engine.sandbox.worker import Worker
 from albert_tools.engine.sandbox.world import facades, preload
 
-#: To the service: what happened, the worker's pid, its raw exit status or number of descriptors, bytes of text that follow.
-REPORT = struct.Struct("<BiIH")
-READY, BORN, ENDED, FAILED = range(4)
 #: Frames of Python code; helpers recurse to 200, each level through a few frames.
 RECURSION = 2_500
 _PR_SET_PDEATHSIG = 1

@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.surfaces.cli.usage import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.definition import ToolDefinition
 
 #: A file given as ``key=@file`` may be as large as a primitive would write.
 MAX_FILE = 10 * 1024 * 1024
-
-
-class Usage(Exception):
-    """The command line can't be understood; `hint` says how to write it."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def read_arguments(pairs: list[str], given: str | None, definition: ToolDefinition) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
         console.say(f"calls    {safe(callee.name)}  {console.paint(f'{callee.kind} {callee.version[:12]}', 'dim')}")
     if d.kind == "composite":
         console.say(f"depth    {d.depth}")
-        console.say(f"version  {d.version}  {console.paint(safe(found.created), 'dim')}")
+        console.say(f"version  {d.version}")
+        console.say(f"saved    {safe(found.created)}")
     if found.outdated:
         console.say(console.paint(f"outdated: {safe(found.outdated)}", "yellow"))
     if found.source:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.arguments import Usage
 from albert_tools.surfaces.cli.console import Console, Unwritable
+from albert_tools.surfaces.cli.usage import Usage
 
 DONE, FAILED, MISUSED, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 

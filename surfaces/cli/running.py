@@ -7,14 +7,14 @@ pydantic's size is loaded.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.arguments import read_arguments
 from albert_tools.surfaces.cli.console import Console, safe
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.failure import Failure
 
 #: Seconds after which somebody at a terminal is told that it is still going on.
 PATIENCE = 1.0
@@ -31,6 +31,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.engine.sandbox.spawn import spawn_zygote
 
         spawned = spawn_zygote()
+    # Only now, while the zygote is coming up: these imports are the larger half of the time.
+    import asyncio
+
     return asyncio.run(_run(options, console, spawned))
 
 
@@ -45,7 +48,10 @@ def environ_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
+    import asyncio
+
     from albert_tools.service import ToolService
+    from albert_tools.surfaces.cli.arguments import read_arguments
 
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         if spawned is not None:
@@ -110,6 +116,8 @@ def _details(error: Failure, console: Console) -> None:
 
 async def _watch(name: str, called: list[str], console: Console) -> None:
     """A line that says that it is still running, and for how long."""
+    import asyncio
+
     started = time.monotonic()
     try:
         await asyncio.sleep(PATIENCE)

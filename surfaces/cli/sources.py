@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.arguments import Usage
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
     from albert_tools.grammar.diagnostic import Diagnostic
