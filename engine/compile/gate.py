@@ -195,7 +195,8 @@ class _Policy(RestrictingNodeTransformer):
         return self.node_contents_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        if node.arg is not None and node.arg.startswith("__") and node.arg not in HIDDEN_PARAMETERS:
+        # The one hidden keyword counts how deep helpers have called themselves, and can only count up.
+        if node.arg is not None and node.arg.startswith("__") and ast.unparse(node) != "__depth=__depth + 1":
             self.error(node, f"{node.arg!r} is not a keyword that programs have")
         return self.node_contents_visit(node)
 
