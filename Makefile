@@ -31,6 +31,10 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow
 
+bench: $(STAMP)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[benchmarks]'
+	$(BIN)/python -m benchmarks
+
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-def t(n: int = 8000) -> Any:
+def t(n: int = 90000) -> Any:
     """Count words.
 
     Args:

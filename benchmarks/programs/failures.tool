@@ -1,4 +1,4 @@
-def t(n: int = 12000) -> Any:
+def t(n: int = 40000) -> Any:
     """Failures.
 
     Args:

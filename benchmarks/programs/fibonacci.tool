@@ -2,7 +2,7 @@ def _fib(n: int) -> int:
     return n if n < 2 else _fib(n - 1) + _fib(n - 2)
 
 
-def t(n: int = 19) -> Any:
+def t(n: int = 25) -> Any:
     """Fibonacci.
 
     Args:

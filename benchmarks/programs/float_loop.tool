@@ -1,4 +1,4 @@
-def t(n: int = 60000) -> Any:
+def t(n: int = 150000) -> Any:
     """Float loop.
 
     Args:

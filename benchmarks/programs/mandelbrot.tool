@@ -1,4 +1,4 @@
-def t(n: int = 40) -> Any:
+def t(n: int = 60) -> Any:
     """Mandelbrot.
 
     Args:

@@ -1,4 +1,4 @@
-def t(n: int = 12000) -> Any:
+def t(n: int = 30000) -> Any:
     """Methods.
 
     Args:

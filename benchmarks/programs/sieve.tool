@@ -1,4 +1,4 @@
-def t(n: int = 60000) -> Any:
+def t(n: int = 250000) -> Any:
     """Sieve.
 
     Args:

@@ -1,0 +1,32 @@
+"""``python -m benchmarks``: everything that is measured, in one go, as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+
+from benchmarks import evaluate, keeping, runs
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=["evaluate", "runs", "keeping"], help="one part")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
+    parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
+    options = parser.parse_args()
+    print(
+        f"Python {platform.python_version()}, {platform.system()}, {platform.machine()}; medians of interleaved runs.\n"
+    )
+    if options.only in (None, "evaluate"):
+        print("## Evaluation, as a ratio to CPython\n", *evaluate.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "runs"):
+        print("## Runs and calls\n", *runs.table(options.rounds * 20), "", sep="\n", flush=True)
+    if options.only in (None, "keeping"):
+        sizes = [100, 10_000, 100_000] if options.full else [100, 1_000, 10_000]
+        print("## Defining and keeping\n", *keeping.table(sizes, options.rounds * 3), "", sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""What defining, saving and loading cost, by the size of the source and of the store."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.compile.program import compile_version
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.store.tools import TinyToolStore
+
+BODY = '''def {name}(paths: list[str]) -> dict:
+    """Count lines.
+
+    Args:
+        paths: The files.
+    """
+    found = {{}}
+    for path in paths:
+        text = tools.read_file(path=path)
+        found[path] = len([line for line in text.splitlines() if line.strip()])
+{more}    return found
+'''
+MORE = "    found[str({i})] = sum(len(name) * {i} for name in found if name.startswith('a'))\n"
+
+
+def table(sizes: list[int], rounds: int) -> list[str]:
+    """The lines of both tables."""
+    catalog = ToolRegistry(builtin_primitives())
+    lines = ["| lines of source | check, ms | compile, ms |", "|---:|---:|---:|"]
+    for count in (10, 40, 160, 640):
+        source = BODY.format(name="t", more="".join(MORE.format(i=i) for i in range(max(0, count - 10))))
+        checked = check_or_raise(source, catalog)
+        check = _median(partial(check_or_raise, source, catalog), rounds)
+        compiled = _median(partial(compile_version, checked, ""), rounds)
+        lines.append(f"| {count} | {check * 1000:.1f} | {compiled * 1000:.1f} |")
+    lines += ["", "| tools in the store | save, ms | load, ms | list, ms | search, ms |", "|---:|---:|---:|---:|---:|"]
+    with tempfile.TemporaryDirectory() as folder:
+        store = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
+        kept = 0
+        for size in sizes:
+            while kept < size:
+                store.save(_version(f"tool_{kept}", catalog))
+                kept += 1
+            more = [_version(f"extra_{size}_{i}", catalog) for i in range(rounds)]
+            save = [_timed(partial(store.save, version)) for version in more]
+            fresh = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
+            step = max(1, size // rounds)
+            load = [_timed(partial(fresh.load, f"tool_{i}")) for i in range(0, size, step)]
+            listing = _timed(fresh.list)
+            search = _median(partial(fresh.search, "count lines"), min(rounds, 5))
+            cells = (statistics.median(save), statistics.median(load), listing, search)
+            lines.append(f"| {size:,} | " + " | ".join(f"{c * 1000:.2f}" for c in cells) + " |")
+    return lines
+
+
+_MADE: dict[str, ToolVersion] = {}
+
+
+def _version(name: str, catalog: ToolRegistry) -> ToolVersion:
+    """One checked tool under many names; only the first is really compiled."""
+    from dataclasses import replace
+
+    if not _MADE:
+        _MADE[""] = compile_version(
+            check_or_raise(BODY.format(name="t", more=""), catalog), "2025-01-01T00:00:00+00:00"
+        )
+    first = _MADE[""]
+    definition = replace(first.definition, name=name)
+    program = replace(
+        first.program, name=name, entry=name, lowered=first.program.lowered.replace("def t(", f"def {name}(")
+    )
+    return replace(
+        first, definition=definition, program=program, source=first.source.replace("def t(", f"def {name}(")
+    ).named()
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _median(work: Callable[[], Any], rounds: int) -> float:
+    return statistics.median(_timed(work) for _ in range(rounds))

@@ -1,0 +1,141 @@
+"""What a run, a call and a start cost, beside the bare way to a process and back, and beside Monty's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.sandbox.pool import Sandbox
+
+ONE = Program("t", "t", "def t(n):\n    return 1 + n\n", (), (1, 2))
+CALLS = Program(
+    "t", "t", "def t(n):\n    for i in range(n):\n        __call('x', {'path': 'a'})\n    return n\n", (), (1, 2, 3, 4)
+)
+#: Seconds between measurements: a tool is seldom called in a tight loop.
+GAP = 0.005
+
+
+def table(rounds: int) -> list[str]:
+    """The lines of the table."""
+    found = asyncio.run(_measure(rounds))
+    bare = statistics.median(found["bare socket round trip, 1 KiB"])
+    lines = ["| | median, µs | in bare round trips |", "|---|---:|---:|"]
+    for name, times in found.items():
+        median = statistics.median(times)
+        lines.append(f"| {name} | {median * 1e6:.0f} | {median / bare:.1f} |")
+    lines += ["", f"Runs one after the other: {asyncio.run(_throughput(rounds)):.0f} a second."]
+    return [*lines, "", *_cold(max(5, rounds // 10))]
+
+
+async def _measure(rounds: int) -> dict[str, list[float]]:
+    ours, theirs = socket.socketpair()
+    echo = os.fork()
+    if not echo:
+        ours.close()
+        while data := theirs.recv(65536):
+            theirs.sendall(data)
+        os._exit(0)
+    theirs.close()
+    sandbox = Sandbox()
+    await sandbox.start()
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return "answer"
+
+    found: dict[str, list[float]] = {
+        "bare socket round trip, 1 KiB": [],
+        "warm run of `1 + n`": [],
+        "one tool call from inside": [],
+    }
+    monty = _monty()
+    if monty:
+        found |= {"Monty: warm run of `1 + n`": [], "Monty: one call of a host function": []}
+    for _ in range(rounds):
+        await asyncio.sleep(GAP)
+        started = time.perf_counter()
+        ours.sendall(b"x" * 1024)
+        ours.recv(65536)
+        found["bare socket round trip, 1 KiB"].append(time.perf_counter() - started)
+        await asyncio.sleep(GAP)
+        started = time.perf_counter()
+        await sandbox.run(ONE, {"n": 1}, call=call)
+        found["warm run of `1 + n`"].append(time.perf_counter() - started)
+        await asyncio.sleep(GAP)
+        started = time.perf_counter()
+        await sandbox.run(CALLS, {"n": 50}, call=call)
+        found["one tool call from inside"].append((time.perf_counter() - started) / 50)
+        if monty:
+            await asyncio.sleep(GAP)
+            found["Monty: warm run of `1 + n`"].append(monty("1 + n", 1))
+            await asyncio.sleep(GAP)
+            found["Monty: one call of a host function"].append(monty("for i in range(50):\n    x('a')\n", 1) / 50)
+    await sandbox.close()
+    ours.close()
+    os.waitpid(echo, 0)
+    return found
+
+
+def _monty() -> Any:
+    try:
+        import pydantic_monty
+    except ImportError:
+        return None
+    session = pydantic_monty.Monty().__enter__().checkout().__enter__()
+
+    def run(code: str, n: int) -> float:
+        started = time.perf_counter()
+        session.feed_run(code, inputs={"n": n}, external_lookup={"x": lambda path: "answer"})
+        return time.perf_counter() - started
+
+    return run
+
+
+async def _throughput(rounds: int) -> float:
+    sandbox = Sandbox(idle=4)
+    await sandbox.start()
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return None
+
+    started = time.perf_counter()
+    for _ in range(rounds * 2):
+        await sandbox.run(ONE, {"n": 1}, call=call)
+    seconds = time.perf_counter() - started
+    await sandbox.close()
+    return rounds * 2 / seconds
+
+
+def _cold(rounds: int) -> list[str]:
+    """The command, from the shell's point of view."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder) / "work"
+        (workspace / ".albert").mkdir(parents=True)
+        source = workspace / "one.tool"
+        source.write_text('def one(n: int) -> int:\n    """Add one."""\n    return n + 1\n')
+        environment = {**os.environ, "ALBERT_HOME": str(Path(folder) / "home")}
+        albert = [sys.executable, "-m", "albert_tools.surfaces.cli"]
+        subprocess.run(
+            [*albert, "define", str(source)], cwd=workspace, env=environment, check=True, capture_output=True
+        )
+        commands = {
+            "`python -c pass`": [sys.executable, "-c", "pass"],
+            "`albert run one n=1`": [*albert, "run", "one", "n=1"],
+            "`albert list`": [*albert, "list"],
+        }
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(rounds):
+            for name, command in commands.items():
+                started = time.perf_counter()
+                subprocess.run(command, cwd=workspace, env=environment, check=True, capture_output=True)
+                times[name].append(time.perf_counter() - started)
+    lines = ["| from the shell | median, ms |", "|---|---:|"]
+    return lines + [f"| {name} | {statistics.median(found) * 1000:.0f} |" for name, found in times.items()]

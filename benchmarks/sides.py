@@ -1,0 +1,214 @@
+"""The sides of the comparison: each runs the same program with the same argument and gives seconds and a result.
+
+Every side gets the program compiled or loaded beforehand where it offers that, and is timed around evaluation alone, except where
+evaluation can't be had without the way to its process (ours and Monty's), which is then included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.compile.program import compile_program
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.engine.sandbox.prelude import prelude
+
+
+class Side(Protocol):
+    """One of the compared. `prepare` gives a function of the program's argument; it may raise when it refuses the program."""
+
+    name: str
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        """Load a program."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+def plain(source: str) -> str:
+    """The program without annotations and docstring, for sides that know neither."""
+    source = re.sub(r'    """.*?"""\n', "", source, count=1, flags=re.DOTALL)
+    return re.sub(r"def (\w+)\((\w+): int(?: = \d+)?\) -> \w+:", r"def \1(\2):", source)
+
+
+class CPython:
+    """The measure."""
+
+    name = "CPython"
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        names = {**prelude(lambda *_: None), "Any": Any}
+        exec(compile(source, "<tool>", "exec", dont_inherit=True), names)  # noqa: S102 (a program of ours)
+        function = names["t"]
+
+        def run(n: int) -> tuple[float, Any]:
+            started = time.perf_counter()
+            result = function(n)
+            return time.perf_counter() - started, result
+
+        return run
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Albert:
+    """A warm worker of ours, the way to it and back included."""
+
+    name = "Albert Tools"
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._sandbox = Sandbox(RunLimits(own_seconds=120, cpu_seconds=120))
+        self._loop.run_until_complete(self._sandbox.start())
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        program = compile_program(check_or_raise(source, ToolRegistry(builtin_primitives())))
+
+        async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+            raise AssertionError
+
+        async def once(n: int) -> tuple[float, Any]:
+            started = time.perf_counter()
+            result = await self._sandbox.run(program, {"n": n}, call=call)
+            return time.perf_counter() - started, result
+
+        def run(n: int) -> tuple[float, Any]:
+            found = self._loop.run_until_complete(once(n))
+            # The next worker is made while nothing is measured.
+            self._loop.run_until_complete(asyncio.sleep(0.01))
+            return found
+
+        return run
+
+    def close(self) -> None:
+        self._loop.run_until_complete(self._sandbox.close())
+        self._loop.close()
+
+
+class Restricted:
+    """RestrictedPython with its usual guards, in process."""
+
+    name = "RestrictedPython"
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        from RestrictedPython import compile_restricted, safe_globals
+        from RestrictedPython.Eval import default_guarded_getitem, default_guarded_getiter
+        from RestrictedPython.Guards import (
+            full_write_guard,
+            guarded_iter_unpack_sequence,
+            guarded_unpack_sequence,
+            safer_getattr,
+        )
+
+        code = compile_restricted(plain(source).replace("_fib", "fib"), "<tool>", "exec")
+        more = {"sum": sum, "max": max, "min": min, "list": list, "dict": dict, "sorted": sorted}
+        built_in = {**safe_globals["__builtins__"], **more}
+        names: dict[str, Any] = {
+            "__builtins__": built_in,
+            "_getiter_": default_guarded_getiter,
+            "_getitem_": default_guarded_getitem,
+            "_getattr_": safer_getattr,
+            "_write_": full_write_guard,
+            "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
+            "_unpack_sequence_": guarded_unpack_sequence,
+            "_inplacevar_": lambda op, a, b: a + b if op == "+=" else a - b,
+        }
+        exec(code, names)  # noqa: S102 (a program of ours)
+        function = names["t"]
+
+        def run(n: int) -> tuple[float, Any]:
+            started = time.perf_counter()
+            result = function(n)
+            return time.perf_counter() - started, result
+
+        return run
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Monty:
+    """pydantic-monty: a subprocess, a session that has the function loaded."""
+
+    name = "Monty"
+
+    def __init__(self) -> None:
+        import pydantic_monty
+
+        self._pool = pydantic_monty.Monty()
+        self._pool.__enter__()
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        session = self._pool.checkout().__enter__()
+        session.feed_run(plain(source))
+
+        def run(n: int) -> tuple[float, Any]:
+            started = time.perf_counter()
+            result = session.feed_run("t(n)", inputs={"n": n})
+            return time.perf_counter() - started, result
+
+        return run
+
+    def close(self) -> None:
+        self._pool.__exit__(None, None, None)
+
+
+class Smolagents:
+    """smolagents' Python interpreter, in process."""
+
+    name = "smolagents"
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        from smolagents.local_python_executor import BASE_PYTHON_TOOLS, evaluate_python_code
+
+        state: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        evaluate_python_code(plain(source), BASE_PYTHON_TOOLS, own, state=state)
+
+        def run(n: int) -> tuple[float, Any]:
+            started = time.perf_counter()
+            result, _ = evaluate_python_code(f"t({n})", BASE_PYTHON_TOOLS, own, state=state)
+            return time.perf_counter() - started, result
+
+        return run
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Starlark:
+    """starlark-rust, in process. The language is not Python's; what it can't say is refused."""
+
+    name = "Starlark"
+
+    def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
+        import starlark
+
+        text = plain(source)
+        names = starlark.Globals.standard()
+        starlark.parse("t.star", text + "\n0\n", starlark.Dialect.extended())
+
+        def run(n: int) -> tuple[float, Any]:
+            module = starlark.Module()
+            tree = starlark.parse("t.star", f"{text}\nt({n})\n", starlark.Dialect.extended())
+            started = time.perf_counter()
+            result = starlark.eval(module, tree, names)
+            return time.perf_counter() - started, result
+
+        run(2)
+        return run
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+PEERS: tuple[type[Any], ...] = (Restricted, Monty, Smolagents, Starlark)
