@@ -1,0 +1,473 @@
+"""The service, as an application uses it: real store, real sandbox, real files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
+from albert_tools.engine.model.failure import CODES
+from albert_tools.testing import scratch_workspace
+
+DONE: list[str] = []
+
+
+@primitive(effects=["write"])
+def launch(name: str) -> str:
+    """Launch something; it is remembered."""
+    DONE.append(name)
+    return name
+
+
+@primitive(effects=["read"])
+def odd(kind: str) -> Any:
+    """Answer with something that can't cross, or fail in a way nobody thought of."""
+    match kind:
+        case "set":
+            return {1, 2}
+        case "nan":
+            return float("nan")
+        case "fault":
+            raise KeyError("a secret detail")
+    return kind
+
+
+@primitive(effects=["read"], timeout=0.3)
+async def slow(seconds: float) -> str:
+    """Take a while."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+PRIMITIVES = [launch, odd, slow]
+
+COUNT = '''
+@example(arguments={"path": "a.txt"}, files={"a.txt": "one two"}, result=2)
+def count_words(path: str, least: int = 1) -> int:
+    """Count the words of a file.
+
+    Args:
+        path: The file.
+        least: Letters that a word must have.
+    """
+    print("reading", path)
+    return len([w for w in tools.read_file(path=path).split() if len(w) >= least])
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    work = tmp_path.resolve() / "work"
+    (work / ".albert").mkdir(parents=True)
+    (work / "a.txt").write_text("one two three")
+    return work
+
+
+@pytest.fixture
+def service(tmp_path: Path, folder: Path) -> Iterator[SyncToolService]:
+    DONE.clear()
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder, primitives=PRIMITIVES) as opened:
+        yield opened
+
+
+def one(body: str, name: str = "t", parameters: str = "") -> str:
+    return f'def {name}({parameters}) -> Any:\n    """Do it."""\n    {body}\n'
+
+
+def code(service: SyncToolService, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> str:
+    error = service.invoke(name, arguments, **options).error
+    assert error is not None
+    assert error.message
+    return error.code
+
+
+# Defining, pins, versions
+
+
+def test_define_then_run_here_and_in_another_process(service: SyncToolService, tmp_path: Path, folder: Path) -> None:
+    definition = service.define(COUNT)
+    assert definition.signature() == "count_words(path: string, least: integer = 1) -> integer"
+    result = service.invoke("count_words", {"path": "a.txt"}, request_id="r1")
+    assert (result.value(), result.log, result.calls, result.request_id) == (3, "reading a.txt\n", 1, "r1")
+    assert [(e.kind, e.tool, e.facts["path"]) for e in result.effects] == [("read", "read_file", "a.txt")]
+    script = (
+        "import sys\nfrom albert_tools import SyncToolService\n"
+        "with SyncToolService.open(home=sys.argv[1], workspace=sys.argv[2]) as s:\n"
+        "    print(s.invoke('count_words', {'path': 'a.txt', 'least': 4}).value())\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "home"), str(folder)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_callers_keep_what_they_were_checked_against(service: SyncToolService) -> None:
+    service.define(one("return 1", "inner"))
+    service.define(one("return tools.inner() + 10", "outer"))
+    service.define(one("return 2", "inner"))
+    assert service.invoke("inner").value() == 2
+    assert service.invoke("outer").value() == 11
+    service.remove("inner")
+    assert code(service, "inner") == "unknown_tool"
+    assert service.invoke("outer").value() == 11
+
+
+def test_depth_is_held_at_definition(service: SyncToolService) -> None:
+    service.define(one("return 1", "t1"))
+    for i in range(2, 9):
+        service.define(one(f"return tools.t{i - 1}() + 1", f"t{i}"))
+    assert service.invoke("t8").value() == 8
+    with pytest.raises(SourceError, match="depth"):
+        service.define(one("return tools.t8() + 1", "t9"))
+
+
+def test_a_changed_primitive_makes_its_callers_outdated(service: SyncToolService, tmp_path: Path, folder: Path) -> None:
+    service.define(one('return tools.odd(kind="x")'))
+    service.define(one("return tools.t()", "above"))
+
+    @primitive(name="odd", effects=["read"])
+    def changed(kind: str, more: int) -> str:
+        """Changed."""
+        return kind * more
+
+    for primitives, said in (([changed], "odd has changed"), ([], "has no odd")):
+        with SyncToolService.open(home=tmp_path / "home", workspace=folder, primitives=primitives) as other:
+            listed = {t.name: t.outdated for t in other.list()}
+            assert said in str(listed["t"])
+            assert said in str(listed["above"])
+            assert code(other, "above") == "outdated"
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder, primitives=[changed]) as other:
+        other.define(one('return tools.odd(kind="x", more=2)'))
+        assert other.invoke("t").value() == "xx"
+
+
+def test_a_primitives_name_is_taken(service: SyncToolService) -> None:
+    with pytest.raises(SourceError, match="is a primitive"):
+        service.define(one("return 1", "read_file"))
+    with pytest.raises(ValueError, match="already"):
+        service.register(primitive(name="read_file")(lambda: None))
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({}, "name: Field required"),
+        ({"name": "x y", "description": "d", "implementation": "return 1"}, "not a name"),
+        ({"name": "x", "description": "d", "implementation": "  "}, "no body"),
+        ({"name": "x", "description": "d", "implementation": "return 1", "extra": 1}, "extra"),
+        (
+            {"name": "x", "description": "d", "implementation": "return 1", "parameters": [{"name": "a=1):\n x"}]},
+            "not a name",
+        ),
+        (
+            {
+                "name": "x",
+                "description": "d",
+                "implementation": "return 1",
+                "parameters": [{"name": "a", "type": "int\n"}],
+            },
+            "type",
+        ),
+    ],
+)
+def test_malformed_forms(service: SyncToolService, form: dict[str, Any], said: str) -> None:
+    with pytest.raises(Failure, match=said) as caught:
+        service.define(form)
+    assert caught.value.code == "invalid_arguments"
+
+
+def test_structured_form(service: SyncToolService) -> None:
+    form = {
+        "name": "repeat",
+        "description": 'Repeat a text.\n\nIt says """so""" and \\n.',
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "description": 'A "text"'},
+                "times": {"type": "integer", "default": 2},
+            },
+            "required": ["text"],
+        },
+        "implementation": "    if times < 0:\n        raise ToolError('no')\n    return text * times",
+    }
+    service.define(form)
+    assert service.invoke("repeat", {"text": "ab"}).value() == "abab"
+    assert service.describe("repeat").definition.description.startswith("Repeat a text.")
+
+
+# Examples
+
+
+@pytest.mark.parametrize(
+    ("example", "said"),
+    [
+        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, result="y"', "the result is another"),
+        ('arguments={"path": "b.txt"}, result="y"', "it failed: there is nothing at 'b.txt'"),
+        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, raises="not_found"', "it should fail with not_found"),
+        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, expect_files={"a.txt": "z"}', "holds something else"),
+        ('arguments={"path": "a.txt"}, files={"../a.txt": "x"}', "not a path inside"),
+    ],
+)
+def test_a_failing_example_refuses_the_save(service: SyncToolService, example: str, said: str) -> None:
+    source = f"@example({example})\n" + one("return tools.read_file(path=path)", "shown", "path: str")
+    with pytest.raises(Failure) as caught:
+        service.define(source)
+    assert caught.value.code == "example_failed"
+    assert said in caught.value.message
+    assert code(service, "shown", {"path": "a.txt"}) == "unknown_tool"
+
+
+def test_examples_do_nothing_outside_their_workspace(service: SyncToolService) -> None:
+    for call, said in (('tools.launch(name="x")', "launch"), ('tools.bash(command="id")', "bash")):
+        with pytest.raises(Failure, match="not done for real"):
+            service.define("@example(arguments={})\n" + one(f"return {call}", "shown"))
+        stubbed = f'@example(arguments={{}}, stubs={{"{said}": 7}}, result=7)\n' + one(f"return {call}", "shown")
+        service.define(stubbed)
+    assert DONE == []
+
+
+def test_stubs_answer_in_turn_and_fail(service: SyncToolService) -> None:
+    caught = 'try:\n        tools.launch(name="y")\n    except ToolError as e:\n        return [a, e.code]'
+    body = 'a = tools.launch(name="x")\n    ' + caught
+    stubs = '{"launch": {"$each": ["first", {"$fails": "timeout"}]}}'
+    service.define(f"@example(arguments={{}}, stubs={stubs}, result=['first', 'timeout'])\n" + one(body))
+    assert DONE == []
+
+
+# Validating
+
+
+def test_every_violation_at_once(service: SyncToolService) -> None:
+    service.define(COUNT)
+    found = service.validate("count_words", {"least": "x", "paht": 1})
+    assert {(v["field"], v["rule"]) for v in found} == {("path", "required"), ("least", "type"), ("paht", "unknown")}
+    assert code(service, "count_words", {"least": "x"}) == "invalid_arguments"
+    for bad in ({"path": {1}}, {"path": float("nan")}, {"path": "\ud800"}, {1: 2}, {"path": 2**70}):
+        assert code(service, "count_words", bad) == "invalid_arguments"
+    with pytest.raises(Failure, match="did you mean 'count_words'"):
+        service.validate("count_word", {})
+
+
+def test_odd_outputs_of_primitives(service: SyncToolService) -> None:
+    assert code(service, "odd", {"kind": "set"}) == "invalid_result"
+    assert code(service, "odd", {"kind": "nan"}) == "invalid_result"
+    error = service.invoke("odd", {"kind": "fault"}).error
+    assert error is not None
+    assert error.code == "internal_error"
+    service.define(
+        one('try:\n        tools.odd(kind="set")\n    except ToolError as e:\n        return [e.code, e.tool]')
+    )
+    assert service.invoke("t").value() == ["invalid_result", "odd"]
+
+
+# Authorising
+
+
+def test_without_a_workspace_everything_is_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    monkeypatch.chdir(bare)
+    with SyncToolService.open(home=tmp_path / "home") as service:
+        service.define(one("return 1"))
+        error = service.invoke("t").error
+        assert error is not None
+        assert error.denied
+        assert error.code == "governance_unavailable"
+        assert "mkdir .albert" in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "tool", "expected"),
+    [
+        (None, None, "bash", "permission_denied"),
+        ("allow: [bash]", None, "bash", None),
+        ("allow: [bash]", "deny: [bash]", "bash", "permission_denied"),
+        ("allow: [bash]", "allow: [http_request]", "bash", "permission_denied"),
+        (None, "allow: [bash]", "bash", "permission_denied"),
+        ("deny: [list_directory]", None, "list_directory", "permission_denied"),
+        ("alow: [bash]", None, "list_directory", "governance_unavailable"),
+        ("- x", None, "list_directory", "governance_unavailable"),
+        ("allow: [", None, "list_directory", "governance_unavailable"),
+        ("limits: {own_seconds: -1}", None, "list_directory", "governance_unavailable"),
+        ("#" * 300_000, None, "list_directory", "governance_unavailable"),
+        (None, "limits: {own_seconds: 0.5}", "list_directory", None),
+    ],
+)
+def test_rules(
+    tmp_path: Path, folder: Path, user: str | None, project: str | None, tool: str, expected: str | None
+) -> None:
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    if user is not None:
+        (config / "governance.yaml").write_text(user)
+    if project is not None:
+        (folder / ".albert" / "governance.yaml").write_text(project)
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder) as service:
+        error = service.invoke(tool, {"command": "true"} if tool == "bash" else {}).error
+        assert (error.code if error else None) == expected
+        assert error is None or error.denied
+
+
+def test_a_linked_rules_file_is_not_read(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "real.yaml").write_text("allow: [bash]")
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").symlink_to(tmp_path / "real.yaml")
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder) as service:
+        assert code(service, "list_directory") == "governance_unavailable"
+
+
+def test_rules_given_in_python(tmp_path: Path, folder: Path) -> None:
+    rules = {"allow": ["bash"], "limits": {"calls": 2}}
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder, governance=rules) as service:
+        assert service.invoke("bash", {"command": "echo hi"}).value()["output"] == "hi\n"
+        service.define(one("for i in range(3):\n        tools.current_time()"))
+        assert code(service, "t") == "call_limit"
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder, governance=tmp_path / "none.yaml") as service:
+        assert code(service, "list_directory") == "governance_unavailable"
+
+
+def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -> None:
+    service.define(
+        one('try:\n        tools.bash(command="id")\n    except ToolError as e:\n        return [e.code, e.tool]')
+    )
+    assert service.invoke("t").value() == ["permission_denied", "bash"]
+    service.define(one('return tools.bash(command="id")', "through"))
+    error = service.invoke("through").error
+    assert error is not None
+    assert (error.code, error.rule, error.line) == ("permission_denied", "gated", 3)
+    assert "allow: [bash]" in str(error.hint)
+    service.define(one('raise ToolError("no", code="permission_denied")', "faked"))
+    assert code(service, "faked") == "tool_error"
+
+
+# Executing
+
+
+def test_a_slow_primitive_times_out(service: SyncToolService) -> None:
+    started = time.monotonic()
+    assert code(service, "slow", {"seconds": 30.0}) == "timeout"
+    assert time.monotonic() - started < 10
+    assert service.invoke("slow", {"seconds": 0.0}).value() == "done"
+
+
+def test_a_tool_never_gets_more_time_than_its_caller_has(service: SyncToolService) -> None:
+    service.define(one("tools.sleep(seconds=50)", "sleeper"))
+    service.define("@tool(timeout=0.5)\n" + one("tools.sleeper()"))
+    started = time.monotonic()
+    assert code(service, "t") == "run_limit"
+    assert time.monotonic() - started < 10
+
+
+def test_effects_are_told_also_when_it_fails_later(service: SyncToolService, folder: Path) -> None:
+    service.define(one('tools.write_file(path="b.txt", content="b")\n    raise ToolError("later")'))
+    result = service.invoke("t")
+    assert result.error is not None
+    assert (result.error.code, result.error.message, result.error.line) == ("tool_error", "later", 4)
+    assert [e.as_dict()["path"] for e in result.effects] == ["b.txt"]
+    assert (folder / "b.txt").read_text() == "b"
+
+
+def test_dedupe(service: SyncToolService) -> None:
+    first = service.invoke("launch", {"name": "a"}, dedupe_key="k")
+    again = service.invoke("launch", {"name": "a"}, dedupe_key="k", request_id="r2")
+    assert (first.value(), again.value(), again.repeated, again.request_id) == ("a", "a", True, "r2")
+    assert code(service, "launch", {"name": "b"}, dedupe_key="k") == "dedupe_conflict"
+    assert service.invoke("launch", {"name": "b"}, dedupe_key="k", session="other").value() == "b"
+    assert DONE == ["a", "b"]
+
+
+def test_cancelling_ends_the_run(tmp_path: Path, folder: Path) -> None:
+    DONE.clear()
+
+    async def main() -> None:
+        async with ToolService.open(home=tmp_path / "home", workspace=folder, primitives=PRIMITIVES) as service:
+            await service.define(one('tools.sleep(seconds=0.5)\n    tools.launch(name="late")'))
+            await service.invoke("current_time")
+            task = asyncio.create_task(service.invoke("t"))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.sleep(0.6)
+            assert DONE == []
+            assert (await service.invoke("launch", {"name": "well"})).value() == "well"
+
+    asyncio.run(main())
+
+
+def test_many_at_once_from_many_threads(service: SyncToolService) -> None:
+    service.define(one("return n * n", "square", "n: int"))
+    with ThreadPoolExecutor(12) as threads:
+        found = list(threads.map(lambda n: service.invoke("square", {"n": n}).value(), range(40)))
+    assert found == [n * n for n in range(40)]
+
+
+# Looking
+
+
+def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -> None:
+    service.define(COUNT)
+    names = [t.name for t in service.list()]
+    assert names[:2] == ["read_file", "write_file"]
+    assert names[-1] == "count_words"
+    assert [t.name for t in service.search("words of a file")] == ["count_words"]
+    assert [t.name for t in service.search("folder list")] == ["list_directory"]
+    assert json.dumps(service.describe("count_words").as_dict())
+    assert service.describe("bash").gated
+    with pytest.raises(Failure, match="can't be removed"):
+        service.remove("bash")
+    entry = next((tmp_path / "home" / "tools").rglob("count_words.json"))
+    entry.write_text(entry.read_text().replace("read_file", "write_all"))
+    listed = next(t for t in service.list() if t.name == "count_words")
+    assert listed.problem
+    assert code(service, "count_words", {"path": "a.txt"}) == "damaged"
+
+
+def test_a_store_that_is_a_file(tmp_path: Path, folder: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "tools").write_text("in the way")
+    with SyncToolService.open(home=home, workspace=folder) as service:
+        with pytest.raises(Failure) as caught:
+            service.define(one("return 1"))
+        assert caught.value.code == "io_error"
+
+
+def test_closing_twice(service: SyncToolService) -> None:
+    service.close()
+    service.close()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    name=st.sampled_from(["list_directory", "read_file", "odd", "nothing", ""]),
+    arguments=st.dictionaries(st.text(), JSON),
+)
+def test_any_arguments_get_exactly_one_result(anywhere: SyncToolService, name: str, arguments: dict[str, Any]) -> None:
+    result = anywhere.invoke(name, arguments)
+    assert result.ok or result.error.code in CODES  # type: ignore[union-attr]
+    json.dumps(result.as_dict())
+
+
+@pytest.fixture(scope="module")
+def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncToolService]:
+    with scratch_workspace({"a.txt": "a"}) as scratch:
+        home = tmp_path_factory.mktemp("home")
+        with SyncToolService.open(home=home, workspace=scratch.folder, primitives=PRIMITIVES) as opened:
+            yield opened

@@ -1,0 +1,67 @@
+"""The fakes for an application's tests, used as one would."""
+
+from __future__ import annotations
+
+import pytest
+
+from albert_tools import Failure, SourceError, primitive
+from albert_tools.testing import FakeClock, FakeExecutor, registry, scratch_workspace
+
+SOURCE = '''
+def fetch(url: str, tries: int = 2) -> str:
+    """Fetch."""
+    for attempt in range(tries):
+        print("try", attempt)
+        try:
+            return tools.http_request(url=url)["body"]
+        except ToolError as error:
+            if error.code != "timeout":
+                raise
+    raise ToolError("gave up")
+'''
+
+
+def test_executor_answers_and_remembers() -> None:
+    answers = iter([Failure("timeout", "slow"), {"status": 200, "body": "hello"}])
+    executor = FakeExecutor({"http_request": lambda arguments: next(answers)})
+    result = executor.run(SOURCE, {"url": "u"})
+    assert (result.value(), result.log, result.calls) == ("hello", "try 0\ntry 1\n", 2)
+    assert executor.calls == [("http_request", {"url": "u"})] * 2
+
+
+def test_executor_has_no_answer_of_its_own() -> None:
+    error = FakeExecutor().run(SOURCE, {"url": "u"}).error
+    assert error is not None
+    assert (error.code, error.message) == ("permission_denied", "the test has no answer for http_request")
+    with pytest.raises(SourceError):
+        FakeExecutor().run("def t() -> int:\n    return 1\n")
+
+
+def test_registry_with_own_primitives() -> None:
+    @primitive
+    def mine() -> int:
+        """Mine."""
+        return 1
+
+    assert registry(mine).has("mine")
+    assert registry(mine).has("read_file")
+    assert registry(mine, standard=False).names() == ["mine"]
+    assert [d.name for d in registry(mine).list("files")] == ["read_file", "write_file", "list_directory"]
+    assert registry().categories() == ["files", "shell", "web", "system", "saved"]
+
+
+def test_clock() -> None:
+    clock = FakeClock(5.0)
+    clock.advance(2.5)
+    assert clock() == 7.5
+    with pytest.raises(ValueError, match="back"):
+        clock.advance(-1)
+
+
+def test_scratch_workspace_is_gone_afterwards() -> None:
+    with scratch_workspace({"docs/a.txt": "a"}) as scratch:
+        assert scratch.text("docs/a.txt") == "a"
+        scratch.workspace.replace("b.txt", b"b")
+        assert scratch.files() == {"b.txt": "b", "docs/a.txt": "a"}
+        folder = scratch.folder
+    assert not folder.exists()
