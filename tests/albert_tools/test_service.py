@@ -454,7 +454,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(["list_directory", "read_file", "odd", "nothing", ""]),
     arguments=st.dictionaries(st.text(), JSON),

