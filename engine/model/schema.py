@@ -54,11 +54,17 @@ def schema_of(annotation: Any) -> Schema:
     if origin in (typing.Required, typing.NotRequired):
         return schema_of(arguments[0])
     if is_typeddict(annotation):
-        hints = typing.get_type_hints(annotation)
+        # With its extras: under postponed annotations the class itself can't tell what is required.
+        hints = typing.get_type_hints(annotation, include_extras=True)
         return {
             "type": "object",
             "properties": {name: schema_of(hint) for name, hint in hints.items()},
-            "required": [name for name in hints if name in annotation.__required_keys__],
+            "required": [
+                name
+                for name, hint in hints.items()
+                if get_origin(hint) is typing.Required
+                or (get_origin(hint) is not typing.NotRequired and name in annotation.__required_keys__)
+            ],
             "additionalProperties": False,
         }
     from pydantic import TypeAdapter
