@@ -24,7 +24,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not slow" -q
+	$(BIN)/coverage run -m pytest -m "not slow" -q -n auto --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered | tail -n 40
 
