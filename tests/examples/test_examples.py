@@ -45,7 +45,7 @@ def reports() -> dict[str, Report]:
     waiting = dict(SOURCES)
     while waiting:
         found = {name: check(source, catalog) for name, source in waiting.items()}
-        ready = {name for name, report in found.items() if report.checked is not None}
+        ready = [name for name, report in found.items() if report.checked is not None]
         for name in ready:
             checked = found[name].checked
             assert checked is not None
