@@ -175,7 +175,10 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext) -> Any:
-    """Call the function; a sync one runs in a thread, so that it can't hold up the service."""
+    """Call the function; a sync one runs in a thread, so that it can't hold up the service.
+
+    A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
+    """
     if target.context is not None:
         arguments = {**arguments, target.context: context}
     if target.is_async:
@@ -184,4 +187,11 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
         return await result
     import asyncio
 
-    return await asyncio.to_thread(target.function, **arguments)
+    def in_thread() -> Any:
+        try:
+            return target.function(**arguments)
+        except StopIteration as stop:
+            # A future can't carry it, so nobody would ever hear of it.
+            raise RuntimeError("it raised StopIteration") from stop
+
+    return await asyncio.to_thread(in_thread)
