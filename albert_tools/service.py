@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import concurrent.futures
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -88,8 +89,11 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
     except Failure as failure:
         return failure
     except (OSError, RuntimeError) as error:
+        # The current folder was removed, or nobody knows the home folder, which is never the workspace.
         return Failure(
-            "governance_unavailable", f"the current folder can't be told: {error}", hint="go to a folder that exists"
+            "governance_unavailable",
+            f"where the workspace is can't be told: {error}",
+            hint="go to a folder that exists, and set HOME",
         )
 
 
@@ -101,20 +105,16 @@ def _rules(
         project = Path(workspace.root) / ".albert" / "governance.yaml"
     try:
         if isinstance(given, Mapping):
-            own = read_governance(dict(given))
             # The project's file tightens what the application says, too.
-            return load_governance(_NOWHERE, project).tightened(own) if project and project.exists() else own
+            return load_governance(read_governance(given, "the application"), project)
         user = Path(given) if given is not None else homes.config / "governance.yaml"
-        if given is not None and not user.is_file():
+        if given is not None and not os.path.lexists(user):
             raise Failure(
                 "governance_unavailable", f"there are no rules in {str(user)!r}", hint="name a file that exists"
             )
         return load_governance(user, project)
     except Failure as failure:
         return failure
-
-
-_NOWHERE = Path(os.devnull) / "none"
 
 
 class SyncToolService:
@@ -128,6 +128,7 @@ class SyncToolService:
     """
 
     def __init__(self, make: Callable[[], ToolService]) -> None:
+        self._closing = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="albert-tools", daemon=True)
         self._thread.start()
@@ -155,9 +156,18 @@ class SyncToolService:
         return make()
 
     def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("a listener can't wait for the service that it listens to; call it from another thread")
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise RuntimeError("this service is closed; open another one") from None
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            raise RuntimeError("this service was closed before it could answer") from None
         except BaseException:
             future.cancel()
             raise
@@ -169,10 +179,18 @@ class SyncToolService:
         self.close()
 
     def close(self) -> None:
-        """End the service and its thread."""
-        if self._thread.is_alive():
-            self._wait(self._service.close())
-            self._end()
+        """End the service and its thread. Runs that other threads wait for are called off."""
+        with self._closing:
+            if not self._loop.is_closed():
+                self._wait(self._called_off())
+                self._end()
+
+    async def _called_off(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._service.close()
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from albert_tools.engine.execute.registry import ToolRegistry
@@ -26,7 +26,7 @@ from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.schema import kind_of, violations
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER, RunReport, Sandbox
 
@@ -60,6 +60,15 @@ class _Chain:
     effects: list[Effect] = field(default_factory=list)
     report: RunReport = field(default_factory=RunReport)
     watch: Callable[[str], None] | None = None
+    spent: _Spent = field(default_factory=lambda: _Spent())
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What a run has used up, nested runs included: each of them alone could keep within its limits for ever."""
+
+    calls: int = 0
+    printed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +130,15 @@ class Pipeline:
         output, error = None, None
         async with self._turns:
             try:
-                target = self.look_up(invocation.tool, invocation.version, unsaved)
-                output = await self._pass(target, dict(invocation.arguments), chain, surroundings)
+                target = self._found(invocation.tool, invocation.version, unsaved)
+                output = await self._pass(target, invocation.arguments, chain, surroundings)
                 output = export(output, MAX_ANSWER)
             except Unexportable as refused:
                 error = Failure("invalid_result", refused.sentence("the output"), tool=invocation.tool)
             except Failure as failure:
                 error = failure
         return ToolResult(
-            tool=invocation.tool,
+            tool=str(invocation.tool),
             output=output,
             error=error,
             version=target.definition.version if target is not None else "",
@@ -138,7 +147,7 @@ class Pipeline:
             log="".join(chain.printed),
             seconds=self._clock() - started,
             own_seconds=chain.report.own_seconds,
-            calls=chain.report.calls,
+            calls=chain.spent.calls,
         )
 
     def violations(self, name: str, arguments: Any, version: str | None = None) -> list[dict[str, str]]:
@@ -149,19 +158,15 @@ class Pipeline:
         """
         return _violations(self.look_up(name, version).definition, arguments)
 
-    async def _pass(self, target: _Target, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings) -> Any:
+    async def _pass(self, target: _Target, given: Any, chain: _Chain, surroundings: Surroundings) -> Any:
         """Stages 2 to 4, for a call from outside and one from a program alike."""
         try:
-            arguments = _validated(target.definition, arguments)
+            arguments = _validated(target.definition, given)
             governance = self._authorise(target, chain, surroundings)
         except Failure:
             raise
         except Exception as fault:
-            raise Failure(
-                "governance_unavailable",
-                f"the call can't be judged, so it is denied ({type(fault).__name__}: {fault})",
-                rule="fault",
-            ) from fault
+            raise _unjudged(fault) from fault
         stub = surroundings.stubs.get(target.definition.name)
         if stub is not None and chain.depth:
             return stub(arguments)
@@ -174,26 +179,60 @@ class Pipeline:
             raise
         except Exception as fault:
             name = target.definition.name
-            raise Failure("internal_error", f"{name} failed by a fault of its own: {fault!r}", tool=name) from fault
+            raise Failure(
+                "internal_error",
+                f"{name} failed by a fault of its own: {_told(fault)}",
+                hint="the fault is in the tool, not in the call; tell whoever made the tool",
+                tool=name,
+            ) from fault
 
     # 1. Look up
 
+    def _found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> _Target:
+        """As `look_up`, with a fault of the store's as a denial."""
+        try:
+            return self.look_up(name, version, unsaved)
+        except Failure:
+            raise
+        except Exception as fault:
+            raise _unjudged(fault) from fault
+
     def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> _Target:
+        """The primitive or the saved version that a call means.
+
+        Raises:
+            Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` for what is no name.
+        """
         if unsaved is not None:
             return _Target(unsaved.definition, version=unsaved)
-        primitive = self._registry.primitive(name) if isinstance(name, str) else None
+        for what, value in (("name", name), ("version", version or "")):
+            if not isinstance(value, str):
+                raise Failure(
+                    "invalid_arguments",
+                    f"the {what} of a tool is a string, not {type(value).__name__}",
+                    hint="`list` gives names and versions",
+                )
+        primitive = self._registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return _Target(primitive.definition, primitive=primitive)
         try:
             found = self._store.load(name, version)
         except Failure as failure:
-            if failure.code == "unknown_tool" and version is None:
-                near = did_you_mean(str(name), self._registry.names())
+            if failure.code != "unknown_tool":
+                raise
+            if primitive is not None:
                 raise Failure(
                     "unknown_tool",
-                    f"no tool named {name!r}{near}",
+                    f"{name} is a primitive and has no version {_brief(str(version))}",
+                    hint="leave the version out: a primitive has the one that the application brings",
+                    tool=name,
+                ) from None
+            if version is None:
+                raise Failure(
+                    "unknown_tool",
+                    f"no tool named {_brief(name)}{did_you_mean(name, self._registry.names())}",
                     hint="`list` and `search` say what there is",
-                    tool=str(name),
+                    tool=name,
                 ) from None
             raise
         return _Target(found.definition, version=found)
@@ -202,14 +241,21 @@ class Pipeline:
 
     def _authorise(self, target: _Target, chain: _Chain, surroundings: Surroundings) -> Governance:
         name = target.definition.name
+        # A copy: the one that is kept would gather a traceback with each call.
         if isinstance(surroundings.workspace, Failure):
-            raise surroundings.workspace
+            raise replace(surroundings.workspace)
         governance = surroundings.governance
         if isinstance(governance, Failure):
-            raise governance
+            raise replace(governance)
         if target.version is not None and chain.depth >= MAX_TOOL_DEPTH:
-            raise Failure("depth_limit", f"saved tools call each other more than {MAX_TOOL_DEPTH} deep", tool=name)
-        if name in governance.deny:
+            raise Failure(
+                "depth_limit",
+                f"saved tools call each other more than {MAX_TOOL_DEPTH} deep",
+                hint="call the tools further down directly",
+                tool=name,
+            )
+        stubbed = name in surroundings.stubs and chain.depth > 0
+        if name in governance.deny and not stubbed:
             raise Failure(
                 "permission_denied",
                 f"{name} is denied by the rules",
@@ -218,7 +264,7 @@ class Pipeline:
                 tool=name,
             )
         if surroundings.scratch:
-            if name not in surroundings.stubs and target.primitive is not None and not _stays_inside(target.primitive):
+            if not stubbed and target.primitive is not None and not _stays_inside(target.primitive):
                 raise Failure(
                     "permission_denied",
                     f"{name} is not done for real in an example",
@@ -278,21 +324,36 @@ class Pipeline:
         seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
         settings = governance.primitives.get(name, {})
         context = _Context(surroundings.workspace, max(0.0, seconds), settings, name, chain.effects)
+        if seconds <= 0:
+            raise Failure(
+                "run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name
+            )
+        timer = asyncio.timeout(seconds)
         try:
-            if seconds <= 0:
-                raise TimeoutError
-            async with asyncio.timeout(seconds):
+            async with timer:
                 return await call_primitive(primitive, arguments, context)
         except TimeoutError:
+            # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
+            if not timer.expired():
+                raise
             raise Failure(
                 "timeout",
                 f"{name} did not answer within {seconds:.3g} s",
+                hint="ask for less at once; whether it did anything is not known",
                 tool=name,
                 details={"seconds": round(seconds, 3)},
             ) from None
         except Failure as failure:
             failure.tool = failure.tool or name
             raise
+        except asyncio.CancelledError as stray:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise RuntimeError("it called itself off") from stray
+        except SystemExit as leaving:
+            # A function made for a command line; it must not end the service.
+            raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
     async def _run_composite(
         self,
@@ -304,11 +365,17 @@ class Pipeline:
     ) -> Any:
         left = chain.deadline - self._clock()
         if left <= 0:
-            raise Failure("run_limit", f"no time was left for {version.name}", tool=version.name)
-        seconds = min(left, governance.limits.run_seconds, version.definition.timeout)
-        limits = governance.limits._replace(
+            raise Failure(
+                "run_limit",
+                f"no time was left for {version.name}",
+                hint="split the work over several runs",
+                tool=version.name,
+            )
+        spent, bounds = chain.spent, governance.limits
+        seconds = min(left, bounds.run_seconds, version.definition.timeout)
+        limits = bounds._replace(
             run_seconds=seconds,
-            own_seconds=min(governance.limits.own_seconds, version.definition.timeout),
+            own_seconds=min(bounds.own_seconds, version.definition.timeout),
         )
         pins = {callee.name: callee for callee in version.calls}
         deadline = self._clock() + seconds
@@ -328,48 +395,108 @@ class Pipeline:
                 chain.effects,
                 RunReport(),
                 chain.watch,
+                spent,
             )
-            if chain.watch is not None:
-                chain.watch(name)
-            target = self.look_up(name, None if pin.kind == "primitive" else pin.version)
-            if target.primitive is not None and pin.kind == "composite":
+            spent.calls += 1
+            if spent.calls > bounds.calls:
                 raise Failure(
-                    "outdated", f"{name} is a primitive now; {version.name} was checked against a saved tool", tool=name
+                    "call_limit",
+                    f"the run has made its {bounds.calls:,} tool calls, those of the tools it calls included",
+                    hint="call less often, or split the work over several runs",
+                    tool=name,
                 )
+            _tell(chain.watch, name)
+            target = self._found(name, None if pin.kind == "primitive" else pin.version)
             return await self._pass(target, given, inner, surroundings)
 
         def printed(text: str) -> None:
+            spent.printed += len(text.encode())
+            if spent.printed > bounds.log_bytes:
+                raise Failure(
+                    "log_limit",
+                    f"the run has printed more than {bounds.log_bytes:,} bytes, with the tools it calls",
+                    hint="print less",
+                    tool=version.name,
+                )
             chain.printed.append(text)
-            if chain.log is not None:
-                chain.log(version.name, text)
+            _tell(chain.log, version.name, text)
 
         sandbox = await self._sandbox()
         return await sandbox.run(version.program, arguments, call=call, log=printed, limits=limits, report=chain.report)
 
 
+def _tell(listener: Callable[..., None] | None, *what: str) -> None:
+    """Tell a listener. One that fails is the application's trouble, not the program's: it goes to the loop's handler."""
+    if listener is None:
+        return
+    try:
+        listener(*what)
+    except Exception as fault:
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
+
+
+def _unjudged(fault: Exception) -> Failure:
+    return Failure(
+        "governance_unavailable",
+        f"the call can't be judged, so it is denied: {_told(fault)}",
+        hint="this is a fault of the service or of what it was given, not of the tool",
+        rule="fault",
+    )
+
+
+def _told(fault: BaseException) -> str:
+    """An exception in a line: no traceback, bounded, whatever its own text does."""
+    kind = type(fault).__name__
+    try:
+        text = str(fault)
+    except Exception:
+        return kind
+    return f"{kind}: {_brief(text, quoted=False)}" if text else kind
+
+
+def _brief(text: str, most: int = 300, *, quoted: bool = True) -> str:
+    short = text if len(text) <= most else text[: most - 1] + "…"
+    return repr(short) if quoted else short
+
+
 def _stays_inside(primitive: Primitive) -> bool:
-    """Whether a call can do nothing outside the workspace it is given."""
+    """Whether a call can do nothing outside the workspace it is given, and needs nobody's permission."""
+    if primitive.gated:
+        return False
     effects = set(primitive.definition.effects)
     return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})
 
 
 def _violations(definition: ToolDefinition, arguments: Any) -> list[dict[str, str]]:
+    return _read(definition, arguments)[1]
+
+
+def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """A copy of the arguments, which nobody else can change any more, and everything that is wrong with them."""
     if not isinstance(arguments, Mapping):
-        return [{"field": "", "rule": "type", "message": "the arguments must be an object, by name"}]
+        message = f"expected an object, the arguments by name; got {kind_of(arguments)}"
+        return {}, [{"field": "", "rule": "type", "message": message}]
     try:
-        export(dict(arguments), MAX_ANSWER)
+        copy = export(dict(arguments), MAX_ANSWER)
     except Unexportable as error:
-        return [{"field": "", "rule": error.code, "message": error.sentence("the argument")}]
-    return violations(dict(arguments), definition.parameters_schema())
+        if error.code != "not_json":
+            return {}, [{"field": "", "rule": error.code, "message": error.sentence("the argument")}]
+        place = ""
+        for part in reversed(error.path):
+            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
+        message = f"{place + ': ' if place else ''}{error.problem} can't be an argument: {error.hint}"
+        return {}, [{"field": place, "rule": error.code, "message": message}]
+    return copy, violations(copy, definition.parameters_schema())
 
 
-def _validated(definition: ToolDefinition, arguments: dict[str, Any]) -> dict[str, Any]:
+def _validated(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
     """Stage 2: the arguments with defaults filled in.
 
     Raises:
         Failure: `invalid_arguments`, with every violation in `details`.
     """
-    found = _violations(definition, arguments)
+    read, found = _read(definition, arguments)
     if found:
         raise Failure(
             "invalid_arguments",
@@ -378,4 +505,5 @@ def _validated(definition: ToolDefinition, arguments: dict[str, Any]) -> dict[st
             tool=definition.name,
             details={"violations": found},
         )
-    return {p.name: arguments.get(p.name, p.default) for p in definition.parameters}
+    # A default is copied as well: the function that gets it may change it.
+    return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}

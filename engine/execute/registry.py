@@ -24,8 +24,11 @@ class ToolRegistry:
         """Add a primitive.
 
         Raises:
+            TypeError: it isn't one.
             ValueError: another one has that name already.
         """
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")
         if self._primitives.get(primitive.name, primitive) is not primitive:
             raise ValueError(f"there is a primitive named {primitive.name!r} already")
         self._primitives[primitive.name] = primitive
@@ -33,6 +36,10 @@ class ToolRegistry:
     def primitive(self, name: str) -> Primitive | None:
         """The primitive of that name, or None."""
         return self._primitives.get(name)
+
+    def primitives(self) -> builtins.list[Primitive]:
+        """The primitives, as registered."""
+        return builtins.list(self._primitives.values())
 
     def get(self, name: str) -> ToolDefinition | None:
         """The definition that a call of `name` reaches now; None for an unknown or damaged tool. Primitives come first."""

@@ -99,6 +99,7 @@ class ToolService:
         self.store = store
         self.surroundings = surroundings
         self._sandbox = sandbox
+        self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
         self._repeats: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[ToolResult]]] = {}
 
@@ -109,11 +110,16 @@ class ToolService:
         await self.close()
 
     async def close(self) -> None:
-        """End the sandbox and let go of the workspace."""
+        """End the sandbox and let go of the workspace. Nothing can be run or defined from here on."""
+        self._closed = True
         await self._sandbox.close()
         close = getattr(self.surroundings.workspace, "close", None)
         if close is not None:
             close()
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this service is closed; open another one")
 
     async def _started(self) -> Sandbox:
         await self._sandbox.start()
@@ -182,6 +188,7 @@ class ToolService:
         from albert_tools.engine.execute.examples import run_examples
         from albert_tools.grammar.diagnostic import SourceError
 
+        self._must_be_open()
         tell = progress or (lambda _: None)
         tell("checking")
         version, report = await self._in_thread(self._compiled, source)
@@ -190,7 +197,7 @@ class ToolService:
         examples = report.checked.examples
         if examples:
             tell(f"running {len(examples)} example{'s' if len(examples) > 1 else ''}")
-            problems = await run_examples(version, examples, self._pipeline)
+            problems = await run_examples(version, examples, self._pipeline, self._denied())
             if problems:
                 first = problems[0]
                 raise Failure(
@@ -205,6 +212,13 @@ class ToolService:
         await self._in_thread(self.store.save, version)
         return version, report.diagnostics
 
+    def _denied(self) -> frozenset[str]:
+        """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
+        rules = self.surroundings.governance
+        if not isinstance(rules, Failure):
+            return rules.deny
+        return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
+
     def _report(self, source: str | bytes | Mapping[str, Any]) -> Report:
         from albert_tools.engine.check.check import Report, check
         from albert_tools.engine.check.rule import error
@@ -213,6 +227,12 @@ class ToolService:
             from albert_tools.engine.execute.structured import render_source
 
             source = render_source(dict(source))
+        if not isinstance(source, str | bytes):
+            raise Failure(
+                "invalid_arguments",
+                f"expected a source, got {type(source).__name__}",
+                hint="give the text, or a form {name, description, parameters, implementation}",
+            )
         report = check(source, self.registry)
         checked = report.checked
         if checked is not None and self.registry.primitive(checked.definition.name) is not None:
@@ -271,9 +291,14 @@ class ToolService:
             trace: An identifier of the caller's trace.
             log: Told each print as it happens: tool and text.
             watch: Told the name of each tool that the program calls, as the call begins.
+
+        Raises:
+            RuntimeError: the service is closed.
         """
-        invocation = ToolInvocation(name, arguments or {}, version, session, request_id, dedupe_key, trace)
-        if dedupe_key is None:
+        self._must_be_open()
+        given = {} if arguments is None else arguments
+        invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace)
+        if dedupe_key is None or not isinstance(name, str):
             return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
         return await self._once(invocation, dedupe_key, log, watch)
 
@@ -304,9 +329,15 @@ class ToolService:
         try:
             result = await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
         except BaseException:
-            # Called off: what was done is unknown, so a repeat is a new call that must judge for itself.
+            # Called off: what was done is unknown, so a later repeat is a new call that must judge for itself.
             self._repeats.pop(place, None)
-            future.cancel()
+            off = Failure(
+                "cancelled",
+                f"the first call of {invocation.tool} under the key {key!r} was called off; what it did is not known",
+                hint="see what there is, then call again",
+                tool=invocation.tool,
+            )
+            future.set_result(ToolResult(invocation.tool, error=off))
             raise
         future.set_result(result)
         return result
@@ -320,7 +351,7 @@ class ToolService:
             Failure: `unknown_tool` (with the nearest name), `damaged`.
         """
         primitive = self.registry.primitive(name)
-        if primitive is not None and version is None:
+        if primitive is not None and version in (None, primitive.definition.version):
             return Description(primitive.definition, gated=primitive.gated)
 
         def load() -> Description:
@@ -337,8 +368,7 @@ class ToolService:
             Listed(
                 p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
             )
-            for p in (self.registry.primitive(n) for n in self.registry.names())
-            if p is not None
+            for p in self.registry.primitives()
         ]
         return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
 
@@ -346,14 +376,12 @@ class ToolService:
         """Tools whose name, description or source speak of `text`: saved ones best first, then primitives."""
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
-        for tool in await self._in_thread(lambda: self.registry.names()):
-            primitive = self.registry.primitive(tool)
-            if primitive is not None:
-                d = primitive.definition
-                spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
-                if words and all(w in spoken for w in words):
-                    found.append(Listed(d.name, "primitive", first_line(d.description), d.signature(), d.family))
-        return found[:limit]
+        for primitive in self.registry.primitives():
+            d = primitive.definition
+            spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
+            if words and all(w in spoken for w in words):
+                found.append(Listed(d.name, "primitive", first_line(d.description), d.signature(), d.family))
+        return found[: max(0, limit)]
 
     def _listed(self, summary: Summary) -> Listed:
         listed = Listed(
@@ -368,6 +396,9 @@ class ToolService:
         )
         if summary.problem is not None:
             return listed
+        if self.registry.primitive(summary.name) is not None:
+            hidden = f"a primitive of this application has the name {summary.name}, so calls reach that"
+            return dataclasses.replace(listed, problem=hidden)
         try:
             version = self.store.load(summary.name)
         except Failure as failure:

@@ -1,13 +1,19 @@
 """The structured form of a definition: name, description, parameters and the body alone, rendered to a source.
 
 Models that fill in forms better than they write whole files use it. It is rendered to the same text that anybody could have
-written and then goes the same way; nothing is trusted because it came in a form.
+written and then goes the same way; nothing is trusted because it came in a form. But the text must mean what the form says:
+a description can't become a section, a type can't bring a parameter along, and what stands inside a string of the body
+stays as it is.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import json
-import textwrap
+import keyword
+import re
+import tokenize
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
@@ -22,6 +28,12 @@ _TYPES = {
     "object": "dict",
     "null": "None",
 }
+
+#: Schemas within schemas; deeper ones become ``Any``.
+MAX_SCHEMA_DEPTH = 8
+
+_HEADING = re.compile(r"\s*(Args|Arguments|Returns|Raises|Yields|Examples?|Notes?):\s*")
+_HINT = "a definition is {name, description, parameters: [{name, type, description}], implementation}"
 
 
 def render_source(form: Any) -> str:
@@ -55,72 +67,105 @@ def render_source(form: Any) -> str:
     try:
         read = Form.model_validate(form)
     except ValidationError as error:
-        raise _refused([(".".join(map(str, e["loc"])), e["type"], e["msg"]) for e in error.errors()]) from error
-    wrong = [
-        (where, "name", f"{name!r} is not a name: letters, digits and _, beginning with a letter")
-        for where, name in [("name", read.name), *(("parameters", p.name) for p in read.parameters)]
-        if not NAME.match(name)
-    ]
-    wrong += [
-        ("parameters", "type", f"{p.type!r} is not a type") for p in read.parameters if "\n" in p.type or ":" in p.type
-    ]
-    if not read.implementation.strip():
-        wrong.append(("implementation", "empty", "there is no body"))
+        raise _refused([(".".join(map(str, e["loc"])), e["type"], _plainly(e)) for e in error.errors()]) from None
+    wrong = []
+    for where, name in [
+        ("name", read.name),
+        *((f"parameters.{i}.name", p.name) for i, p in enumerate(read.parameters)),
+    ]:
+        if not NAME.match(name):
+            wrong.append((where, "name", f"{name!r} is not a name: letters, digits and _, beginning with a letter"))
+        elif keyword.iskeyword(name):
+            wrong.append((where, "name", f"{name!r} is a word of the language; {name}_ would do"))
+    for what in ("description", "implementation"):
+        if not getattr(read, what).strip():
+            wrong.append((what, "empty", "must not be empty"))
+    required, optional = [], []
+    for i, p in enumerate(read.parameters):
+        annotation = _TYPES.get(p.type) or _spelled(p.type)
+        if annotation is None:
+            said = (
+                f"{p.type!r} is not a type; use an annotation such as list[str], or a JSON Schema type such as string"
+            )
+            wrong.append((f"parameters.{i}.type", "type", said))
+            continue
+        if p.required or ("default" not in p.model_fields_set and p.required is None):
+            required.append(f"{p.name}: {annotation}")
+            continue
+        default = p.default
+        if isinstance(default, list | dict):
+            said = "a list or an object can't be a default; make the default null and fill it in in the body"
+            wrong.append((f"parameters.{i}.default", "default", said))
+            continue
+        if default is None and "None" not in annotation and annotation != "Any":
+            annotation += " | None"
+        optional.append(f"{p.name}: {annotation} = {_literal(default)}")
     if wrong:
         raise _refused(wrong)
-    required, optional = [], []
-    for p in read.parameters:
-        annotation = _TYPES.get(p.type, p.type)
-        has_default = "default" in p.model_fields_set or p.required is False
-        if not has_default:
-            required.append(f"{p.name}: {annotation}")
-        else:
-            if p.default is None and "None" not in annotation and annotation != "Any":
-                annotation += " | None"
-            optional.append(f"{p.name}: {annotation} = {_literal(p.default)}")
-    lines = [f"def {read.name}({', '.join(required + optional)}):"]
-    lines += ['    """' + _doc(read.description).replace("\n", "\n    ")]
+    lines = [f"def {read.name}({', '.join(required + optional)}):", '    """' + _doc(read.description)]
     if read.parameters:
-        lines += [
-            "",
-            "    Args:",
-            *(f"        {p.name}: {_doc(p.description or p.name)}" for p in read.parameters),
-            '    """',
-        ]
+        texts = ((p.name, _line(p.description) or p.name) for p in read.parameters)
+        lines += ["", "    Args:", *(f"        {name}: {text}" for name, text in texts), '    """']
     else:
         lines[-1] += '"""'
-    body = textwrap.indent(textwrap.dedent(read.implementation.expandtabs(4)).strip("\n"), "    ")
-    return "\n".join([*lines, body]) + "\n"
+    return "\n".join([*lines, _body(read.implementation)]) + "\n"
 
 
 def _from_schema(schema: dict[str, Any]) -> Any:
+    if not schema or schema.get("type") == "object":
+        schema = {"properties": {}, **schema}
     properties = schema.get("properties")
     if not isinstance(properties, dict):
-        return [schema]
+        raise _refused([("parameters", "type", "expected a list of parameters, or a JSON Schema with `properties`")])
     required = schema.get("required", [])
+    if not isinstance(required, list):
+        raise _refused([("parameters.required", "type", "expected a list of names")])
     found = []
     for name, part in properties.items():
         part = part if isinstance(part, dict) else {}
         entry = {"name": name, "type": _annotation(part), "description": str(part.get("description", ""))}
-        if name not in required or "default" in part:
-            entry["default"] = part.get("default")
+        if "default" in part:
+            entry["default"] = part["default"]
+        elif name not in required:
+            entry["default"] = None
         found.append(entry)
     return found
 
 
-def _annotation(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return f"Literal[{', '.join(_literal(v) for v in schema['enum'])}]"
-    if "anyOf" in schema:
-        return " | ".join(_annotation(s) for s in schema["anyOf"])
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return " | ".join(_TYPES.get(k, "Any") for k in kind)
+def _annotation(schema: Any, depth: int = 0) -> str:
+    """A JSON Schema as an annotation; what there is none for becomes ``Any``."""
+    if not isinstance(schema, dict) or depth > MAX_SCHEMA_DEPTH:
+        return "Any"
+    kind, either, values = schema.get("type"), schema.get("anyOf"), schema.get("enum")
+    if isinstance(values, list) and values:
+        return f"Literal[{', '.join(_literal(v) for v in values)}]"
+    if isinstance(either, list) and either:
+        return _joined([_annotation(s, depth + 1) for s in either])
+    if isinstance(kind, list) and kind:
+        return _joined([_annotation({**schema, "type": k}, depth + 1) for k in kind])
     if kind == "array" and isinstance(schema.get("items"), dict):
-        return f"list[{_annotation(schema['items'])}]"
+        return f"list[{_annotation(schema['items'], depth + 1)}]"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return f"dict[str, {_annotation(schema['additionalProperties'])}]"
-    return _TYPES.get(str(kind), "Any")
+        return f"dict[str, {_annotation(schema['additionalProperties'], depth + 1)}]"
+    return _TYPES.get(kind, "Any") if isinstance(kind, str) else "Any"
+
+
+def _joined(parts: list[str]) -> str:
+    parts = list(dict.fromkeys(parts))
+    return "Any" if "Any" in parts else " | ".join(parts)
+
+
+def _spelled(text: str) -> str | None:
+    """One annotation in its plain spelling; None when the text is not one expression, or spans lines."""
+    if len(text) > 2_000:
+        return None
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        spelled = ast.unparse(node)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    single = not isinstance(node, ast.Tuple | ast.NamedExpr | ast.Lambda | ast.Yield | ast.Await)
+    return spelled if single and "\n" not in spelled else None
 
 
 def _literal(value: Any) -> str:
@@ -128,15 +173,67 @@ def _literal(value: Any) -> str:
 
 
 def _doc(text: str) -> str:
-    """A text as it can stand in a docstring; a paragraph's later lines must not look like a section."""
-    return text.strip().replace("\\", "\\\\").replace('"""', "'''").removesuffix('"')
+    """A text as it can stand in a docstring, to be read back as it is."""
+    lines = _escaped(text.strip()).split("\n")
+    # A blank keeps what looks like a section's heading from being one.
+    lines = [f"{line.rstrip()[:-1]} :" if _HEADING.fullmatch(line) else line.rstrip() for line in lines]
+    return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
+
+
+def _line(text: str) -> str:
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", "\ufffd", text)
+    return text[:-1] + '\\"' if text.endswith('"') else text
+
+
+def _body(text: str) -> str:
+    """The body, indented by four. Lines that begin inside a string are left as they are: blanks there belong to the text."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").rstrip().split("\n")
+    inside = _in_strings(lines)
+    for i, line in enumerate(lines):
+        if i not in inside:
+            bare = line.lstrip(" \t")
+            lines[i] = line[: len(line) - len(bare)].expandtabs(4) + bare if bare else ""
+    margin = min((len(x) - len(x.lstrip(" ")) for i, x in enumerate(lines) if i not in inside and x), default=0)
+    return "\n".join(line if i in inside or not line else "    " + line[margin:] for i, line in enumerate(lines))
+
+
+def _in_strings(lines: list[str]) -> set[int]:
+    """The numbers, from 0, of the lines that begin inside a string. What isn't Python any more has none from there on."""
+    found: set[int] = set()
+    # From 3.12 an f-string is several tokens, of which those in the middle hold the text.
+    textual = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
+            if token.type in textual:
+                found.update(range(token.start[0], token.end[0]))
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return found
+
+
+def _plainly(error: Any) -> str:
+    """A finding of pydantic's in our words, where they are better."""
+    match error["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return "there is no such field"
+    kind = str(error["type"]).removesuffix("_type").removesuffix("_parsing")
+    return {
+        "string": "expected a string",
+        "list": "expected a list",
+        "model": "expected an object",
+        "bool": "expected true or false",
+    }.get(kind, str(error["msg"]))
 
 
 def _refused(found: list[tuple[str, str, str]]) -> Failure:
     listed = [{"field": f, "rule": r, "message": f"{f}: {m}" if f else m} for f, r, m in found]
-    return Failure(
-        "invalid_arguments",
-        "; ".join(v["message"] for v in listed),
-        hint="a definition is {name, description, parameters: [{name, type, description}], implementation}",
-        details={"violations": listed},
-    )
+    message = "; ".join(v["message"] for v in listed)
+    return Failure("invalid_arguments", message, hint=_HINT, details={"violations": listed})

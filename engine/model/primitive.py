@@ -8,6 +8,8 @@ defaults. A parameter annotated `CallContext` is not part of the schema; it is f
 from __future__ import annotations
 
 import inspect
+import json
+import keyword
 import re
 import typing
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,11 +20,12 @@ from albert_tools.engine.model.definition import (
     DEFAULT_TIMEOUT,
     EFFECTS,
     Effect,
+    Schema,
     ToolDefinition,
     ToolParameter,
 )
 from albert_tools.engine.model.protocols import CallContext
-from albert_tools.engine.model.schema import schema_of
+from albert_tools.engine.model.schema import schema_of, violations
 
 #: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
@@ -78,6 +81,8 @@ def primitive(
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
+    The function is given plain JSON values, whatever richer type its annotations name; what it returns must be JSON, too.
+
     Args:
         function: The function, when used as a bare ``@primitive``.
         effects: What a call can do: any of ``read write delete execute network secret``; none for a pure function.
@@ -90,7 +95,8 @@ def primitive(
             ``{"path": {"minLength": 1}}``.
 
     Raises:
-        TypeError: a parameter without annotation, ``*args``, an unknown effect, or a name that isn't an identifier.
+        TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
+            ``*args``, an unknown effect, a name that isn't an identifier, a timeout that isn't positive.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
@@ -109,13 +115,20 @@ def _declare(
     gated: bool,
     schemas: dict[str, dict[str, Any]],
 ) -> Primitive:
-    tool = name or function.__name__
-    if not NAME.match(tool):
-        raise TypeError(f"{tool!r} can't be a tool's name: use letters, digits and _, at most 128")
+    if not callable(function):
+        raise TypeError(f"@primitive stands over a function, not over {function!r}")
+    tool = name or str(getattr(function, "__name__", ""))
+    if not NAME.match(tool) or keyword.iskeyword(tool):
+        raise TypeError(f"{tool!r} can't be a tool's name: use letters, digits and _, at most 128, and no keyword")
+    if not timeout > 0:
+        raise TypeError(f"{tool}: the timeout must be more than 0 seconds, is {timeout!r}")
     for effect in effects:
         if effect not in EFFECTS:
             raise TypeError(f"{tool}: unknown effect {effect!r}; the effects are {', '.join(EFFECTS)}")
-    hints = typing.get_type_hints(function, include_extras=False)
+    try:
+        hints = typing.get_type_hints(function, include_extras=False)
+    except NameError as error:
+        raise TypeError(f"{tool}: its annotations can't be read: {error}") from error
     description, argument_texts = read_docstring(inspect.getdoc(function) or "")
     context = None
     parameters = []
@@ -128,20 +141,25 @@ def _declare(
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
             raise TypeError(f"{tool}: parameter {p.name!r} must be an ordinary named parameter")
         required = p.default is p.empty
+        schema = {**_schema(tool, f"parameter {p.name!r}", hints[p.name]), **schemas.get(p.name, {})}
+        if not required:
+            _default(tool, p.name, p.default, schema)
         parameters.append(
             ToolParameter(
                 name=p.name,
-                schema={**schema_of(hints[p.name]), **schemas.get(p.name, {})},
+                schema=schema,
                 description=argument_texts.get(p.name, ""),
                 required=required,
                 default=None if required else p.default,
             )
         )
+    for stray in schemas.keys() - {p.name for p in parameters}:
+        raise TypeError(f"{tool}: `schemas` speaks of {stray!r}, which is no parameter")
     definition = ToolDefinition(
         name=tool,
         description=description,
         parameters=tuple(parameters),
-        result=schema_of(hints.get("return", Any)),
+        result=_schema(tool, "the result", hints.get("return", Any)),
         effects=effects,
         timeout=timeout,
         family=family or function.__module__.rpartition(".")[2],
@@ -149,6 +167,25 @@ def _declare(
     )
     definition = replace(definition, version=definition.schema_hash())
     return Primitive(definition, function, context, inspect.iscoroutinefunction(function), gated)
+
+
+def _schema(tool: str, what: str, annotation: Any) -> Schema:
+    try:
+        return schema_of(annotation)
+    except Exception as error:
+        # Pydantic has many ways to say it.
+        raise TypeError(f"{tool}: there is no JSON Schema for the type of {what}, {annotation!r}") from error
+
+
+def _default(tool: str, name: str, value: Any, schema: Schema) -> None:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"{tool}: the default of {name!r} is not JSON, {value!r}") from error
+    # None where the annotation doesn't say so is a habit: "not given". A caller can't pass it.
+    wrong = violations(value, schema, name) if value is not None else []
+    if wrong:
+        raise TypeError(f"{tool}: the default of {name!r} breaks its own schema: {wrong[0]['message']}")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -175,7 +212,10 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext) -> Any:
-    """Call the function; a sync one runs in a thread, so that it can't hold up the service."""
+    """Call the function; a sync one runs in a thread, so that it can't hold up the service.
+
+    A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
+    """
     if target.context is not None:
         arguments = {**arguments, target.context: context}
     if target.is_async:
@@ -184,4 +224,11 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
         return await result
     import asyncio
 
-    return await asyncio.to_thread(target.function, **arguments)
+    def in_thread() -> Any:
+        try:
+            return target.function(**arguments)
+        except StopIteration as stop:
+            # A future can't carry it, so nobody would ever hear of it.
+            raise RuntimeError("it raised StopIteration") from stop
+
+    return await asyncio.to_thread(in_thread)

@@ -1,0 +1,176 @@
+"""Declaring primitives: what is read off a function, and what is refused with a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import pytest
+
+from albert_tools import CallContext, Primitive, primitive
+from albert_tools.engine.model.primitive import call_primitive, read_docstring
+
+
+class Row(TypedDict, total=False):
+    name: str
+    size: int
+
+
+def test_everything_is_read_off_the_function() -> None:
+    @primitive(effects=["read"], family="data", timeout=5, idempotent=True, schemas={"limit": {"minimum": 1}})
+    async def query(
+        text: str, context: CallContext, limit: int = 10, kind: Literal["a", "b"] | None = None
+    ) -> list[Row]:
+        """Ask the database.
+
+        In plain words.
+
+        Args:
+            text: What to
+                ask for.
+            limit (int): Rows at the most.
+
+        Returns:
+            The rows.
+        """
+        return []
+
+    assert isinstance(query, Primitive)
+    d = query.definition
+    assert d.signature() == (
+        'query(text: string, limit: integer = 10, kind: "a" | "b" or null = null) '
+        "-> array of {name?: string, size?: integer}"
+    )
+    assert d.description == "Ask the database.\n\nIn plain words."
+    assert [p.description for p in d.parameters] == ["What to ask for.", "Rows at the most.", ""]
+    assert (d.effects, d.family, d.timeout, d.depth, d.kind) == (("read",), "data", 5, 0, "primitive")
+    assert d.parameters_schema()["properties"]["limit"] == {
+        "type": "integer",
+        "minimum": 1,
+        "description": "Rows at the most.",
+        "default": 10,
+    }
+    assert (query.context, query.is_async, query.gated, query.name) == ("context", True, False, "query")
+    assert d.parameter("limit") is d.parameters[1]
+    assert d.parameter("context") is None
+
+
+def test_the_version_is_the_schema_not_the_prose() -> None:
+    def plain(a: int) -> int:
+        """One text."""
+        return a
+
+    def again(a: int) -> int:
+        """Another text."""
+        return a + 1
+
+    def wider(a: int, b: int = 0) -> int:
+        return a
+
+    made = [primitive(name="n")(f).definition.version for f in (plain, again, wider)]
+    assert made[0] == made[1]
+    assert made[0] != made[2]
+    assert primitive(name="n", effects=["read"])(plain).definition.version != made[0]
+
+
+def test_bare_decorator_and_default_family() -> None:
+    @primitive
+    def now() -> float:
+        """Tell the time."""
+        return 1.0
+
+    assert now.definition.effects == ()
+    assert now.definition.family == __name__.rpartition(".")[2]
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Opaque:
+    pass
+
+
+def a_unknown(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def a_path(x: Path = Path(".")) -> None: ...
+def a_enum(x: Colour = Colour.RED) -> None: ...
+def a_nan(x: float = float("nan")) -> None: ...
+def a_broken(x: int = 5.5) -> None: ...  # type: ignore[assignment]
+def a_opaque(x: Opaque) -> None: ...
+def a_result() -> Opaque: ...  # type: ignore[empty-body]
+def a_bare(x) -> None: ...  # type: ignore[no-untyped-def]
+def a_star(*x: int) -> None: ...
+def a_stars(**x: int) -> None: ...
+def a_only(x: int, /) -> None: ...
+def a_fine(x: int = 1) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: primitive(3), "stands over a function, not over 3"),  # type: ignore[call-overload]
+        (lambda: primitive(lambda: 1), "'<lambda>' can't be a tool's name"),
+        (lambda: primitive(name="a b")(a_fine), "'a b' can't be a tool's name: use letters, digits and _"),
+        (lambda: primitive(name="class")(a_fine), "no keyword"),
+        (lambda: primitive(effects=["reed"])(a_fine), "unknown effect 'reed'; the effects are read, write"),  # type: ignore[list-item]
+        (lambda: primitive(timeout=0)(a_fine), "the timeout must be more than 0 seconds, is 0"),
+        (lambda: primitive(schemas={"y": {}})(a_fine), "speaks of 'y', which is no parameter"),
+        (lambda: primitive(a_unknown), "its annotations can't be read: name 'Nowhere'"),
+        (lambda: primitive(a_path), "the default of 'x' is not JSON"),
+        (lambda: primitive(a_enum), "the default of 'x' is not JSON"),
+        (lambda: primitive(a_nan), "the default of 'x' is not JSON, nan"),
+        (lambda: primitive(a_broken), "breaks its own schema: x: expected integer, got number 5.5"),
+        (lambda: primitive(a_opaque), "no JSON Schema for the type of parameter 'x'"),
+        (lambda: primitive(a_result), "no JSON Schema for the type of the result"),
+        (lambda: primitive(a_bare), "parameter 'x' needs an annotation"),
+        (lambda: primitive(a_star), "'x' must be an ordinary named parameter"),
+        (lambda: primitive(a_stars), "'x' must be an ordinary named parameter"),
+        (lambda: primitive(a_only), "'x' must be an ordinary named parameter"),
+    ],
+)
+def test_what_can_not_be_a_primitive(declare: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        declare()
+    assert said in str(caught.value)
+
+
+def test_none_as_not_given() -> None:
+    @primitive
+    def find(x: int = None) -> int:  # type: ignore[assignment]  # noqa: RUF013
+        """Find."""
+        return x
+
+    assert find.definition.signature() == "find(x: integer = null) -> integer"
+
+
+def test_docstring_sections() -> None:
+    assert read_docstring("") == ("", {})
+    text = "One.\n\nArgs:\n    a: First\n      goes on.\n\n    b (int): Second.\nNote:\n    c: Not one."
+    assert read_docstring(text) == ("One.", {"a": "First goes on.", "b": "Second."})
+    # A heading is at the margin; and a line before any entry belongs to none.
+    assert read_docstring("One.\n  Args:") == ("One.\n  Args:", {})
+    assert read_docstring("One.\n\nArgs:\n stray\n    a: A.") == ("One.", {"a": "A."})
+
+
+def test_a_sync_function_has_a_thread_and_its_stop_iteration_is_heard_of() -> None:
+    import threading
+
+    @primitive
+    def where() -> str:
+        """Say the thread."""
+        return threading.current_thread().name
+
+    @primitive
+    def empty() -> int:
+        """Take the first of nothing."""
+        return next(iter([]))
+
+    async def main() -> str:
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await asyncio.wait_for(call_primitive(empty, {}, None), 5)  # type: ignore[arg-type]
+        return await call_primitive(where, {}, None)  # type: ignore[arg-type]
+
+    assert asyncio.run(main()) != threading.current_thread().name
