@@ -306,9 +306,10 @@ class ToolService:
         self, invocation: ToolInvocation, key: str, log: Log | None, watch: Callable[[str], None] | None
     ) -> ToolResult:
         try:
-            content = canonical(dict(invocation.arguments))
-        except (TypeError, ValueError):
-            content = repr(invocation.arguments).encode()
+            content = canonical([invocation.version, dict(invocation.arguments)])
+        except Exception:
+            # No proper arguments, so this will be refused; for a repeat to be told from another it need only be named.
+            content = type(invocation.arguments).__name__.encode()
         place = (invocation.session or "", invocation.tool, key)
         known = self._repeats.get(place)
         if known is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
+OTHER_DICT = "the result is another: expected {'a': 1}, got {'a': True}"
 OTHER_FILE = "the file 'a' holds something else: expected '1', got '2'"
 LAUNCH = 'return tools.launch(name="x")'
 
@@ -26,7 +27,7 @@ def test_files_are_laid_out_and_compared(bench: Any) -> None:
         ('result="y"', 'return "x"', "the result is another: expected 'y', got 'x'", "y", "x"),
         ("result=1", "return True", "the result is another: expected 1, got True", 1, True),
         ("result=(1, [2])", "return [1, 2]", "the result is another: expected [1, [2]], got [1, 2]", [1, [2]], [1, 2]),
-        ('result={"a": 1}', 'return {"a": True}', "the result is another: expected {'a': 1}, got {'a': True}", {"a": 1}, {"a": True}),
+        ('result={"a": 1}', 'return {"a": True}', OTHER_DICT, {"a": 1}, {"a": True}),
         ("result=None", "return 0", "the result is another: expected None, got 0", None, 0),
         ('result=""', 'return "x" * 500', "the result is another: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
         ('raises="ValueError"', "return 1", "it should fail with ValueError, but it gave 1", "ValueError", 1),
