@@ -23,10 +23,7 @@ demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP)
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not slow" -q
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report --skip-covered | tail -n 40
+	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist loadfile --cov --cov-report=term:skip-covered
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

@@ -28,45 +28,62 @@ def table(rounds: int) -> list[str]:
         "| program | CPython, ms | " + " | ".join(s.name for s in sides[1:]) + " |",
         "|---|---:" + "|---:" * len(sides[1:]) + "|",
     ]
+    reasons: list[str] = []
     for path in sorted((Path(__file__).parent / "programs").glob("*.tool")):
-        source = path.read_text()
-        size = int(re.search(r"n: int = (\d+)", source)[1])  # type: ignore[index]
-        lines.append(f"| {path.stem} | " + " | ".join(_row(sides, source, size, rounds)) + " |")
+        lines.append(f"| {path.stem} | " + " | ".join(_row(sides, path, rounds, reasons)) + " |")
     for side in sides:
         side.close()
+    if reasons:
+        lines += ["", *(f"- {reason}" for reason in reasons)]
     if missing:
         lines.append(f"\nNot installed: {', '.join(missing)} (`pip install -e '.[benchmarks]'`).")
     return lines
 
 
-def _row(sides: list[Side], source: str, size: int, rounds: int) -> list[str]:
+def _row(sides: list[Side], path: Path, rounds: int, reasons: list[str]) -> list[str]:
+    size = int(re.search(r"n: int = (\d+)", path.read_text())[1])  # type: ignore[index]
     runs: dict[str, Callable[[int], tuple[float, Any]]] = {}
     times: dict[str, list[float]] = {s.name: [] for s in sides}
     said: dict[str, str] = {}
     wanted = ""
     for side in sides:
         try:
-            runs[side.name] = side.prepare(source)
-        except Exception:
+            runs[side.name] = side.prepare(_text(side, path))
+        except Exception as error:
             said[side.name] = "refused"
+            reasons.append(f"{path.stem}, {side.name}: refused: {_first(error)}")
     for _ in range(rounds):
         for name, run in list(runs.items()):
             if times[name] and times[name][-1] > PATIENCE:
                 continue
             try:
                 seconds, result = run(size)
-            except Exception:
-                said[name] = "refused"
+            except Exception as error:
+                said[name] = "failed"
+                reasons.append(f"{path.stem}, {name}: failed: {_first(error)}")
                 del runs[name]
                 continue
             times[name].append(seconds)
             text = json.dumps(result, default=str)
             wanted = wanted or text
-            if text != wanted:
+            if text != wanted and name not in said:
                 said[name] = "wrong"
+                reasons.append(f"{path.stem}, {name}: wrong: {text[:60]} where CPython gives {wanted[:60]}")
     base = statistics.median(times["CPython"])
     found = [f"{base * 1000:.1f}"]
     for side in sides[1:]:
         ratio = statistics.median(times[side.name]) / base if times[side.name] else 0.0
         found.append(said.get(side.name) or f"{ratio:.2f}")
     return found
+
+
+def _text(side: Side, path: Path) -> str:
+    """The program as a side takes it: translated for it, where that was needed."""
+    translated = path.with_suffix(side.suffix)
+    return (translated if translated.exists() else path).read_text()
+
+
+def _first(error: Exception) -> str:
+    """What an error says, in a line."""
+    said = [line.strip() for line in str(error).splitlines() if "rror" in line or len(str(error)) < 120]
+    return (said or [type(error).__name__])[0][:160]

@@ -7,6 +7,7 @@ evaluation can't be had without the way to its process (ours and Monty's), which
 from __future__ import annotations
 
 import asyncio
+import operator
 import re
 import time
 from collections.abc import Callable
@@ -20,11 +21,29 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.pool import Sandbox
 from albert_tools.engine.sandbox.prelude import prelude
 
+#: What RestrictedPython leaves to its user: the augmented assignments.
+INPLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd,
+    "-=": operator.isub,
+    "*=": operator.imul,
+    "/=": operator.itruediv,
+    "//=": operator.ifloordiv,
+    "%=": operator.imod,
+    "**=": operator.ipow,
+    "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+    "&=": operator.iand,
+    "|=": operator.ior,
+    "^=": operator.ixor,
+}
+
 
 class Side(Protocol):
     """One of the compared. `prepare` gives a function of the program's argument; it may raise when it refuses the program."""
 
     name: str
+    #: The ending of the programs that were translated for it.
+    suffix: str
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         """Load a program."""
@@ -43,6 +62,7 @@ class CPython:
     """The measure."""
 
     name = "CPython"
+    suffix = ".tool"
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         names = {**prelude(lambda *_: None), "Any": Any}
@@ -64,6 +84,7 @@ class Albert:
     """A warm worker of ours, the way to it and back included."""
 
     name = "Albert Tools"
+    suffix = ".tool"
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -98,6 +119,7 @@ class Restricted:
     """RestrictedPython with its usual guards, in process."""
 
     name = "RestrictedPython"
+    suffix = ".tool"
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         from RestrictedPython import compile_restricted, safe_globals
@@ -109,6 +131,7 @@ class Restricted:
             safer_getattr,
         )
 
+        # A name may not begin with an underscore there.
         code = compile_restricted(plain(source).replace("_fib", "fib"), "<tool>", "exec")
         more = {"sum": sum, "max": max, "min": min, "list": list, "dict": dict, "sorted": sorted}
         built_in = {**safe_globals["__builtins__"], **more}
@@ -120,7 +143,7 @@ class Restricted:
             "_write_": full_write_guard,
             "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
             "_unpack_sequence_": guarded_unpack_sequence,
-            "_inplacevar_": lambda op, a, b: a + b if op == "+=" else a - b,
+            "_inplacevar_": lambda op, a, b: INPLACE[op](a, b),
         }
         exec(code, names)  # noqa: S102 (a program of ours)
         function = names["t"]
@@ -140,6 +163,7 @@ class Monty:
     """pydantic-monty: a subprocess, a session that has the function loaded."""
 
     name = "Monty"
+    suffix = ".tool"
 
     def __init__(self) -> None:
         import pydantic_monty
@@ -166,6 +190,7 @@ class Smolagents:
     """smolagents' Python interpreter, in process."""
 
     name = "smolagents"
+    suffix = ".tool"
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         from smolagents.local_python_executor import BASE_PYTHON_TOOLS, evaluate_python_code
@@ -186,9 +211,10 @@ class Smolagents:
 
 
 class Starlark:
-    """starlark-rust, in process. The language is not Python's; what it can't say is refused."""
+    """starlark-rust, in process. Its language is not Python's: a program that lacks only a function there has a translation."""
 
     name = "Starlark"
+    suffix = ".star"
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         import starlark

@@ -54,15 +54,16 @@ def schema_of(annotation: Any) -> Schema:
     if origin in (typing.Required, typing.NotRequired):
         return schema_of(arguments[0])
     if is_typeddict(annotation):
+        # With its extras: under postponed annotations the class itself can't tell what is required.
         hints = typing.get_type_hints(annotation, include_extras=True)
-        # Python itself overlooks `NotRequired` where annotations are strings, as `from __future__ import annotations` makes them.
-        said = {name: get_origin(hint) for name, hint in hints.items()}
-        usual = annotation.__required_keys__
         return {
             "type": "object",
             "properties": {name: schema_of(hint) for name, hint in hints.items()},
             "required": [
-                n for n in hints if said[n] is typing.Required or (n in usual and said[n] is not typing.NotRequired)
+                name
+                for name, hint in hints.items()
+                if get_origin(hint) is typing.Required
+                or (get_origin(hint) is not typing.NotRequired and name in annotation.__required_keys__)
             ],
             "additionalProperties": False,
         }

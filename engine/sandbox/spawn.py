@@ -37,7 +37,7 @@ def spawn_zygote() -> Spawned:
         Failure: `sandbox_unavailable`.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    command = [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(theirs.fileno())]
+    command = [sys.executable, "-S", "-s", "-P", "-X", "utf8", "-c", _BOOT, str(theirs.fileno())]
     try:
         process = subprocess.Popen(
             [*command, *_library_paths()],

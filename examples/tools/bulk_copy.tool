@@ -22,10 +22,16 @@ import re
     raises="ToolError",
     expect_files={"b.txt": "b"},
 )
+@example(
+    arguments={"folder": ".", "pattern": "a.txt", "name": "old/a.txt", "dry_run": False},
+    files={"a.txt": "new", "old/a.txt": "kept"},
+    raises="ToolError",
+    expect_files={"old/a.txt": "kept"},
+)
 def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> list[dict]:
     """Copy the text files of a folder under new names; by default only say what would be done.
 
-    The old files stay. Nothing is overwritten: when a new name is taken, nothing is copied at all.
+    The old files stay. Nothing is overwritten: when a new name is taken, or leads to another folder, nothing is copied at all.
 
     Args:
         folder: The folder; folders under it are left alone.
@@ -33,16 +39,17 @@ def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> lis
         name: The new name; \\1 stands for the pattern's first group.
         dry_run: Whether to say only what would be done.
     """
-    files = [e["path"] for e in tools.list_directory(path=folder) if e["type"] == "file"]
-    taken = set(files)
+    entries = tools.list_directory(path=folder)
+    files = [e["path"] for e in entries if e["type"] == "file"]
+    taken = {e["path"] for e in entries}
     plan = []
     for path in files:
         if re.fullmatch(pattern, posixpath.basename(path)) is None:
             continue
-        target = posixpath.join(
-            posixpath.dirname(path),
-            re.sub(pattern, name, posixpath.basename(path)),
-        )
+        new = re.sub(pattern, name, posixpath.basename(path))
+        if "/" in new or new in ("", ".", ".."):
+            raise ToolError(f"{path} would become {new!r}, which is not a name in the same folder")
+        target = posixpath.join(posixpath.dirname(path), new)
         if target in taken:
             raise ToolError(f"{path} would become {target}, which is there already")
         taken.add(target)

@@ -15,6 +15,11 @@ def _anchor(title: str, seen: dict) -> str:
     },
     result="- [First steps](#first-steps)\n  - [Install it!](#install-it)\n- [First steps](#first-steps-1)\n",
 )
+@example(
+    arguments={"path": "guide.md", "depth": 2},
+    files={"guide.md": "# Guide\n\n## Use\n\n### Notes\n\n## Notes\n\n## Guide\n"},
+    result="- [Use](#use)\n- [Notes](#notes-1)\n- [Guide](#guide-1)\n",
+)
 def markdown_toc(path: str, depth: int = 3) -> str:
     """Make the table of contents of a Markdown file, as a Markdown list.
 
@@ -30,8 +35,12 @@ def markdown_toc(path: str, depth: int = 3) -> str:
     for line in tools.read_file(path=path).splitlines():
         if line.startswith("```"):
             fenced = not fenced
-        heading = None if fenced else re.match(r"(#{2,6})\s+(.*?)\s*#*$", line)
-        if heading is not None and len(heading[1]) <= depth:
-            indent = "  " * (len(heading[1]) - 2)
-            lines.append(f"{indent}- [{heading[2]}](#{_anchor(heading[2], seen)})\n")
+        heading = None if fenced else re.match(r"(#{1,6})\s+(.*?)\s*#*$", line)
+        if heading is None:
+            continue
+        # Headings that are not listed have their anchors too, so they count.
+        anchor = _anchor(heading[2], seen)
+        level = len(heading[1])
+        if 2 <= level <= depth:
+            lines.append(f"{'  ' * (level - 2)}- [{heading[2]}](#{anchor})\n")
     return "".join(lines)

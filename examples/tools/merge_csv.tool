@@ -2,47 +2,73 @@ import csv
 import io
 
 
-def _rows(path: str) -> list:
-    return list(csv.DictReader(io.StringIO(tools.read_file(path=path))))
+def _table(path: str, key: str) -> list:
+    rows = [row for row in csv.reader(io.StringIO(tools.read_file(path=path))) if row]
+    heading = rows[0] if rows else []
+    if key not in heading:
+        raise ToolError(f"{path} has no column {key!r}; it has {', '.join(heading) or 'none'}")
+    for row in rows:
+        if len(row) > len(heading):
+            raise ToolError(
+                f"{path} has a row with more columns than its heading: {', '.join(row)}",
+            )
+    return rows
+
+
+def _rows(table: list) -> list:
+    heading, *rows = table
+    return [dict(zip(heading, row + [""] * (len(heading) - len(row)))) for row in rows]
 
 
 @example(
     arguments={"left": "people.csv", "right": "cities.csv", "key": "id", "output": "merged.csv"},
     files={
-        "people.csv": "id,name\n1,Ada\n2,Grace\n",
+        "people.csv": "id,name\n1,Ada\n2,Grace\n2,Hopper\n",
         "cities.csv": "id,city\n2,New York\n3,Paris\n",
     },
-    result={"path": "merged.csv", "rows": 3, "matched": 1},
-    expect_files={"merged.csv": "id,name,city\n1,Ada,\n2,Grace,New York\n3,,Paris\n"},
+    result={"path": "merged.csv", "rows": 4, "matched": 2},
+    expect_files={
+        "merged.csv": "id,name,city\n1,Ada,\n2,Grace,New York\n2,Hopper,New York\n3,,Paris\n",
+    },
+)
+@example(
+    arguments={"left": "people.csv", "right": "cities.csv", "key": "id", "output": "people.csv"},
+    files={"people.csv": "id,name\n1,Ada\n", "cities.csv": "id,city\n1,Paris\n1,London\n"},
+    raises="ToolError",
+    expect_files={"people.csv": "id,name\n1,Ada\n"},
+)
+@example(
+    arguments={"left": "none.csv", "right": "cities.csv", "key": "id", "output": "merged.csv"},
+    files={"none.csv": "id,name\n", "cities.csv": "id,city\n1,Paris\n"},
+    expect_files={"merged.csv": "id,name,city\n1,,Paris\n"},
 )
 def merge_csv(left: str, right: str, key: str, output: str) -> dict:
     """Merge two CSV files by a key column; rows without a partner are kept.
 
+    The first file may hold a key several times, and each of these rows gets its partner's columns; in the second a key
+    must be unique.
+
     Args:
         left: The first file; its columns and rows come first.
-        right: The second file.
+        right: The second file; in columns that both have, its values count.
         key: The column both have.
         output: The file to write.
     """
-    first, second = parallel(_rows(left), _rows(right))
-    for path, rows in [(left, first), (right, second)]:
-        if rows and key not in rows[0]:
-            raise ToolError(f"{path} has no column {key!r}; it has {', '.join(rows[0])}")
-    columns = list(dict.fromkeys(name for row in first[:1] + second[:1] for name in row))
-    merged = {}
-    matched = 0
-    for row in first:
-        merged[row[key]] = dict(row)
-    for row in second:
-        if row[key] in merged:
-            matched += 1
-            merged[row[key]].update(row)
-        else:
-            merged[row[key]] = dict(row)
+    first, second = parallel(_table(left, key), _table(right, key))
+    partners = {}
+    for row in _rows(second):
+        if row[key] in partners:
+            raise ToolError(f"{right} has the {key} {row[key]!r} more than once")
+        partners[row[key]] = row
+    merged = [{**row, **partners.get(row[key], {})} for row in _rows(first)]
+    keys = {row[key] for row in merged}
+    matched = sum(1 for row in merged if row[key] in partners)
+    merged.extend(row for name, row in partners.items() if name not in keys)
+    columns = list(dict.fromkeys(first[0] + second[0]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    for row in merged.values():
+    for row in merged:
         writer.writerow([row.get(name, "") for name in columns])
     tools.write_file(path=output, content=text.getvalue())
     return {"path": output, "rows": len(merged), "matched": matched}

@@ -455,7 +455,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(["list_directory", "read_file", "odd", "nothing", ""]),
     arguments=st.dictionaries(st.sampled_from(["path", "kind", "recursive", "x"]), JSON, max_size=3),

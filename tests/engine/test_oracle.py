@@ -124,7 +124,7 @@ def agree(program: strategies.Program, seed: int, by_sandbox: Run) -> None:
         assert ours[2] == theirs[2]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(strategies.programs(CATALOG), st.integers(0, 5))
 def test_programs_agree_with_cpython(by_sandbox: Run, program: strategies.Program, seed: int) -> None:
     agree(program, seed, by_sandbox)

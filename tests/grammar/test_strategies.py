@@ -16,7 +16,7 @@ from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import unparse
 
 CATALOG = ToolRegistry(builtin_primitives())
-few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -1,0 +1,133 @@
+"""Lowering and the second gate: what comes out, and that the gate's lists are the language's."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.compile import gate
+from albert_tools.engine.compile.lower import lower
+from albert_tools.engine.compile.program import compile_program
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.failure import Failure
+
+CATALOG = ToolRegistry(builtin_primitives())
+
+
+def lowered(body: str, before: str = "") -> str:
+    return lower(check_or_raise(f'{before}def t(x: Any) -> Any:\n    """T."""\n{body}', CATALOG)).text
+
+
+def test_what_the_gate_lets_through_is_the_vocabulary() -> None:
+    names = set(vocabulary.METHODS) | set(vocabulary.ATTRIBUTES) | {m.split(".")[1] for m in vocabulary.TYPE_METHODS}
+    for module, table in vocabulary.facades().items():
+        names |= {*module.split(".")[1:], *(part for entry in table for part in entry.split("."))}
+    assert names == gate.ATTRIBUTES
+    assert {*vocabulary.BUILTINS, *vocabulary.EXCEPTIONS, "ToolError"} == gate.GLOBALS
+    assert vocabulary.MODULES == gate.MODULES
+
+
+def test_every_other_kind_of_node_is_refused() -> None:
+    kinds = {
+        name for name in dir(ast) if isinstance(getattr(ast, name), type) and issubclass(getattr(ast, name), ast.AST)
+    }
+    texts = {
+        "While": "while x:\n    pass",
+        "With": "with x:\n    pass",
+        "ClassDef": "class A:\n    pass",
+        "AsyncFunctionDef": "async def f():\n    pass",
+        "Yield": "def f():\n    yield 1",
+        "YieldFrom": "def f():\n    yield from x",
+        "Await": "async def f():\n    await x",
+        "Global": "def f():\n    global x",
+        "Nonlocal": "def f():\n    def g():\n        nonlocal x",
+        "AnnAssign": "x: int = 1",
+        "TryStar": "try:\n    pass\nexcept* KeyError:\n    pass",
+        "AsyncFor": "async def f():\n    async for i in x:\n        pass",
+        "AsyncWith": "async def f():\n    async with x:\n        pass",
+    }
+    for kind, text in texts.items():
+        assert kind in kinds - gate.NODES
+        with pytest.raises(gate.Refused):
+            gate.judge(f"x = 1\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("@print\ndef f():\n    pass", "decorator"),
+        ("def f(x: int):\n    pass", "annotation was left"),
+        ("def f(x, /):\n    pass", "plain parameters"),
+        ("x = 1\nx.a.b = 3", "assigned or deleted"),
+        ("match 1:\n    case int(real=r):\n        pass", "nothing in its brackets"),
+        ("match 1:\n    case {'a': 1, **__call}:\n        pass", "not a name"),
+        ("match [1]:\n    case [*__call]:\n        pass", "not a name"),
+        ("match [1]:\n    case _ as __call:\n        pass", "not a name"),
+        ("f = 1\nf(__x=1)", "not a keyword"),
+        ("from . import json", "not a module"),
+        ("import json as __call", "not a name|invalid"),
+        ("\u00e9 = 1", "not ASCII"),
+        ("__call('x', {**{}})", "must name its tool"),
+    ],
+)
+def test_gate(text: str, said: str) -> None:
+    with pytest.raises(gate.Refused, match=said):
+        gate.judge(text)
+
+
+def test_limits_pass_every_handler_and_finally() -> None:
+    text = lowered(
+        "    try:\n        y = 1\n    except ValueError:\n        y = 2\n    else:\n        y = 3\n    finally:\n        print(x)\n"
+        "    try:\n        y = 4\n    finally:\n        print(y)\n    return y\n"
+    )
+    handlers = [h for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try) for h in n.handlers[:1]]
+    assert [ast.unparse(h.type) for h in handlers if h.type] == ["__Fatal"] * 3
+    assert sum(isinstance(n, ast.Try) for n in ast.walk(ast.parse(text))) == 3
+
+
+def test_depth_is_counted_within_a_cycle_only() -> None:
+    before = (
+        "def _a(n: int) -> int:\n    return _b(n)\n\n\ndef _b(n: int) -> int:\n    return sum(map(_a, [n])) + _c(n)\n\n\n"
+        "def _c(n: int) -> int:\n    return n\n\n\n"
+    )
+    text = lowered("    return _a(x)\n", before)
+    assert "def _c(n):" in text
+    assert "_b(n, __depth=__depth + 1)" in text
+    assert "map(lambda *__args: _a(*__args, __depth=__depth + 1), [n])" in text
+    assert "return _a(x)" in text
+
+
+def test_plain_strings_mean_the_same() -> None:
+    from albert_tools.engine.compile.lower import _Lowering
+    from albert_tools.grammar.python import to_python
+
+    source = 'def t(x: Any) -> Any:\n    """T."""\n    return f"a{x!r:>{len(x)}}{x!s}{x!a}{x}"\n'
+    checked = check_or_raise(source, CATALOG)
+    module = _Lowering(checked.facts, True).module(to_python(checked.module))
+    names = {"__join": "".join, "__format": format, "__repr": repr, "__str": str, "__ascii": ascii}
+    exec(compile(ast.unparse(module), "<tool>", "exec"), names)  # noqa: S102 (ours)
+    assert names["t"]("é") == "a'é'é'\\xe9'é"  # type: ignore[operator]
+
+
+def test_a_disagreement_of_the_two_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = check_or_raise('def t() -> int:\n    """T."""\n    return len("a")\n', CATALOG)
+    monkeypatch.setattr(gate, "GLOBALS", frozenset())
+    with pytest.raises(Failure, match="the checks disagree") as caught:
+        compile_program(checked)
+    assert caught.value.code == "internal_error"
+
+
+def test_lines_lead_back_to_the_source() -> None:
+    program = compile_program(
+        check_or_raise(
+            'import json\n\n\ndef t(x: Any) -> Any:\n    """T."""\n    y = {\n        "a": 1,\n    }\n\n    return y\n',
+            CATALOG,
+        )
+    )
+    text = program.lowered.splitlines()
+    assert program.lines[text.index("    y = {'a': 1}")] == 6
+    assert program.lines[text.index("    return y")] == 10

@@ -1,0 +1,163 @@
+"""The tools that come along: each checks without a finding, and all its examples hold, under CPython and in the service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import Failure, SyncToolService
+from albert_tools.builtins.catalog import PRIMITIVES
+from albert_tools.engine.check.check import Checked, Report, check
+from albert_tools.engine.model.definition import ToolDefinition
+from tests.examples.plain import problem
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "tools").glob("*.tool"))}
+BUILTIN = {p.name: p.definition for p in PRIMITIVES}
+
+
+class Catalog:
+    """The primitives, and the examples that were checked so far."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, ToolDefinition] = dict(BUILTIN)
+
+    def get(self, name: str) -> ToolDefinition | None:
+        return self.known.get(name)
+
+    def names(self) -> list[str]:
+        return sorted(self.known)
+
+
+@cache
+def reports() -> dict[str, Report]:
+    """Every example checked, callees before callers; one that needs what isn't there keeps its findings."""
+    catalog = Catalog()
+    done: dict[str, Report] = {}
+    waiting = dict(SOURCES)
+    while waiting:
+        found = {name: check(source, catalog) for name, source in waiting.items()}
+        ready = [name for name, report in found.items() if report.checked is not None]
+        for name in ready:
+            checked = found[name].checked
+            assert checked is not None
+            catalog.known[checked.definition.name] = checked.definition
+        done |= {name: found[name] for name in (ready or waiting)}
+        waiting = {name: source for name, source in waiting.items() if name not in done}
+    return done
+
+
+def checked_tools() -> dict[str, Checked]:
+    return {name: r.checked for name, r in reports().items() if r.checked is not None}
+
+
+def in_order() -> list[str]:
+    """Names, callees first."""
+    return [name for name in reports() if name in checked_tools()]
+
+
+EXAMPLES = [(name, i) for name, tool in checked_tools().items() for i in range(len(tool.examples))]
+
+
+def test_there_is_something_to_learn_from() -> None:
+    tools = checked_tools()
+    called = {c.name for tool in tools.values() for c in tool.calls}
+    assert len(SOURCES) >= 14
+    assert max(tool.definition.depth for tool in tools.values()) >= 2
+    assert {"http_request", "bash", "read_file", "write_file", "list_directory"} <= called
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_checks_without_a_finding(name: str) -> None:
+    report = reports()[name]
+    assert [f"{d.span.line}: {d.code} {d.message}" for d in report.diagnostics] == []
+    assert report.checked is not None
+    assert report.checked.definition.name == name
+    assert report.checked.examples
+    undescribed = [p.name for p in report.checked.definition.parameters if not p.description]
+    assert undescribed == []
+
+
+@pytest.mark.parametrize(("name", "index"), EXAMPLES)
+def test_its_examples_hold_under_cpython(name: str, index: int) -> None:
+    tools = checked_tools()
+    found = problem(name, tools[name].examples[index], tools)
+    assert not found, f"{name}.tool:{tools[name].examples[index].line}\n{found}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncToolService]:
+    """A service in a copy of the example project, with all tools defined: which runs their examples in the sandbox."""
+    folder = tmp_path_factory.mktemp("examples").resolve()
+    workspace = folder / "project"
+    shutil.copytree(ROOT / "examples" / "data" / "project", workspace)
+    (workspace / ".albert").mkdir()
+    with SyncToolService.open(home=folder / "home", workspace=workspace) as opened:
+        for name in in_order():
+            try:
+                opened.define(SOURCES[name])
+            except Failure as failure:
+                pytest.fail(f"{name}: {failure.message}\n{failure.details}")
+        yield opened
+
+
+def test_the_service_takes_them_all(service: SyncToolService) -> None:
+    saved = {tool.name for tool in service.list() if tool.kind == "composite"}
+    assert saved == set(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wanted"),
+    [
+        (
+            "csv_to_markdown",
+            {"path": "people.csv"},
+            "| id | name |\n|---:|---|\n| 1 | Ada |\n| 2 | Grace |\n| 3 | Katherine |\n",
+        ),
+        (
+            "merge_csv",
+            {"left": "people.csv", "right": "cities.csv", "key": "id", "output": "merged.csv"},
+            {"path": "merged.csv", "rows": 4, "matched": 2},
+        ),
+        ("project_dependencies", {}, {"python": [], "javascript": []}),
+    ],
+)
+def test_they_work_on_the_example_project(
+    service: SyncToolService, name: str, arguments: dict[str, Any], wanted: Any
+) -> None:
+    assert service.invoke(name, arguments).value() == wanted
+
+
+def test_the_embedding_application(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "embed.py")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "{'Ada': 46.875, 'Grace': 15.625}" in done.stdout
+    assert "did you mean 'orders_of'" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_demonstration(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
