@@ -364,7 +364,11 @@ class ToolService:
         return await self._in_thread(load)
 
     async def list(self) -> builtins.list[Listed]:
-        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem."""
+        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem.
+
+        Raises:
+            Failure: `io_error` when the store can't be read.
+        """
         primitives = [
             Listed(
                 p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
@@ -374,7 +378,11 @@ class ToolService:
         return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
-        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives."""
+        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives.
+
+        Raises:
+            Failure: `io_error` when the store can't be read.
+        """
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
         for primitive in self.registry.primitives():
