@@ -29,6 +29,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
+from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.pool import Sandbox
 
 #: The answer of a tool: a value, a `Failure` to raise, or a function of the arguments that gives or raises one.
@@ -80,6 +81,7 @@ class FakeExecutor:
 
         Raises:
             SourceError: the source is refused.
+            Exception: whatever a function among the answers raised, if it isn't a `Failure`: that is the test's own mistake.
         """
         return asyncio.run(self.run_async(source, arguments))
 
@@ -87,13 +89,24 @@ class FakeExecutor:
         """As `run`, inside an event loop."""
         version = compile_version(check_or_raise(source, self.registry), "")
         log: list[str] = []
+        mistakes: list[Exception] = []
 
         async def answer(name: str, given: dict[str, Any], key: str) -> Any:
-            return self.call(name, given)
+            try:
+                return self.call(name, given)
+            except Failure:
+                raise
+            except Exception as mistake:
+                mistakes.append(mistake)
+                raise Failure("internal_error", f"the test's answer for {name} failed", tool=name) from mistake
 
         sandbox = Sandbox(self._limits, idle=1)
         before = len(self.calls)
         given = {p.name: p.default for p in version.definition.parameters if not p.required} | dict(arguments or {})
+        wrong = violations(given, version.definition.parameters_schema())
+        if wrong:
+            message = f"{version.name}: " + "; ".join(v["message"] for v in wrong)
+            return ToolResult(version.name, error=Failure("invalid_arguments", message, details={"violations": wrong}))
         try:
             output = await sandbox.run(version.program, given, call=answer, log=log.append)
             return ToolResult(version.name, output, log="".join(log), calls=len(self.calls) - before)
@@ -101,6 +114,8 @@ class FakeExecutor:
             return ToolResult(version.name, error=failure, log="".join(log), calls=len(self.calls) - before)
         finally:
             await sandbox.close()
+            if mistakes:
+                raise mistakes[0]
 
 
 class FakeClock:

@@ -131,8 +131,7 @@ class Pipeline:
         async with self._turns:
             try:
                 target = self._found(invocation.tool, invocation.version, unsaved)
-                output = await self._pass(target, invocation.arguments, chain, surroundings)
-                output = export(output, MAX_ANSWER)
+                output = export(await self._pass(target, invocation.arguments, chain, surroundings), MAX_ANSWER)
             except Unexportable as refused:
                 error = Failure("invalid_result", refused.sentence("the output"), tool=invocation.tool)
             except Failure as failure:

@@ -306,9 +306,10 @@ class ToolService:
         self, invocation: ToolInvocation, key: str, log: Log | None, watch: Callable[[str], None] | None
     ) -> ToolResult:
         try:
-            content = canonical(dict(invocation.arguments))
-        except (TypeError, ValueError):
-            content = repr(invocation.arguments).encode()
+            content = canonical([invocation.version, dict(invocation.arguments)])
+        except Exception:
+            # No proper arguments, so this will be refused; for a repeat to be told from another it need only be named.
+            content = type(invocation.arguments).__name__.encode()
         place = (invocation.session or "", invocation.tool, key)
         known = self._repeats.get(place)
         if known is not None:
@@ -363,7 +364,11 @@ class ToolService:
         return await self._in_thread(load)
 
     async def list(self) -> builtins.list[Listed]:
-        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem."""
+        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem.
+
+        Raises:
+            Failure: `io_error` when the store can't be read.
+        """
         primitives = [
             Listed(
                 p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
@@ -373,7 +378,11 @@ class ToolService:
         return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
-        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives."""
+        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives.
+
+        Raises:
+            Failure: `io_error` when the store can't be read.
+        """
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
         for primitive in self.registry.primitives():

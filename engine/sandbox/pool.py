@@ -710,7 +710,10 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
         "stopped after {limits.own_seconds:g} s of its own time",
         "do less, or in smaller steps; time spent in tool calls does not count",
     ),
-    "run_limit": ("stopped after {limits.run_seconds:g} s in all, calls included", "split the work over several runs"),
+    "run_limit": (
+        "stopped after {limits.run_seconds:.3g} s in all, calls included",
+        "split the work over several runs",
+    ),
     "cpu_limit": ("stopped after {limits.cpu_seconds} s of processor time", "do less, or in smaller steps"),
     "memory_limit": (
         "stopped because it needs more than {limits.memory_bytes:,} bytes of memory",

@@ -65,3 +65,22 @@ def test_scratch_workspace_is_gone_afterwards() -> None:
         assert scratch.files() == {"b.txt": "b", "docs/a.txt": "a"}
         folder = scratch.folder
     assert not folder.exists()
+
+
+def test_executor_holds_arguments_to_the_schema() -> None:
+    error = FakeExecutor().run(SOURCE, {"url": 3, "x": 1}).error
+    assert error is not None
+    assert error.message == "fetch: url: expected string, got integer 3; x: there is no such name here"
+
+
+def test_a_mistake_in_the_test_is_the_tests() -> None:
+    together = """
+def both(urls: list[str]) -> list:
+    \"\"\"Look twice.\"\"\"
+    return parallel(tools.read_file(path=u) for u in urls)
+"""
+    for source, arguments in ((SOURCE, {"url": "u"}), (together, {"urls": ["a", "b"]})):
+        executor = FakeExecutor({"http_request": lambda a: 1 / 0, "read_file": lambda a: 1 / 0})
+        with pytest.raises(ZeroDivisionError):
+            executor.run(source, arguments)
+        assert executor.calls

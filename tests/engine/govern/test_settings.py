@@ -157,7 +157,7 @@ RULES = st.builds(
     Governance,
     allow=NAMES,
     deny=NAMES,
-    limits=st.builds(RunLimits, calls=st.integers(0, 5), own_seconds=st.floats(0.1, 5)),
+    limits=st.builds(lambda n, t: RunLimits(calls=n, own_seconds=t), st.integers(0, 5), st.floats(0.1, 5)),
     says_allow=st.booleans(),
 )
 

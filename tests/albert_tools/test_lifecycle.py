@@ -1,0 +1,356 @@
+"""Opening, closing and what goes wrong around a service: threads, folders, things in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import albert_tools
+from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
+
+SOURCE = 'def t() -> int:\n    """One."""\n    return 1\n'
+
+Open = Callable[..., SyncToolService]
+
+
+@primitive(effects=["read"])
+async def wait(seconds: float) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "work"
+    (folder / ".albert").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def opened(tmp_path: Path, work: Path) -> Iterator[Open]:
+    """Opens services, and closes them at the end."""
+    made: list[SyncToolService] = []
+
+    def make(**options: Any) -> SyncToolService:
+        made.append(
+            SyncToolService.open(**{"home": tmp_path / "home", "workspace": work, "primitives": [wait], **options})
+        )
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+
+
+# Opening
+
+
+def test_public_names() -> None:
+    for name in albert_tools.__all__:
+        assert getattr(albert_tools, name)
+    assert albert_tools.__version__
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        albert_tools.nothing  # noqa: B018
+
+
+def test_importing_loads_nothing() -> None:
+    script = "import sys, albert_tools; print([m for m in sys.modules if m.startswith('albert_tools.')])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_is_no_primitive(opened: Open) -> None:
+    def plain(x: int) -> int:
+        return x
+
+    with pytest.raises(TypeError, match=r"is not a primitive; put @primitive\(effects=\[…\]\) over the function"):
+        opened(primitives=[plain])
+    with pytest.raises(ValueError, match="a primitive named 'wait' already"):
+        opened(primitives=[wait, primitive(name="wait")(plain)])
+    service = opened(primitives=[wait, wait])
+    with pytest.raises(TypeError, match="is not a primitive"):
+        service.register(plain)  # type: ignore[arg-type]
+
+
+def test_registering_later(opened: Open) -> None:
+    service = opened()
+    with pytest.raises(SourceError, match="no tool named 'extra'"):
+        service.define(SOURCE.replace("return 1", "return tools.extra()"))
+
+    @primitive
+    def extra() -> int:
+        """Give more."""
+        return 7
+
+    service.register(extra)
+    service.define(SOURCE.replace("return 1", "return tools.extra()"))
+    assert service.invoke("t").value() == 7
+    assert service.service.registry.has("extra")
+    assert not service.service.registry.has("nothing")
+    assert service.check(SOURCE) == ()
+
+
+def test_a_primitive_hides_a_saved_tool(opened: Open) -> None:
+    opened().define(SOURCE)
+
+    @primitive(name="t")
+    def other() -> str:
+        """Be another."""
+        return "primitive"
+
+    service = opened(primitives=[other])
+    assert service.invoke("t").value() == "primitive"
+    listed = [t for t in service.list() if t.name == "t"]
+    assert [t.problem for t in listed] == [None, "a primitive of this application has the name t, so calls reach that"]
+    assert service.service.registry.list("saved") == []
+    assert [d.name for d in opened().service.registry.list("saved")] == ["t"]
+    with pytest.raises(SourceError, match="'t' is a primitive; a saved tool needs a name of its own"):
+        service.define(SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("gone", "does not exist"),
+        ("file", "is not a folder"),
+        ("link", "is a symbolic link"),
+        ("/", "root of the file system"),
+    ],
+)
+def test_a_workspace_that_can_not_be(opened: Open, work: Path, named: str, said: str) -> None:
+    (work / "file").write_text("")
+    (work / "link").symlink_to(work)
+    service = opened(workspace=work / named)
+    service.define(SOURCE)
+    error = service.invoke("t").error
+    assert error is not None
+    assert (error.code, error.denied) == ("governance_unavailable", True)
+    assert said in error.message
+    assert error.hint
+
+
+def test_the_current_folder_is_gone(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    error = opened(workspace=None).invoke("list_directory").error
+    assert error is not None
+    assert error.code == "governance_unavailable"
+    assert error.message.startswith("where the workspace is can't be told: ")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_home_is_not_known(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ALBERT_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(Failure) as caught:
+        SyncToolService.open(workspace=work)
+    assert caught.value.code == "io_error"
+    assert caught.value.hint == "set HOME, or set ALBERT_HOME to an absolute path"
+
+
+def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("deny: [list_directory]")
+    assert opened(governance=rules).invoke("list_directory").error.rule == "deny"  # type: ignore[union-attr]
+    for path, said in (
+        (tmp_path / "none.yaml", "there are no rules in"),
+        ("x" * 5000, "there are no rules in"),
+        (work, "not a file"),
+    ):
+        error = opened(governance=path).invoke("list_directory").error
+        assert error is not None
+        assert error.code == "governance_unavailable"
+        assert said in error.message
+
+
+def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -> None:
+    project = work / ".albert" / "governance.yaml"
+    project.write_text("limits: {calls: 1}")
+    given = {"allow": ["bash"], "primitives": {"bash": {}}}
+    assert opened(governance=given).invoke("bash", {"command": "echo hi"}).value()["output"] == "hi\n"
+    project.unlink()
+    project.symlink_to("nowhere")
+    error = opened(governance=given).invoke("bash", {"command": "echo hi"}).error
+    assert error is not None
+    assert (error.code, "it is a symbolic link" in error.message) == ("governance_unavailable", True)
+
+
+# The store
+
+
+def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for home in (tmp_path / "file", tmp_path / "file" / "below"):
+        service = opened(home=home)
+        with pytest.raises(Failure) as caught:
+            service.define(SOURCE)
+        assert caught.value.code == "io_error"
+        assert "file" in caught.value.message
+        assert service.invoke("current_time").ok
+        with pytest.raises(Failure, match="can't read the folder .*: Not a directory"):
+            service.list()
+
+
+def test_a_disk_that_is_full(opened: Open) -> None:
+    service = opened()
+    service.define(SOURCE)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, usual[1]))
+    try:
+        with pytest.raises(Failure) as caught:
+            service.define(SOURCE.replace("1", "2"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert caught.value.code == "io_error"
+    assert service.invoke("t").value() == 1
+    service.define(SOURCE.replace("1", "2"))
+    assert service.invoke("t").value() == 2
+
+
+def test_looking_at_what_is_not_there(opened: Open) -> None:
+    service = opened()
+    assert service.list()[-1].name == "wait"
+    assert service.search("") == []
+    assert service.search("zzzzzz") == []
+    assert service.search("wait", 0) == service.search("wait", -1) == []
+    for ask in (service.describe, service.remove):
+        with pytest.raises(Failure) as caught:
+            ask("wiat")
+        assert caught.value.code == "unknown_tool"
+    with pytest.raises(Failure, match="did you mean 'wait'"):
+        service.describe("wiat")
+
+
+# Threads, closing
+
+
+def test_twice_from_many_threads(opened: Open) -> None:
+    service = opened()
+    threads = [threading.Thread(target=service.close) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+    with pytest.raises(RuntimeError, match="this service is closed; open another one"):
+        service.invoke("t")
+
+
+def test_closing_lets_nobody_wait(opened: Open) -> None:
+    service = opened()
+    heard: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            service.invoke("wait", {"seconds": 20})
+        except BaseException as error:
+            heard.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.2)
+    started = time.monotonic()
+    service.close()
+    thread.join(10)
+    assert time.monotonic() - started < 5
+    assert [str(e) for e in heard] == ["this service was closed before it could answer"]
+
+
+def test_a_listener_that_asks_the_service(opened: Open) -> None:
+    service = opened()
+    service.define(SOURCE.replace("return 1", 'print("a")\n    return 1'))
+    said: list[str] = []
+
+    def ask(tool: str, text: str) -> None:
+        try:
+            service.invoke("t")
+        except RuntimeError as error:
+            said.append(str(error))
+
+    assert service.invoke("t", log=ask).value() == 1
+    assert said == ["a listener can't wait for the service that it listens to; call it from another thread"]
+
+
+def test_opening_fails_without_leaving_a_thread() -> None:
+    before = threading.active_count()
+
+    def fail() -> ToolService:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        SyncToolService(fail)
+    assert threading.active_count() == before
+
+
+async def test_the_service_after_its_end(tmp_path: Path, work: Path) -> None:
+    service = ToolService.open(home=tmp_path / "home", workspace=work)
+
+    async def use() -> None:
+        async with service:
+            assert service.confinement == ""
+            await service.define(SOURCE)
+            assert (await service.invoke("t")).value() == 1
+            assert service.confinement
+            await service.define("nonsense")
+
+    with pytest.raises(SourceError):
+        await use()
+    await service.close()
+    for ask in (service.invoke("t"), service.invoke("list_directory"), service.define(SOURCE)):
+        with pytest.raises(RuntimeError, match="this service is closed"):
+            await ask
+    # What lies on disk can still be looked at.
+    assert (await service.describe("t")).source == SOURCE
+
+
+async def test_preparing(tmp_path: Path, work: Path) -> None:
+    async with ToolService.open(home=tmp_path / "home", workspace=work) as service:
+        await service.define('import json\n\ndef inner() -> str:\n    """One."""\n    return json.dumps(1)\n')
+        await service.define(
+            'import math\n\ndef outer() -> Any:\n    """Two."""\n    return [tools.inner(), math.floor(1.5)]\n'
+        )
+    async with ToolService.open(home=tmp_path / "home", workspace=work) as service:
+        with pytest.raises(Failure, match="nothing"):
+            await service.prepare("nothing")
+        await service.prepare("outer")
+        assert (await service.invoke("outer")).value() == ["1", 1]
+
+
+async def test_nothing_is_left_behind(tmp_path: Path, work: Path) -> None:
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    for _ in range(3):
+        async with ToolService.open(home=tmp_path / "home", workspace=work) as service:
+            await service.define(SOURCE)
+            await service.invoke("t")
+    await asyncio.sleep(0.05)
+    after = set(os.listdir("/proc/self/fd")) if before else set()
+    assert len(after) <= len(before) + 1
+
+
+def test_two_services_share_a_home(opened: Open) -> None:
+    one, other = opened(), opened()
+    one.define(SOURCE)
+    assert other.invoke("t").value() == 1
+    other.remove("t")
+    error = one.invoke("t").error
+    assert error is not None
+    assert error.code == "unknown_tool"
+    one.define(SOURCE)
+    assert other.invoke("t").value() == 1

@@ -1,0 +1,208 @@
+"""One service for all tests of a module, with primitives that behave in every way there is."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import CallContext, Failure, Primitive, SyncToolService, ToolResult, primitive
+
+#: What primitives have done for real, in order.
+DONE: list[Any] = []
+
+
+class Unspeakable(Exception):
+    """An exception that can't even be shown."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+    __repr__ = __str__
+
+
+@primitive(effects=["write"])
+def launch(name: str) -> str:
+    """Launch something; it is remembered."""
+    DONE.append(name)
+    return name
+
+
+@primitive(effects=["read"])
+def look(at: str = "door") -> str:
+    """Look at something outside the workspace."""
+    DONE.append(f"look {at}")
+    return at
+
+
+@primitive(effects=["read"], gated=True)
+def secret() -> str:
+    """Tell the secret."""
+    DONE.append("secret")
+    return "xyzzy"
+
+
+@primitive(effects=["write"])
+def note(text: str, context: CallContext) -> str:
+    """Write a note into the workspace."""
+    context.workspace.replace("note.txt", text.encode())
+    context.effect("write", path="note.txt")
+    return text
+
+
+@primitive(effects=["read"])
+def budget(context: CallContext) -> dict[str, Any]:
+    """Tell what there is left, and how it is set."""
+    return {"left": context.remaining, "settings": dict(context.settings)}
+
+
+@primitive
+def grow(items: list[int] | None = None, more: list[int] = []) -> Any:  # noqa: B006
+    """Change what it was given."""
+    (items or []).append(0)
+    more.append(len(more))
+    return [items, more]
+
+
+@primitive(effects=["read"], timeout=0.3)
+async def slow(seconds: float) -> str:
+    """Take a while."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@primitive(effects=["read"], timeout=0.2)
+def stuck(seconds: float) -> str:
+    """Take a while in a thread."""
+    time.sleep(seconds)
+    return "done"
+
+
+@primitive(effects=["read"])
+def odd(kind: str) -> Any:
+    """Give what can't cross, or fail in a way that nobody thought of."""
+    values: dict[str, Any] = {"set": {1, 2}, "nan": float("nan"), "bytes": b"x", "big": 2**70, "keys": {1: 2}}
+    values |= {"huge": "x" * (70 * 1024 * 1024), "surrogate": "\ud800"} if kind in ("huge", "surrogate") else {}
+    faults: dict[str, Callable[[], BaseException]] = {
+        "key": lambda: KeyError("a"),
+        "long": lambda: ValueError("x" * 5000),
+        "bare": lambda: OSError(),
+        "timeout": lambda: TimeoutError("connect"),
+        "stop": lambda: StopIteration(),
+        "exit": lambda: SystemExit(3),
+        "group": lambda: ExceptionGroup("many", [ValueError("a")]),
+        "unspeakable": lambda: Unspeakable(),
+        "failure": lambda: Failure("network_error", "nobody answers", retryable=True, retry_after_ms=50),
+    }
+    if kind == "deep":
+        deep: Any = []
+        for _ in range(300):
+            deep = [deep]
+        return deep
+    if kind in faults:
+        raise faults[kind]()
+    return values.get(kind, kind)
+
+
+@primitive(effects=["read"])
+async def odd_too(kind: str) -> Any:
+    """As `odd`, in the service's own thread."""
+    match kind:
+        case "exit":
+            sys.exit("bye")
+        case "cancelled":
+            raise asyncio.CancelledError
+        case "timeout":
+            raise TimeoutError
+    raise KeyError(kind)
+
+
+PRIMITIVES: list[Primitive] = [launch, look, secret, note, budget, grow, slow, stuck, odd, odd_too]
+
+
+def one(body: str, name: str = "t", parameters: str = "", above: str = "") -> str:
+    """The source of a small tool."""
+    return f'{above}def {name}({parameters}) -> Any:\n    """Do it."""\n    {body}\n'
+
+
+class Bench:
+    """A service, its folders, and what the tests ask of it again and again."""
+
+    def __init__(self, base: Path, **options: Any) -> None:
+        self.home = base / "home"
+        self.work = base / "work"
+        self.done = DONE
+        (self.work / ".albert").mkdir(parents=True, exist_ok=True)
+        self.options = {"primitives": PRIMITIVES, **options}
+        self.service = SyncToolService.open(home=self.home, workspace=self.work, **self.options)
+
+    def again(self, **options: Any) -> SyncToolService:
+        """Another service on the same tools."""
+        return SyncToolService.open(home=self.home, workspace=self.work, **{**self.options, **options})
+
+    def define(self, body: str, name: str = "t", parameters: str = "", above: str = "") -> None:
+        self.service.define(one(body, name, parameters, above))
+
+    def value(self, name: str, **arguments: Any) -> Any:
+        return self.service.invoke(name, arguments).value()
+
+    def error(self, name: str, **arguments: Any) -> Failure:
+        return failed(self.service.invoke(name, arguments))
+
+    def refused(self, body: str, above: str, parameters: str = "") -> Failure:
+        """The failure of a definition, which must save nothing."""
+        with pytest.raises(Failure) as caught:
+            self.define(body, "never_saved", parameters, above)
+        assert caught.value.code == "example_failed"
+        assert "never_saved" not in [t.name for t in self.service.list()]
+        return caught.value
+
+
+def failed(result: ToolResult) -> Failure:
+    """The error of a result that must have one, and its sentence."""
+    assert result.error is not None, result.output
+    assert result.output is None
+    assert result.error.message
+    assert "Traceback" not in str(result.as_dict())
+    return result.error
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    made = Bench(tmp_path_factory.mktemp("bench").resolve())
+    yield made
+    made.service.close()
+
+
+@pytest.fixture
+def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """Makes a bench of its own: `make_bench(governance=…)`."""
+    made: list[Bench] = []
+
+    def make(**options: Any) -> Bench:
+        made.append(Bench(tmp_path.resolve() / str(len(made)), **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.service.close()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
+
+
+@pytest.fixture(name="one")
+def _one() -> Callable[..., str]:
+    return one
+
+
+@pytest.fixture(name="failed")
+def _failed() -> Callable[[ToolResult], Failure]:
+    return failed
