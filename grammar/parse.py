@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -28,6 +29,7 @@ from albert_tools.grammar.agree import disagreement, python_tree
 from albert_tools.grammar.build import Builder, BuildError
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, Span, in_order
 from albert_tools.grammar.refusals import refusals
+from albert_tools.grammar.room import with_room
 
 #: Operators, calls and brackets within one expression; CPython's compiler recurses over them, and so do we.
 MAX_PARSE_DEPTH = 150
@@ -41,6 +43,7 @@ class Parsed:
     diagnostics: tuple[Diagnostic, ...]
 
 
+@with_room
 def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> Parsed:
     """Read a source. Line ends may be any of Python's; `max_bytes` can only lower the cap."""
     text = _text(source, min(max_bytes, layout.MAX_SOURCE_BYTES))
@@ -102,6 +105,10 @@ def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
     return text if text.endswith("\n") else text + "\n"
 
 
+#: The layout pass keeps its place in what it reads.
+_ONE_READER = threading.Lock()
+
+
 @cache
 def _lark() -> tuple[Lark, layout.Layout]:
     post = layout.Layout()
@@ -143,11 +150,12 @@ def _cache_file() -> str | None:
 
 def _lark_tree(text: str, soft: dict[int, str]) -> Tree[Any]:
     lark, post = _lark()
-    post.soft = soft
-    try:
-        parsed: Tree[Any] = lark.parse(text)
-    finally:
-        post.soft = {}
+    with _ONE_READER:
+        post.soft = soft
+        try:
+            parsed: Tree[Any] = lark.parse(text)
+        finally:
+            post.soft = {}
     _measure(parsed)
     return parsed
 

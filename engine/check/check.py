@@ -31,6 +31,7 @@ from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, in_order
 from albert_tools.grammar.parse import parse
+from albert_tools.grammar.room import with_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Report:
     checked: Checked | None
 
 
+@with_room
 def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
     """Read and check a source against the tools in `catalog`. Never raises for any source."""
     limits = limits or CheckLimits()
