@@ -7,7 +7,7 @@ at the element they stood at; the elements then get a line each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TypeAlias
 
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
@@ -33,6 +33,8 @@ _BINARY = {
     "@": PRODUCT,
     "**": POWER,
 }
+
+_Comprehending: TypeAlias = tree.ListComp | tree.SetComp | tree.GeneratorExp | tree.DictComp
 
 
 class Comments:
@@ -239,7 +241,8 @@ class Speller:
             only = node.args[0]
             if isinstance(only, tree.GeneratorExp):
                 # The call's brackets are the generator's.
-                return [function, self._bare(only)]
+                whole = tree.GeneratorExp(Span(*end(node.func), *end(node)), only.elt, only.generators)
+                return [function, self._bare(whole)]
         return [function, self.arguments(node, node.args, node.keywords)]
 
     def arguments(self, node: tree.Node, args: tuple[tree.Expr, ...], keywords: tuple[tree.Keyword, ...]) -> Doc:
@@ -267,14 +270,22 @@ class Speller:
         return self.wrapped(node)
 
     def _comprehension(
-        self, opening: str, element: Doc, generators: tuple[tree.Comprehension, ...], closing: str, node: tree.Expr
+        self, opening: str, element: Doc, generators: tuple[tree.Comprehension, ...], closing: str, node: _Comprehending
     ) -> Doc:
-        parts: list[Doc] = [Group(element)]
+        head = (node.key, node.value) if isinstance(node, tree.DictComp) else (node.elt, node.elt)
+        clauses: list[tuple[tree.Node, tree.Node, Doc]] = [(*head, element)]
         for g in generators:
-            parts += [LINE, "for ", self.target(g.target), " in ", Group(self.expr(g.iter, OR))]
-            for test in g.ifs:
-                parts += [LINE, "if ", Group(self.expr(test, OR))]
-        return Group([opening, Indent([SOFT, *parts]), SOFT, closing])
+            clauses.append((g, g.iter, ["for ", self.target(g.target), " in ", Group(self.expr(g.iter, OR))]))
+            clauses += [(test, test, ["if ", Group(self.expr(test, OR))]) for test in g.ifs]
+        parts: list[Doc] = []
+        since = begin(node)
+        for i, (first, last, doc) in enumerate(clauses):
+            right, above = self._split(self._comments.take(end(last), since), begin(first), not i)
+            parts += [*right, *([LINE] if i else []), *above, Group(doc)]
+            since = end(last)
+        right, above = self._split(self._comments.take(end(node), since), end(node))
+        below: list[Doc] = [LINE, *above[:-1]] if above else []
+        return Group([opening, Indent([SOFT, *parts, *right, *below]), SOFT, closing])
 
     # Brackets.
 
@@ -293,41 +304,41 @@ class Speller:
         `ends` where they end, for the comments between them.
         """
         if not docs:
-            left = self._comments.take(end(node), self._open(node, opening))
+            left = self._comments.take(end(node), begin(node))
             if not left:
                 return opening + closing
-            return Group([opening, Indent([SOFT, *self._remarks(left)]), SOFT, closing], True)
+            _, above = self._split(left, end(node), True)
+            return Group([opening, Indent([SOFT, *above[:-1]]), SOFT, closing], True)
         ends = ends or places
         parts: list[Doc] = []
         since = begin(node)
         for i, (doc, place) in enumerate(zip(docs, places, strict=True)):
-            before = self._comments.take(begin(place), since) if self._comments.within(node.span) else []
+            # Up to the element's end: what its own brackets didn't take stands before it.
+            before = self._comments.take(end(ends[i]), since) if self._comments.within(node.span) else []
+            right, above = self._split(before, begin(place), not i)
             if i:
-                parts += [",", *self._trailing(before), LINE]
-            parts += [piece for c in before if c.alone or not i for piece in (Remark(c.text, True), Line(""))]
-            parts.append(Group(doc))
+                parts += [",", *right, LINE]
+            parts += [*above, Group(doc)]
             since = end(ends[i])
         after = self._comments.take(end(node), since) if self._comments.within(node.span) else []
-        parts.append(IfBroken(","))
-        parts += self._trailing(after)
-        for c in after:
-            if c.alone:
-                parts += [LINE, Remark(c.text, True)]
+        right, above = self._split(after, end(node))
+        parts += [IfBroken(","), *right]
+        if above:
+            parts += [LINE, *above[:-1]]
         return Group([opening, Indent([SOFT, *parts]), SOFT, closing], self._asks(node, len(docs), closing))
 
     @staticmethod
-    def _trailing(comments: list[tree.Comment]) -> Iterator[Doc]:
-        return (Remark(c.text, False) for c in comments if not c.alone)
+    def _split(
+        comments: list[tree.Comment], until: tuple[int, int], first: bool = False
+    ) -> tuple[list[Doc], list[Doc]]:
+        """Comments as the one that stays right of what came before, and those with a line each, in order.
 
-    @staticmethod
-    def _remarks(comments: list[tree.Comment]) -> Iterator[Doc]:
-        for i, c in enumerate(comments):
-            if i:
-                yield LINE
-            yield Remark(c.text, True)
-
-    def _open(self, node: tree.Node, opening: str) -> tuple[int, int]:
-        return begin(node)
+        There is none to the right where nothing came before (`first`) or where it stood after `until`, in the next element.
+        """
+        stays = bool(comments) and not first and not comments[0].alone and begin(comments[0]) < until
+        right: list[Doc] = [Remark(comments[0].text, False)] if stays else []
+        above: list[Doc] = [piece for c in comments[stays:] for piece in (Remark(c.text, True), Line(""))]
+        return right, above
 
     def _asks(self, node: tree.Node, count: int, closing: str) -> bool:
         """Whether a comma stood before the closing bracket."""

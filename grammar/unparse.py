@@ -14,12 +14,14 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, Indent, render
+from albert_tools.grammar.room import with_room
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
 #: Columns of a line; a docstring or a long literal may go over.
 WIDTH = 100
 
 
+@with_room
 def format_source(source: str) -> str:
     """A source in canonical form.
 
@@ -47,6 +49,7 @@ def format_source(source: str) -> str:
     return text
 
 
+@with_room
 def unparse(module: tree.Module) -> str:
     """The canonical text of a module that was parsed."""
     return _Writer(module).text()

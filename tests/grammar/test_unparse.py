@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import json.encoder
 import posixpath
 import shlex
 import statistics
 import textwrap
+import tokenize
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from albert_tools.grammar.diagnostic import SourceError
 from albert_tools.grammar.parse import parse
@@ -103,6 +108,51 @@ CASES = {
         # the end
         """,
     ),
+    "comments stay with the clauses of a comprehension": (
+        """
+        def f(a):
+            return [x # each
+                # of all
+                for x in # those
+                  a # given
+                if x # some
+                # at last
+            ]
+        """,
+        """
+        def f(a):
+            return [
+                x  # each
+                # of all
+                # those
+                for x in a  # given
+                if x  # some
+                # at last
+            ]
+        """,
+    ),
+    "two comments that would meet on a line get a line each": (
+        """
+        def f(a):
+            return [a # one
+              , # two
+              a(b # three
+                = # four
+                a)]
+        """,
+        """
+        def f(a):
+            return [
+                a,  # one
+                # two
+                a(
+                    # three
+                    # four
+                    b=a,
+                ),
+            ]
+        """,
+    ),
     "brackets only where the tree needs them": (
         "def f(a, b):\n    return ((a) + ((b) * (a - (b)))) ** (-a) if (not (a)) else (lambda: (a))",
         "def f(a, b):\n    return (a + b * (a - b)) ** -a if not a else (lambda: a)\n",
@@ -132,6 +182,29 @@ def test_form(name: str) -> None:
     source, wanted = (textwrap.dedent(text).lstrip("\n") for text in CASES[name])
     assert format_source(source) == wanted
     holds(source)
+
+
+def _places(text: str) -> list[int]:
+    """Where a comment can be put: the ends of lines, and after each token in brackets."""
+    starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
+    places, depth = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
+        if token.type == tokenize.NEWLINE or (depth and token.type not in (tokenize.NL, tokenize.COMMENT)):
+            row, column = token.start if token.type == tokenize.NEWLINE else token.end
+            places.append(starts[row - 1] + column)
+    return places
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_laws_whatever_is_remarked_where(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(EXAMPLES)).read_text()
+    chosen = data.draw(st.lists(st.sampled_from(_places(text)), min_size=1, max_size=4, unique=True))
+    for i, at in enumerate(sorted(chosen, reverse=True)):
+        text = text[:at] + data.draw(st.sampled_from(["  # {}\n", "\n# {}\n", "\n\n  # {}\n\n"])).format(i) + text[at:]
+    if parse(text).module is not None:
+        holds(text)
 
 
 def test_what_cannot_be_read_is_refused() -> None:
