@@ -87,8 +87,6 @@ def _lowered(program: dict[str, Any], answer: Answer, print_: Callable[..., None
         "__parallel": lambda reads, *bodies: tuple([body() for body in bodies]),
         "__Fatal": (MemoryError, RecursionError),
         "__fatal": limit,
-        "__limit": limit,
-        "__most": 200,
         "__str": str,
         "__repr": repr,
         "__ascii": ascii,

@@ -83,11 +83,9 @@ MODULES = frozenset(
     """.split()
 )
 
-#: What lowering adds, with how each may be used: called, or (`name`) read. None may be bound, but for the two parameters.
-HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __limit __join __format __str __repr __ascii".split())
-HIDDEN_NAMES = frozenset({"__Fatal", "__most", "__depth", "__args"})
-HIDDEN_PARAMETERS = frozenset({"__depth", "__args"})
-
+#: What lowering adds, with how each may be used: called, or (`name`) read. None may be bound, but for the one flag.
+HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __join __format __str __repr __ascii".split())
+HIDDEN_NAMES = frozenset({"__Fatal", "__fine"})
 
 #: RestrictedPython reserves these for rewriting that isn't done here; as names of variables they are ordinary.
 _HARMLESS = frozenset({"printed", "builtins", "breakpoint"})
@@ -142,7 +140,7 @@ class _Policy(RestrictingNodeTransformer):
     def _contents(self, node: ast.AST) -> Any:
         return self.node_contents_visit(node)
 
-    visit_Module = visit_Assign = visit_AugAssign = visit_For = visit_comprehension = _contents
+    visit_Module = visit_AugAssign = visit_For = visit_comprehension = _contents
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _contents
     visit_Subscript = visit_Delete = visit_Try = visit_arguments = visit_Starred = visit_MatMult = _contents
     visit_Match = visit_match_case = visit_MatchValue = visit_MatchSingleton = visit_MatchSequence = _contents
@@ -168,11 +166,16 @@ class _Policy(RestrictingNodeTransformer):
         self.check_name(node, node.id)
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        # The one hidden flag: whether a `finally` may run.
+        if ast.unparse(node) in ("__fine = True", "__fine = False"):
+            return node
+        return self.node_contents_visit(node)
+
     def visit_arg(self, node: ast.arg) -> ast.AST:
         if node.annotation is not None:
             self.error(node, "an annotation was left")
-        if node.arg not in HIDDEN_PARAMETERS:
-            self.check_name(node, node.arg)
+        self.check_name(node, node.arg)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -195,8 +198,7 @@ class _Policy(RestrictingNodeTransformer):
         return self.node_contents_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        # The one hidden keyword counts how deep helpers have called themselves, and can only count up.
-        if node.arg is not None and node.arg.startswith("__") and ast.unparse(node) != "__depth=__depth + 1":
+        if node.arg is not None and node.arg.startswith("__"):
             self.error(node, f"{node.arg!r} is not a keyword that programs have")
         return self.node_contents_visit(node)
 

@@ -110,25 +110,21 @@ class _Lowering(ast.NodeTransformer):
         node.returns = None
         self.function = node.name
         self.generic_visit(node)
-        self.function = None
-        if node.name in self.facts.recursive:
-            node.args.kwonlyargs.append(ast.arg("__depth"))
-            node.args.kw_defaults.append(ast.Constant(0))
-            test = ast.Compare(_name("__depth"), [ast.Gt()], [_name("__most")])
-            node.body.insert(0, _placed(ast.If(test, [ast.Expr(_call("__limit"))], []), node))
         return node
 
-    def visit_Try(self, node: ast.Try) -> ast.stmt:
+    def visit_Try(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
         if not node.finalbody:
             node.handlers.insert(0, _fatal(node))
             return node
-        if not node.handlers:
-            node.handlers = [_fatal(node)]
-            return node
-        # The limit must not reach `finally` out of a handler or an `else` either.
-        inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
-        return _placed(ast.Try([_placed(inner, node)], [_fatal(node)], [], node.finalbody), node)
+        # At the very end of the stack even `__fatal` can't be called, and the error goes on outwards until it can: `finally`
+        # must not see it pass, and neither out of a handler or an `else`.
+        if node.handlers:
+            inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
+            node.body, node.orelse = [_placed(inner, node)], []
+        node.handlers = [_fatal(node, _fine(False))]
+        node.finalbody = [_placed(ast.If(_name("__fine"), node.finalbody, []), node)]
+        return [_placed(_fine(True), node), node]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = _tool_name(node.func)
@@ -139,22 +135,8 @@ class _Lowering(ast.NodeTransformer):
                 return self._parallel(node)
             if node.func.id in self.facts.typed_dicts:
                 node.func = ast.copy_location(ast.Name("dict", ast.Load()), node.func)
-            elif self._same_cycle(node.func.id):
-                # Not as a callback: the call itself carries the depth.
-                node.args = [self.visit(a) for a in node.args]
-                node.keywords = [self.visit(k) for k in node.keywords]
-                node.keywords.append(ast.keyword("__depth", _deeper()))
-                return node
         self.generic_visit(node)
         return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A helper mentioned as a callback, inside its own cycle."""
-        if not (isinstance(node.ctx, ast.Load) and self._same_cycle(node.id)):
-            return node
-        arguments = ast.arguments([], [], ast.arg("__args"), [], [], None, [])
-        call = ast.Call(node, [ast.Starred(_name("__args"), ast.Load())], [ast.keyword("__depth", _deeper())])
-        return _placed(ast.Lambda(arguments, call), node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         if not self.plain_strings:
@@ -208,15 +190,6 @@ class _Lowering(ast.NodeTransformer):
         definitions = [self.facts.catalog.get(name) for name in called]
         return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
 
-    def _same_cycle(self, callee: str) -> bool:
-        caller = self.function
-        return (
-            caller is not None
-            and callee in self.facts.recursive
-            and callee in self.facts.reaches(caller)
-            and caller in self.facts.reaches(callee)
-        )
-
 
 def _name(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
@@ -226,12 +199,12 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(_name(name), list(args), [])
 
 
-def _deeper() -> ast.expr:
-    return ast.BinOp(_name("__depth"), ast.Add(), ast.Constant(1))
+def _fatal(node: ast.AST, *before: ast.stmt) -> ast.ExceptHandler:
+    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [*before, ast.Expr(_call("__fatal"))]), node)
 
 
-def _fatal(node: ast.AST) -> ast.ExceptHandler:
-    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [ast.Expr(_call("__fatal"))]), node)
+def _fine(value: bool) -> ast.stmt:
+    return ast.Assign([ast.Name("__fine", ast.Store())], ast.Constant(value))
 
 
 def _placed(new: _Node, node: ast.AST) -> _Node:

@@ -29,8 +29,8 @@ class RunLimits(NamedTuple):
     log_bytes: int = 1 * MiB
     #: Tool calls in a run.
     calls: int = 1_000
-    #: Helpers may recurse this deep; nested data needs some, a runaway needs more.
-    recursion: int = 200
+    #: Frames of the stack, as CPython counts them; its own default.
+    recursion: int = 1000
 
 
 #: Saved tools that call saved tools: a primitive counts 0, a composite 1 + its deepest callee.

@@ -720,7 +720,7 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
         "work on one file or one part at a time",
     ),
     "recursion_limit": (
-        "stopped because its helpers call themselves more than {limits.recursion} deep",
+        "stopped because its calls nest more than {limits.recursion:,} deep",
         "go over a list of what is left to do instead",
     ),
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),

@@ -39,6 +39,8 @@ from albert_tools.engine.sandbox.world import program_builtins
 
 #: The name that the program's code has in tracebacks.
 FILENAME = "<tool>"
+#: Frames for our own work, once a program is at its end.
+RECURSION = 2_500
 #: A message of an exception is cut to this.
 MAX_MESSAGE = 2_000
 #: An answer may hold what a primitive returned, a large file included.
@@ -75,13 +77,12 @@ class Worker:
             "__gather": self._gather,
             "__parallel": self._parallel,
             "__fatal": self._fatal,
-            "__limit": self._limit,
         }
 
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real one finds everything warm."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
-        settings = {"entry": "tool", "code": code, "most": 1, "log_bytes": 4096, "result_bytes": 4096}
+        settings = {"entry": "tool", "code": code, "most": 100, "log_bytes": 4096, "result_bytes": 4096}
         service, own = socket.socketpair()
         with service, own:
             self.connect(own)
@@ -110,13 +111,16 @@ class Worker:
     def _run(self, program: dict[str, Any], arguments: dict[str, Any]) -> None:
         self._log_left = program["log_bytes"]
         self._result_bytes = program["result_bytes"]
-        namespace = {**self._world, "__most": program["most"]}
+        namespace: dict[str, Any] = {**self._world}
         try:
+            sys.setrecursionlimit(program["most"])
             exec(marshal.loads(program["code"]), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
+            sys.setrecursionlimit(RECURSION)
         except (MemoryError, RecursionError):
             self._fatal()
         except BaseException as error:
+            sys.setrecursionlimit(RECURSION)
             self._report(error)
             return
         try:
@@ -189,12 +193,9 @@ class Worker:
         else:
             self._log(buffer.getvalue())
 
-    def _limit(self) -> NoReturn:
-        """A helper called itself deeper than it may."""
-        self._end("recursion_limit", sys._getframe(1))
-
     def _fatal(self) -> NoReturn:
         """Memory or stack is used up."""
+        sys.setrecursionlimit(RECURSION)
         error = sys.exc_info()[1]
         trace = error.__traceback__ if error is not None else None
         lines = _lines(trace)

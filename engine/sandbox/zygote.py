@@ -22,11 +22,9 @@ from typing import NoReturn
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.fence import Fence, bare_bytes
 from albert_tools.engine.sandbox.report import BORN, ENDED, FAILED, READY, REPORT
-from albert_tools.engine.sandbox.worker import Worker
+from albert_tools.engine.sandbox.worker import RECURSION, Worker
 from albert_tools.engine.sandbox.world import facades, preload
 
-#: Frames of Python code; helpers recurse to 200, each level through a few frames.
-RECURSION = 2_500
 _PR_SET_PDEATHSIG = 1
 
 

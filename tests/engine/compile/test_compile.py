@@ -89,18 +89,6 @@ def test_limits_pass_every_handler_and_finally() -> None:
     assert sum(isinstance(n, ast.Try) for n in ast.walk(ast.parse(text))) == 3
 
 
-def test_depth_is_counted_within_a_cycle_only() -> None:
-    before = (
-        "def _a(n: int) -> int:\n    return _b(n)\n\n\ndef _b(n: int) -> int:\n    return sum(map(_a, [n])) + _c(n)\n\n\n"
-        "def _c(n: int) -> int:\n    return n\n\n\n"
-    )
-    text = lowered("    return _a(x)\n", before)
-    assert "def _c(n):" in text
-    assert "_b(n, __depth=__depth + 1)" in text
-    assert "map(lambda *__args: _a(*__args, __depth=__depth + 1), [n])" in text
-    assert "return _a(x)" in text
-
-
 def test_plain_strings_mean_the_same() -> None:
     from albert_tools.engine.compile.lower import _Lowering
     from albert_tools.grammar.python import to_python

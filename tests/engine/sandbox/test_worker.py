@@ -126,10 +126,6 @@ def test_endings(peer: Make, body: str, code: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("lowered", "code"),
     [
-        (
-            "def _f(*, __depth=0):\n    if __depth > __most:\n        __limit()\n    return _f(__depth=__depth + 1)\ndef t():\n    return _f()\n",
-            "recursion_limit",
-        ),
         ("def _f():\n    return _f()\ndef t():\n    return _f()\n", "recursion_limit"),
         (
             "def _f():\n    return _f()\ndef t():\n    try:\n        return _f()\n    except __Fatal:\n        __fatal()\n",
