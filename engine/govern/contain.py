@@ -7,7 +7,7 @@ likes; what is read or written is in the folder that was judged. Reads may go th
 workspace: where they lead is found out first, and that path, which has no link in it, is what is opened.
 Writes go through none, so that a rule about a path can't be got around by another name for it.
 
-Albert's own files are told by identity, not by name: the folder is asked for the folders above it, so that no
+Albert's own files, and git's, are told by identity, not by name: the folder is asked for the folders above it, so that no
 spelling of a path hides where it is.
 
 What this can't tell: a hard link made by somebody else to a file outside is a file of the workspace like any
@@ -28,9 +28,11 @@ from typing import Literal, NamedTuple
 from albert_tools.engine.govern import beneath
 from albert_tools.engine.govern.pathrules import (
     ALBERT_FOLDER,
+    GIT_FOLDER,
     albert_own,
     failure_of,
-    is_albert_folder,
+    kept,
+    kept_folder,
     outside,
     parts_of,
     show,
@@ -146,8 +148,10 @@ class Workspace:
             link.
         """
         parts = parts_of(path, str(self.root))
-        if any(is_albert_folder(p) for p in parts):
-            raise albert_own(path, sealed=False)
+        for part in parts:
+            folder_name = kept_folder(part)
+            if folder_name is not None:
+                raise kept(path, folder_name)
         with self._reporting(path, parts):
             if not parts or path.endswith("/"):
                 raise IsADirectoryError(errno.EISDIR, "")
@@ -230,11 +234,12 @@ class Workspace:
         if any(i in above for i in self._sealed_now()):
             raise albert_own(path, sealed=True)
         if writing:
-            with suppress(OSError):
-                # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
-                own = beneath.identity(os.stat(ALBERT_FOLDER, dir_fd=self._fd))
-                if own in above and own != self.identity:
-                    raise albert_own(path, sealed=False)
+            for name in (ALBERT_FOLDER, GIT_FOLDER):
+                with suppress(OSError):
+                    # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
+                    own = beneath.identity(os.stat(name, dir_fd=self._fd))
+                    if own in above and own != self.identity:
+                        raise kept(path, name)
 
     def _sealed_now(self) -> Iterator[tuple[int, int]]:
         for place in self.sealed:

@@ -21,6 +21,9 @@ MAX_PATH = 4096
 #: Albert's own folder in a project; tools may read what is in it, never change it.
 ALBERT_FOLDER = ".albert"
 
+#: Git's own; what is in it names commands that git runs, so tools may read it, never change it.
+GIT_FOLDER = ".git"
+
 
 def parts_of(path: str, root: str) -> Parts:
     """The parts of `path` relative to `root`, the workspace's canonical path; empty for the workspace itself.
@@ -54,11 +57,25 @@ def parts_of(path: str, root: str) -> Parts:
     return parts[len(top) :]
 
 
-def is_albert_folder(name: str) -> bool:
-    """Whether some file system would take `name` for Albert's folder: case, width, invisible characters
-    aside."""
+def kept_folder(name: str) -> str | None:
+    """The folder of Albert or git that some file system would take `name` for: case, width, invisible characters aside."""
     plain = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
-    return plain.casefold().rstrip(". ") == ALBERT_FOLDER
+    plain = plain.casefold().rstrip(". ")
+    if plain == "git~1":
+        return GIT_FOLDER
+    return plain if plain in (ALBERT_FOLDER, GIT_FOLDER) else None
+
+
+def kept(path: str, folder: str) -> Failure:
+    """The denial of a change in `folder`, Albert's own or git's."""
+    if folder == ALBERT_FOLDER:
+        return albert_own(path, sealed=False)
+    return Failure(
+        "permission_denied",
+        f"{show(path)} belongs to git, which runs commands that its files name, so tools can't change it",
+        rule="git_own",
+        hint="let git change it, or use another path",
+    )
 
 
 def show(path: str) -> str:

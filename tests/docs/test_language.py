@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from albert_tools import SyncToolService
 from albert_tools.engine.check.check import check
 from albert_tools.testing import FakeExecutor
 from tests.harness import Chunk, _chunk, catalog, mismatches
@@ -23,11 +24,14 @@ def blocks() -> list[Chunk]:
 
 
 @pytest.mark.parametrize("block", blocks(), ids=lambda block: block.title)
-def test_block(block: Chunk) -> None:
+def test_block(block: Chunk, tmp_path: Path) -> None:
     report = check(block.source, catalog())
     assert not mismatches(block, report.diagnostics)
     if block.result is not None:
         assert FakeExecutor().run(block.source, block.arguments).value() == block.result
+    if "@example" in block.source and not block.findings:
+        with SyncToolService.open(home=tmp_path / "home", workspace=tmp_path) as service:
+            assert service.define(block.source).name
 
 
 def test_some_blocks_show_results_and_refusals() -> None:

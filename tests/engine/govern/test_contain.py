@@ -248,6 +248,16 @@ def test_the_albert_folder_can_be_read_and_not_written(
     assert snapshot(root) == before
 
 
+@pytest.mark.parametrize("name", [".git", ".GIT", ".g\u200cit", "git~1", ".git "])
+def test_what_git_obeys_can_be_read_and_not_written(workspace: Workspace, root: Path, name: str) -> None:
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("[core]")
+    assert workspace.read(".git/config", LIMIT) == b"[core]"
+    for path in (name, f"{name}/config", f"{name}/hooks/pre-commit", f"sub/{name}", f"sub/{name}/config"):
+        assert refused(lambda path=path: workspace.replace(path, b"x")) == ("permission_denied", "git_own")
+    workspace.replace("sub/.gitignore", b"x")
+
+
 def test_what_the_albert_folder_links_to_is_albert_s(workspace: Workspace, root: Path) -> None:
     (root / "config").mkdir()
     (root / ".albert").symlink_to("config")
