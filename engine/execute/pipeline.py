@@ -19,7 +19,7 @@ from typing import Any
 
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.naming import did_you_mean
@@ -131,9 +131,7 @@ class Pipeline:
         async with self._turns:
             try:
                 target = self._found(invocation.tool, invocation.version, unsaved)
-                output = export(await self._pass(target, invocation.arguments, chain, surroundings), MAX_ANSWER)
-            except Unexportable as refused:
-                error = Failure("invalid_result", refused.sentence("the output"), tool=invocation.tool)
+                output = await self._pass(target, invocation.arguments, chain, surroundings)
             except Failure as failure:
                 error = failure
         return ToolResult(
@@ -167,13 +165,16 @@ class Pipeline:
         except Exception as fault:
             raise _unjudged(fault) from fault
         stub = surroundings.stubs.get(target.definition.name)
-        if stub is not None and chain.depth:
-            return stub(arguments)
         try:
+            if stub is not None and chain.depth:
+                # As much of an answer as the example is about, so it isn't held against the promise.
+                return stub(arguments)
             if target.primitive is not None:
-                return await self._run_primitive(target.primitive, arguments, chain, surroundings, governance)
-            assert target.version is not None
-            return await self._run_composite(target.version, arguments, chain, surroundings, governance)
+                output = await self._run_primitive(target.primitive, arguments, chain, surroundings, governance)
+            else:
+                assert target.version is not None
+                output = await self._run_composite(target.version, arguments, chain, surroundings, governance)
+            return _promised(target.definition, output)
         except Failure:
             raise
         except Exception as fault:
@@ -487,6 +488,30 @@ def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], l
         message = f"{place + ': ' if place else ''}{error.problem} can't be an argument: {error.hint}"
         return {}, [{"field": place, "rule": error.code, "message": message}]
     return copy, violations(copy, definition.parameters_schema())
+
+
+def _promised(definition: ToolDefinition, output: Any) -> Any:
+    """A copy of the output, if it is what the tool promises.
+
+    Raises:
+        Failure: `invalid_result`, with every violation in `details`; what the tool has done stays done.
+    """
+    try:
+        output = export(output, MAX_ANSWER)
+    except Unexportable as refused:
+        raise Failure(
+            "invalid_result", refused.sentence(f"the output of {definition.name}"), tool=definition.name
+        ) from None
+    found = violations(output, definition.result) if definition.result else []
+    if found:
+        raise Failure(
+            "invalid_result",
+            f"{definition.name} gave what it doesn't promise: " + "; ".join(v["message"] for v in found[:10]),
+            hint=f"it promises {spell(definition.result)}: return that, or let the annotation after -> say what comes",
+            tool=definition.name,
+            details={"violations": found},
+        )
+    return output
 
 
 def _validated(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:

@@ -58,7 +58,8 @@ class Failure(Exception):
     """A failure that callers may see: raised inside, returned as data at the edge.
 
     `code` is one of `CODES`; `hint` says what to do; `details` is JSON (violations, partial output, …);
-    `line` is the line in the tool's own text, `tool` the tool that failed.
+    `tool` is the tool that failed and `line` a line of the saved tool that it failed in; where that one was called by
+    others, `details["trail"]` is the way there, ``{tool, line}`` each, outermost first.
     """
 
     code: str
@@ -86,7 +87,10 @@ class Failure(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form; `type` names the kind of `code`."""
-        source = None if self.line is None else {"line": self.line}
+        source = None
+        if self.line is not None:
+            trail = self.details.get("trail")
+            source = {"tool": trail[-1]["tool"], "line": self.line} if trail else {"line": self.line}
         return {
             "code": self.code,
             "type": CODES[self.code][0],

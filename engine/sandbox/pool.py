@@ -642,7 +642,8 @@ class _Run:
         lines = error.get("lines")
         trace = self._source_lines(lines if isinstance(lines, list) else [])
         code, kind, message = text("code"), text("type"), text("message")
-        details: dict[str, Any] = {"lines": trace}
+        line = trace[-1] if trace else None
+        details: dict[str, Any] = {"lines": trace, "trail": [{"tool": self.program.name, "line": line}]}
         known = self._last_failure
         if known is not None and (known.code, known.message) != (code, message):
             known = None
@@ -652,7 +653,11 @@ class _Run:
             code = "tool_error"
         if kind:
             details["type"] = kind
-        if code == "exception":
+        if known is not None and known.line is not None:
+            # It came out of another saved tool: told from there, with the way it went.
+            details["trail"] += known.details.get("trail", [])
+            line = known.line
+        if code == "exception" and kind != "ToolError":
             message = f"{kind}: {message}" if message else kind
         return Failure(
             code,
@@ -662,7 +667,7 @@ class _Run:
             rule=known.rule if known is not None else None,
             retryable=error.get("retryable") is True,
             tool=text("tool") or self.program.name,
-            line=trace[-1] if trace else None,
+            line=line,
             details=details,
         )
 

@@ -121,9 +121,18 @@ class Console:
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:
         """A failure for people: what, where, and what to do."""
-        line = f" (line {error['source']['line']})" if error.get("source") else ""
+        line = f" ({_place(error)})" if error.get("source") else ""
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
         print(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", file=sys.stderr)
         if error.get("hint"):
             print(f"  {self.paint('help', 'cyan', err=True)}: {safe(str(error['hint']))}", file=sys.stderr)
         sys.stderr.flush()
+
+
+def _place(error: dict[str, Any]) -> str:
+    """Where it failed, and through which saved tools the way went there."""
+    trail = (error.get("details") or {}).get("trail") or [error["source"]]
+    if len(trail) == 1:
+        return f"line {error['source']['line']}"
+    steps = [f"line {step['line']} of {safe(str(step['tool']))}" for step in reversed(trail)]
+    return ", called in ".join(steps)

@@ -83,6 +83,19 @@ def stuck(seconds: float) -> str:
     return "done"
 
 
+@primitive(effects=["network"])
+def weigh() -> dict[str, Any]:
+    """Weigh something elsewhere."""
+    DONE.append("weigh")
+    return {"a": 1}
+
+
+@primitive
+def untrue() -> int:
+    """Promise a number."""
+    return "no"  # type: ignore[return-value]
+
+
 @primitive(effects=["read"])
 def odd(kind: str) -> Any:
     """Give what can't cross, or fail in a way that nobody thought of."""
@@ -122,7 +135,7 @@ async def odd_too(kind: str) -> Any:
     raise KeyError(kind)
 
 
-PRIMITIVES: list[Primitive] = [launch, look, secret, note, budget, grow, slow, stuck, odd, odd_too]
+PRIMITIVES: list[Primitive] = [launch, look, secret, note, budget, grow, slow, stuck, weigh, untrue, odd, odd_too]
 
 
 def one(body: str, name: str = "t", parameters: str = "", above: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -109,7 +110,7 @@ def test_the_owners_denial_holds_in_examples(make_bench: Any) -> None:
     for body in ("return tools.look()", 'return tools.note(text="a")'):
         assert "is denied by the rules" in bench.refused(body, "@example(arguments={})\n").message
     assert bench.done == []
-    bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": 7}, result=7)\n')
+    bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": "7"}, result="7")\n')
 
 
 def test_without_rules_nothing_reaches_out_in_examples(make_bench: Any) -> None:
@@ -120,10 +121,13 @@ def test_without_rules_nothing_reaches_out_in_examples(make_bench: Any) -> None:
 
 
 def test_stubs(bench: Any) -> None:
-    bench.define(LAUNCH, above='@example(arguments={}, stubs={"launch": {"a": (1, None)}}, result={"a": [1, None]})\n')
+    bench.define(
+        "return tools.weigh()",
+        above='@example(arguments={}, stubs={"weigh": {"a": (1, None)}}, result={"a": [1, None]})\n',
+    )
     twice = "return [tools.launch(name='x'), tools.launch(name='y')]"
-    bench.define(twice, above='@example(arguments={}, stubs={"launch": {"$each": [1, 2]}}, result=[1, 2])\n')
-    failure = bench.refused(twice, '@example(arguments={}, stubs={"launch": {"$each": [1]}})\n')
+    bench.define(twice, above='@example(arguments={}, stubs={"launch": {"$each": ["1", "2"]}}, result=["1", "2"])\n')
+    failure = bench.refused(twice, '@example(arguments={}, stubs={"launch": {"$each": ["1"]}})\n')
     assert "the stub of launch has no answer left" in failure.message
     assert failure.hint == "add one to its `$each` for every call"
     fails = '{"$fails": "network_error", "message": "cut off"}'
@@ -139,9 +143,9 @@ def test_stubs_for_saved_tools_and_their_schemas(bench: Any) -> None:
     bench.define(LAUNCH, "inner")
     bench.define("return tools.inner()", above='@example(arguments={}, stubs={"inner": 5}, result=5)\n')
     # What the inner one calls is stubbed as well.
-    bench.define("return tools.inner()", above='@example(arguments={}, stubs={"launch": 6}, result=6)\n')
+    bench.define("return tools.inner()", above='@example(arguments={}, stubs={"launch": "6"}, result="6")\n')
     failure = bench.refused(
-        "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": 1})\n', "n: Any"
+        "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": "1"})\n', "n: Any"
     )
     assert "name: expected string, got integer 3" in failure.message
 
@@ -161,7 +165,9 @@ def test_malformed_stubs(bench: Any, stub: str, said: str) -> None:
 
 def test_an_example_that_does_not_end(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("albert_tools.engine.execute.examples.MAX_SECONDS", 0.3)
-    assert "stopped after 0.3 s" in bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
+    refused = bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
+    # The run's clock, or what of it was left for the call: which is first is a matter of a moment.
+    assert re.search(r"stopped after 0\.\d+ s|did not answer within 0\.\d+ s", refused)
 
 
 def test_progress_is_told(bench: Any) -> None:

@@ -357,11 +357,12 @@ def test_a_primitives_own_failure_keeps_its_facts(bench: Any) -> None:
 def test_outputs_off_the_domain(bench: Any, kind: str, said: str) -> None:
     error = bench.error("odd", kind=kind)
     assert error.code == "invalid_result"
+    said = said.replace("the output", "the output of odd")
     assert error.message.startswith(said)
     bench.define(catching(f'tools.odd(kind="{kind}")'))
     code, tool, message, _ = bench.value("t")
     assert (code, tool) == ("invalid_result", "odd")
-    assert message.startswith(said.replace("the output", "the output of odd"))
+    assert message.startswith(said)
 
 
 @pytest.mark.parametrize("name", ["slow", "stuck"])
@@ -398,12 +399,31 @@ def test_what_a_saved_tool_fails_with(bench: Any) -> None:
     assert bench.value("t") == ["not_found", "inner", "no more", True]
     bench.define("return tools.inner()", "outer")
     error = bench.error("outer")
-    assert (error.code, error.message, error.line) == ("not_found", "no more", 3)
+    # Told from where it failed, with the way there.
+    assert (error.code, error.message, error.line) == ("not_found", "no more", 4)
+    assert error.as_dict()["source"] == {"tool": "inner", "line": 4}
+    assert error.details["trail"] == [{"tool": "outer", "line": 3}, {"tool": "inner", "line": 4}]
     bench.define("return [][0]", "broken")
     bench.define(catching("tools.broken()"))
     assert bench.value("t") == ["exception", "broken", "IndexError: list index out of range", False]
     bench.define('raise ToolError("x", code="sandbox_violation")', "liar")
     assert bench.error("liar").code == "tool_error"
+
+
+def test_a_failure_that_nobody_caught_is_told_once(bench: Any) -> None:
+    bench.define("return [][0]", "inner")
+    bench.define("return tools.inner()", "outer")
+    assert bench.error("outer").message == "IndexError: list index out of range"
+
+
+def test_a_result_is_what_was_promised(bench: Any) -> None:
+    bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
+    error = bench.error("wrong")
+    assert (error.code, error.tool) == ("invalid_result", "wrong")
+    assert error.message == 'wrong gave what it doesn\'t promise: expected integer, got string "s"'
+    bench.define(catching("tools.wrong()"))
+    assert bench.value("t")[:2] == ["invalid_result", "wrong"]
+    assert bench.error("untrue").message == 'untrue gave what it doesn\'t promise: expected integer, got string "no"'
 
 
 def test_budgets_span_nested_runs(make_bench: Any) -> None:
