@@ -284,7 +284,10 @@ class Pipeline:
             problem = self.outdated(target.version)
             if problem:
                 raise Failure(
-                    "outdated", f"{name} is outdated: {problem}", hint="define it again from its source", tool=name
+                    "outdated",
+                    f"{name} is outdated: {problem}",
+                    hint="define it again from its source, in an application that has all it calls",
+                    tool=name,
                 )
         return governance
 

@@ -202,7 +202,7 @@ class ToolService:
                 first = problems[0]
                 raise Failure(
                     "example_failed",
-                    f"the example in line {first['line']} did not come out as it says: {first['message']}",
+                    _failed_examples(len(problems), len(examples), first),
                     hint=first.get("hint") or "mend the program or the example; nothing was saved",
                     tool=version.name,
                     line=first["line"],
@@ -444,3 +444,10 @@ class ToolService:
 def first_line(text: str) -> str:
     """The first line of a description."""
     return text.strip().split("\n")[0]
+
+
+def _failed_examples(failed: int, of: int, first: dict[str, Any]) -> str:
+    which = f"the example in line {first['line']} did not come out as it says"
+    if failed > 1:
+        which = f"{failed} of {of} examples did not come out as they say; the first, in line {first['line']}"
+    return f"{which}: {first['message']}"

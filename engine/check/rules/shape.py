@@ -205,12 +205,13 @@ def documented(facts: Facts) -> Iterator[Diagnostic]:
     for p in tool.params:
         if p.annotation is None:
             end = Span(p.span.line, p.span.column + len(p.name), p.span.line, p.span.column + len(p.name))
+            kind = _kind_of_default(p.default)
             yield error(
                 "no-annotation",
                 p,
                 f"the parameter {p.name!r} has no annotation",
-                hint=f"annotations are the tool's schema: write {p.name}: str, or Any when it can be anything",
-                fix=Fix(f"annotate {p.name} as Any", (Edit(end, ": Any"),)),
+                hint=f"annotations are the tool's schema: write {p.name}: {kind}, or Any when it can be anything",
+                fix=Fix(f"annotate {p.name} as {kind}", (Edit(end, f": {kind}"),)),
             )
     described = _argument_names(text or "")
     for name in described:
@@ -263,3 +264,17 @@ def immutable(node: tree.Expr) -> bool:
         case tree.Tuple():
             return all(immutable(e) for e in node.elts)
     return False
+
+
+def _kind_of_default(default: tree.Expr | None) -> str:
+    """The annotation that a default speaks for; Any where it says nothing."""
+    match default:
+        case tree.Constant(value=bool() | int() | float() as value):
+            return type(value).__name__
+        case tree.Strings() if isinstance(default.constant, str):
+            return "str"
+        case tree.List():
+            return "list"
+        case tree.Dict():
+            return "dict"
+    return "Any"
