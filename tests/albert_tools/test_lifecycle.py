@@ -204,7 +204,7 @@ def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None
         assert caught.value.code == "io_error"
         assert "file" in caught.value.message
         assert service.invoke("current_time").ok
-        with pytest.raises(Failure, match="can't read the folder .*: Not a directory"):
+        with pytest.raises(Failure, match=r"can't read the folder .*: Not a directory"):
             service.list()
 
 
