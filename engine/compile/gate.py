@@ -86,6 +86,7 @@ MODULES = frozenset(
 #: What lowering adds, with how each may be used: called, or (`name`) read. None may be bound, but for the two parameters.
 HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __limit __join __format __str __repr __ascii".split())
 HIDDEN_NAMES = frozenset({"__Fatal", "__most", "__depth", "__args"})
+_DEPTHS = frozenset({"__depth=__depth + 1", "__depth=0"})
 HIDDEN_PARAMETERS = frozenset({"__depth", "__args"})
 
 
@@ -195,8 +196,8 @@ class _Policy(RestrictingNodeTransformer):
         return self.node_contents_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        # The one hidden keyword counts how deep helpers have called themselves, and can only count up.
-        if node.arg is not None and node.arg.startswith("__") and ast.unparse(node) != "__depth=__depth + 1":
+        # The one hidden keyword counts how deep helpers have called themselves: up, or from nought, which is its default.
+        if node.arg is not None and node.arg.startswith("__") and ast.unparse(node) not in _DEPTHS:
             self.error(node, f"{node.arg!r} is not a keyword that programs have")
         return self.node_contents_visit(node)
 

@@ -146,6 +146,9 @@ class _Lowering(ast.NodeTransformer):
                 node.keywords.append(ast.keyword("__depth", _deeper()))
                 return node
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.facts.recursive and _unpacks(node):
+            # What `**` brings may bear the hidden parameter's name: then it is given twice, which is a TypeError.
+            node.keywords.insert(0, ast.keyword("__depth", ast.Constant(0)))
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -224,6 +227,10 @@ def _name(name: str) -> ast.Name:
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(_name(name), list(args), [])
+
+
+def _unpacks(node: ast.Call) -> bool:
+    return any(k.arg is None for k in node.keywords)
 
 
 def _deeper() -> ast.expr:
