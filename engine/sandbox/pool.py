@@ -695,16 +695,6 @@ class _Run:
         return [table[n - 1] for n in lines[:20] if isinstance(n, int) and 0 < n <= len(table)]
 
 
-#: Codes that would claim more than a program can know.
-_NEVER_FROM_A_PROGRAM = DENIALS | {
-    "sandbox_violation",
-    "worker_died",
-    "internal_error",
-    "damaged",
-    "cancelled",
-    "outdated",
-}
-
 _LIMITS: dict[str, tuple[str, str | None]] = {
     "time_limit": (
         "stopped after {limits.own_seconds:g} s of its own time",
@@ -726,3 +716,18 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),
 }
+
+#: Codes that would claim more than a program can know: only what failed beneath it, or ended it, may bear them.
+_NEVER_FROM_A_PROGRAM = (
+    DENIALS
+    | frozenset(_LIMITS)
+    | {
+        "sandbox_violation",
+        "worker_died",
+        "internal_error",
+        "damaged",
+        "cancelled",
+        "outdated",
+        "depth_limit",
+    }
+)

@@ -169,6 +169,7 @@ LIES: dict[str, tuple[bytes, str]] = {
     "a call with a number for a name": (pack(["call", 1, 2, "0", False, {}]), "sandbox_violation"),
     "a limit that there isn't": (pack(["limit", "patience", []]), "sandbox_violation"),
     "an error that claims too much": (pack(["error", {"code": "permission_denied", "message": "x"}]), "tool_error"),
+    "an error that says it is a limit": (pack(["error", {"code": "time_limit", "message": "x"}]), "tool_error"),
     "an error of strange parts": (pack(["error", {"code": 3, "lines": ["x", 10**9], "message": None}]), "tool_error"),
     "more printed than allowed": (pack(["print", "x" * 900]) * 3, "log_limit"),
     "more calls at once than fibres": (
