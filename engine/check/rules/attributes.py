@@ -246,15 +246,17 @@ def _formatting(facts: Facts) -> Iterator[Diagnostic]:
     for node in facts.nodes:
         if not isinstance(node, tree.Call):
             continue
-        given: tree.Expr | None = None
+        given: tree.Expr | tree.Keyword | None = None
         if (
             isinstance(node.func, tree.Attribute)
             and node.func.attr in ("encode", "decode")
             and facts.facade(node.func) is None
         ):
-            given = _argument(node, 0, "encoding")
+            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
         elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
             given = _argument(node, 1, "encoding")
+        elif facts.facade(node.func) is not None:
+            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
         if given is None:
             continue
         name = given.constant if isinstance(given, tree.Strings) else None
