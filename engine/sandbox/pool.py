@@ -16,6 +16,7 @@ import socket
 import subprocess
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -184,7 +185,10 @@ def _code(lowered: str) -> bytes:
         Failure: `damaged`: it isn't Python, so it isn't what was lowered.
     """
     try:
-        return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
+        with warnings.catch_warnings():
+            # Whoever runs a tool can do nothing about `1 is 1` in it.
+            warnings.simplefilter("ignore")
+            return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Failure(
             "damaged", f"the saved program can't be compiled: {error}", hint="define the tool again"

@@ -141,6 +141,16 @@ def test_what_is_saved_but_is_no_python_is_damaged() -> None:
     within(work)
 
 
+def test_a_text_that_python_warns_of_runs_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    text = "def t():\n    assert (1, 'always')\n    return 1 is 1\n"
+
+    async def work(sandbox: Sandbox) -> Any:
+        return await sandbox.run(Program("t", "t", text), {}, call=call)
+
+    assert within(work) is True
+    assert [w for w in recwarn if issubclass(w.category, SyntaxWarning)] == []
+
+
 def test_a_zygote_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawn.sys, "executable", "/nothing/here")
     with pytest.raises(Failure) as caught:
