@@ -31,13 +31,7 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
     """None when both readings agree; else the finding that refuses the text."""
     theirs = python_tree(module.source)
     if isinstance(theirs, SyntaxError):
-        line = max(1, theirs.lineno or 1)
-        column = max(1, theirs.offset or 1)
-        return Diagnostic(
-            "syntax",
-            f"Python refuses this: {theirs.msg}",
-            Span(line, column, line, column + 1),
-        )
+        return _refusal(theirs)
     ours = to_python(module)
     if same(ours, theirs):
         return None
@@ -48,6 +42,35 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
         Span(place, 1, place, 2),
         hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
     )
+
+
+def uncompilable(text: str) -> Diagnostic | None:
+    """What CPython's compiler refuses although its parser reads it: scopes that clash, a key that a pattern holds twice."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<tool>", "exec", dont_inherit=True, optimize=0)
+    except SyntaxError as error:
+        return _refusal(error)
+    except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+        return _refusal(SyntaxError(f"Python can't compile this: {error}"))
+    return None
+
+
+def _refusal(error: SyntaxError) -> Diagnostic:
+    line = max(1, error.lineno or 1)
+    column = max(1, error.offset or 1)
+    hint = next((h for words, h in _HINTS.items() if words in error.msg), None)
+    return Diagnostic("syntax", f"Python refuses this: {error.msg}", Span(line, column, line, column + 1), hint)
+
+
+#: What to do instead, by what stands in CPython's sentence.
+_HINTS = {
+    "assignment expression": "assign in a statement before the comprehension",
+    "duplicate key": "compare in a guard, or write a case for each",
+    "duplicate argument": "choose another name for one of them",
+    "can't compile": "write it in smaller parts",
+}
 
 
 def same(ours: object, theirs: object) -> bool:

@@ -29,6 +29,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
+from albert_tools.grammar.agree import uncompilable
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, in_order
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.room import with_room
@@ -80,6 +81,9 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     found = in_order(d for rule in RULES for d in rule(facts))
     if any(d.severity == Severity.ERROR for d in found):
         return Report(_proven(found, facts), None)
+    refused = uncompilable(facts.module.source)
+    if refused is not None:
+        return Report(in_order([*found, refused]), None)
     return Report(found, _checked(facts))
 
 

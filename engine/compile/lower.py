@@ -23,8 +23,12 @@ from typing import TypeVar
 from albert_tools.engine.check.check import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.grammar import tree
 from albert_tools.grammar.agree import same
 from albert_tools.grammar.python import to_python
+
+_CHANGED_BY_READING = frozenset({("io", "StringIO"), ("collections", "defaultdict")})
+_READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -180,15 +184,37 @@ class _Lowering(ast.NodeTransformer):
         return _placed(_call("__parallel", reads, *(ast.Lambda(none, self.visit(a)) for a in node.args)), node)
 
     def _only_reads(self, body: ast.expr) -> bool:
-        called: set[str] = set()
+        called: list[str] = []
+        entered: set[str] = set()
         for node in ast.walk(body):
             if isinstance(node, ast.Call) and (name := _tool_name(node.func)):
-                called.add(name)
+                called.append(name)
             elif isinstance(node, ast.Name) and node.id in self.facts.functions:
-                for function in {node.id} | self.facts.reaches(node.id):
-                    called |= self.tools_of[function]
+                entered |= {node.id} | self.facts.reaches(node.id)
+        call = body.elt if isinstance(body, ast.GeneratorExp) else body
+        # One call and nothing after it: all that such a body looks at, it looks at when it starts, in order.
+        alone = not entered and len(called) == 1 and isinstance(call, ast.Call) and _tool_name(call.func) is not None
+        if not alone and self._shares_what_reading_changes(entered):
+            return False
+        called += [name for function in entered for name in self.tools_of[function]]
         definitions = [self.facts.catalog.get(name) for name in called]
         return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
+
+    def _shares_what_reading_changes(self, entered: set[str]) -> bool:
+        """Whether a stream, or a dictionary with a default, is made where bodies could all be handed it.
+
+        Going through one moves it on, and looking into the other puts a key in; no rule can see that by its spelling.
+        """
+        for node in self.facts.nodes:
+            if not isinstance(node, tree.Call) or self.facts.facade(node.func) not in _CHANGED_BY_READING:
+                continue
+            above = self.facts.parent(node)
+            if isinstance(above, tree.Call) and self.facts.facade(above.func) in _READERS:
+                continue  # csv.reader(io.StringIO(text)): nobody else has it
+            maker = self.facts.function_of(node)
+            if maker is None or maker.name not in entered:
+                return True
+        return False
 
 
 def _name(name: str) -> ast.Name:

@@ -250,6 +250,35 @@ class ToolVersion:
             )
             if digest(version.content()) != version.version:
                 raise ValueError("the content does not match the hash it was saved under")
+            wrong = _misshapen(version)
+            if wrong:
+                raise ValueError(f"its {wrong} is not what it should be")
+            # Whoever lists tools spells all schemas.
+            definition.signature()
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the document is not a tool version ({error!r})") from error
         return version
+
+
+def _misshapen(version: ToolVersion) -> str | None:
+    """The first part of a stored version that has another type than it should; its hash only says that nothing was lost."""
+    d, program = version.definition, version.program
+    parts: dict[str, bool] = {
+        "name": _texts(d.name, d.description, version.created, program.entry),
+        "source": _texts(version.source, program.lowered, *program.imports),
+        "effects": all(e in EFFECTS for e in d.effects),
+        "depth": type(d.depth) is int and type(version.language) is int,
+        "timeout": type(d.timeout) in (int, float) and d.timeout > 0,
+        "lines": all(type(n) is int for n in program.lines),
+        "calls": all(c.kind in get_args(Kind) and _texts(c.version) and c.version.isalnum() for c in version.calls),
+        "parameters": all(
+            _texts(p.name, p.description) and isinstance(p.schema, dict) and type(p.required) is bool
+            for p in d.parameters
+        ),
+        "result": isinstance(d.result, dict),
+    }
+    return next((name for name, right in parts.items() if not right), None)
+
+
+def _texts(*values: object) -> bool:
+    return all(isinstance(v, str) for v in values)

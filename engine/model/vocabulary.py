@@ -261,11 +261,14 @@ _METHODS_BY_TYPE: dict[str, str] = {
 #: Names of methods that may be called.
 METHODS = frozenset(name for names in _METHODS_BY_TYPE.values() for name in names.split())
 
+#: Methods of text; what they give is new, or can't change.
+TEXT_METHODS = frozenset(_METHODS_BY_TYPE["str"].split())
+
 #: Methods that change what they are called on: never a callback, never inside `parallel` on outer values.
 MUTATORS = frozenset(
     """add append appendleft clear difference_update discard extend extendleft insert intersection_update move_to_end
-    pop popitem popleft remove reverse rotate seek setdefault sort subtract symmetric_difference_update truncate
-    update write writeheader writelines writerow writerows""".split()
+    pop popitem popleft read readline readlines remove reverse rotate seek setdefault sort subtract
+    symmetric_difference_update truncate update write writeheader writelines writerow writerows""".split()
 )
 
 #: Methods that can make a container larger.

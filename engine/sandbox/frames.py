@@ -57,14 +57,21 @@ class Unpacker:
     def __init__(self, max_bytes: int) -> None:
         self._buffer = bytearray()
         self._max_bytes = max_bytes
-        self._beside: list[memoryview] = []
+        #: Bytes that must have come before it is worth looking again.
+        self._wanted = 8
+        #: The strings beside the structure that is being decoded; None once it has been used.
+        self._beside: list[memoryview | None] = []
         self._decode = msgspec.msgpack.Decoder(list[Any], ext_hook=self._extension).decode
 
     def _extension(self, code: int, data: memoryview) -> str:
         number = int.from_bytes(data, "little")
         if code != _EXTENSION or len(data) != 4 or number >= len(self._beside):
             raise BadFrame("an extension that isn't ours")
-        return str(self._beside[number], "utf-8")
+        string, self._beside[number] = self._beside[number], None
+        if string is None:
+            # A small frame that names a large string often would be an enormous value.
+            raise BadFrame("a string beside that is used twice")
+        return str(string, "utf-8")
 
     def feed(self, data: bytes) -> Iterator[list[Any]]:
         """The messages that are complete once `data` has come.
@@ -80,21 +87,24 @@ class Unpacker:
                 yield self._message(data, 8, structure, ())
                 return
         buffer += data
-        while len(buffer) >= 8:
+        while len(buffer) >= self._wanted:
             structure, count = _HEAD.unpack_from(buffer)
             if structure > MAX_STRUCTURE or count * 4 > MAX_STRUCTURE:
                 raise BadFrame("a frame larger than allowed")
             start = 8 + 4 * count
             if len(buffer) < start:
+                self._wanted = start
                 return
             lengths = struct.unpack_from(f"<{count}I", buffer, 8)
             beside = sum(lengths)
             if beside > self._max_bytes:
                 raise BadFrame("a frame larger than allowed")
-            if len(buffer) < start + structure + beside:
+            self._wanted = start + structure + beside
+            if len(buffer) < self._wanted:
                 return
-            frame = bytes(buffer[: start + structure + beside])
+            frame = bytes(buffer[: self._wanted])
             del buffer[: len(frame)]
+            self._wanted = 8
             yield self._message(frame, start, structure, lengths)
 
     def _message(self, frame: bytes, start: int, structure: int, lengths: tuple[int, ...]) -> list[Any]:

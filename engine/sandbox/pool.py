@@ -14,7 +14,9 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,8 +44,15 @@ IDLE = 2
 #: Frames that wait for the run to take them; past this the worker isn't read from.
 MAX_WAITING = 256
 
-#: What sockets are read into, one read at a time.
-_BUFFER = bytearray(262_144)
+
+class _Here(threading.local):
+    """What sockets are read into, one read at a time: one for each thread, since each may have a loop with a sandbox."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(262_144)
+
+
+_HERE = _Here()
 
 #: The name that a program's code has in tracebacks.
 FILENAME = "<tool>"
@@ -92,6 +101,8 @@ class Sandbox:
         async with self._starting:
             if self._zygote is not None and not self._zygote.dead:
                 return
+            if self._zygote is not None:
+                await self._zygote.close()
             process, control = spawned or spawn_zygote()
             known = sorted(vocabulary.MODULES)
             modules = known if self._modules is None else [m for m in self._modules if m in known]
@@ -154,9 +165,9 @@ class Sandbox:
         except Unexportable as error:
             raise Failure("not_json", error.sentence("an argument")) from None
         worker = await zygote.take()
-        _lower(worker, limits, self.limits)
         run = _Run(worker, program, call, log, limits)
         try:
+            _lower(worker, limits, self.limits)
             return await run.go(frame)
         finally:
             if report is not None:
@@ -174,7 +185,10 @@ def _code(lowered: str) -> bytes:
         Failure: `damaged`: it isn't Python, so it isn't what was lowered.
     """
     try:
-        return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
+        with warnings.catch_warnings():
+            # Whoever runs a tool can do nothing about `1 is 1` in it.
+            warnings.simplefilter("ignore")
+            return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Failure(
             "damaged", f"the saved program can't be compiled: {error}", hint="define the tool again"
@@ -182,7 +196,11 @@ def _code(lowered: str) -> bytes:
 
 
 def _lower(worker: _Worker, limits: RunLimits, default: RunLimits) -> None:
-    """Hold one worker to less memory or processor time than all were born with."""
+    """Hold one worker to less memory or processor time than all were born with.
+
+    Raises:
+        Failure: `worker_died`.
+    """
     if limits.memory_bytes >= default.memory_bytes and limits.cpu_seconds >= default.cpu_seconds:
         return
     import resource
@@ -190,10 +208,13 @@ def _lower(worker: _Worker, limits: RunLimits, default: RunLimits) -> None:
     if not hasattr(resource, "prlimit"):
         return
     less = max(0, default.memory_bytes - limits.memory_bytes)
-    soft, _ = resource.prlimit(worker.pid, resource.RLIMIT_AS)
-    resource.prlimit(worker.pid, resource.RLIMIT_AS, (soft - less, soft - less))
     cpu = min(limits.cpu_seconds, default.cpu_seconds)
-    resource.prlimit(worker.pid, resource.RLIMIT_CPU, (cpu, cpu + 1))
+    try:
+        soft, _ = resource.prlimit(worker.pid, resource.RLIMIT_AS)
+        resource.prlimit(worker.pid, resource.RLIMIT_AS, (soft - less, soft - less))
+        resource.prlimit(worker.pid, resource.RLIMIT_CPU, (cpu, cpu + 1))
+    except ProcessLookupError:
+        raise Failure("worker_died", "the worker ended before it began", retryable=True) from None
 
 
 class _Zygote:
@@ -227,7 +248,7 @@ class _Zygote:
         except OSError as error:
             await self.close()
             raise Failure("sandbox_unavailable", f"the sandbox ended at once: {error.strerror}") from None
-        except Failure:
+        except (Failure, asyncio.CancelledError):
             await self.close()
             raise
         self._refill()
@@ -249,11 +270,20 @@ class _Zygote:
         taker: asyncio.Future[_Worker] = self._loop.create_future()
         self._takers.append(taker)
         self._refill()
+        taken = False
         try:
             async with asyncio.timeout(START_SECONDS):
-                return await taker
+                worker = await taker
+            taken = True
+            return worker
         except TimeoutError:
             raise Failure("sandbox_unavailable", "no worker came up", retryable=True) from None
+        finally:
+            # Called off while it waited, or just when the worker came, which nobody would end then.
+            if not taker.done() or taker.cancelled():
+                self._takers = deque(t for t in self._takers if t is not taker)
+            elif taker.exception() is None and not taken:
+                self.done_with(taker.result())
 
     def done_with(self, worker: _Worker) -> None:
         """Soon, when what waits for the answer has had its turn: end the worker, and make the next one."""
@@ -313,7 +343,11 @@ class _Zygote:
             if not taker.done():
                 taker.set_result(worker)
                 return
-        self._idle.append(worker)
+        if len(self._idle) < self._idle_target:
+            self._idle.append(worker)
+        else:
+            # It was asked for by somebody who has been called off since.
+            worker.kill()
 
     def _ended(self, pid: int, status: int) -> None:
         worker = self._alive.pop(pid, None)
@@ -368,6 +402,7 @@ class _Worker:
         self._pidfd = pidfd
         self._loop = loop
         self._unpacker = Unpacker(MAX_ANSWER)
+        self._outgoing: deque[tuple[memoryview, asyncio.Future[None]]] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._reading = False
         self._killed = False
@@ -391,20 +426,47 @@ class _Worker:
         return self.status
 
     def send(self, frame: bytes) -> Awaitable[None] | None:
-        """Send a frame; something to await when it doesn't go at once."""
-        try:
-            sent = self._socket.send(frame)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            return None
-        return None if sent == len(frame) else self._send_rest(frame[sent:])
+        """Send a frame, whole and after those before it; something to await when it doesn't go at once."""
+        sent = 0
+        if not self._outgoing:
+            try:
+                sent = self._socket.send(frame)
+            except BlockingIOError:
+                pass
+            except OSError:
+                return None
+            if sent == len(frame):
+                return None
+            self._loop.add_writer(self._socket.fileno(), self._writable)
+        gone = self._loop.create_future()
+        self._outgoing.append((memoryview(frame)[sent:], gone))
+        return gone
 
-    async def _send_rest(self, rest: bytes) -> None:
-        try:
-            await self._loop.sock_sendall(self._socket, rest)
-        except OSError:
-            pass
+    def _writable(self) -> None:
+        while self._outgoing:
+            rest, gone = self._outgoing[0]
+            try:
+                sent = self._socket.send(rest)
+            except BlockingIOError:
+                return
+            except OSError:
+                break
+            if sent < len(rest):
+                self._outgoing[0] = rest[sent:], gone
+                return
+            self._outgoing.popleft()
+            # Whoever waited may have been called off; the frame goes on all the same, or the next would begin within it.
+            if not gone.done():
+                gone.set_result(None)
+        self._stop_writing()
+
+    def _stop_writing(self) -> None:
+        """Nothing more goes out; nobody waits for it in vain."""
+        self._loop.remove_writer(self._socket.fileno())
+        while self._outgoing:
+            _, gone = self._outgoing.popleft()
+            if not gone.done():
+                gone.set_result(None)
 
     def kill(self) -> None:
         """End the process, whatever it does, and let go of it."""
@@ -420,6 +482,7 @@ class _Worker:
             except OSError:
                 pass
         self._stop_reading()
+        self._stop_writing()
         self.ended = True
         self._wake()
         self._socket.close()
@@ -433,12 +496,13 @@ class _Worker:
 
     def _readable(self) -> None:
         try:
-            size = self._socket.recv_into(_BUFFER)
+            buffer = _HERE.buffer
+            size = self._socket.recv_into(buffer)
         except BlockingIOError:
             return
         except OSError:
             size = 0
-        data = bytes(memoryview(_BUFFER)[:size])
+        data = bytes(memoryview(buffer)[:size])
         if not data:
             self.ended = True
             self._stop_reading()
@@ -700,16 +764,6 @@ class _Run:
         return [table[n - 1] for n in lines[:20] if isinstance(n, int) and 0 < n <= len(table)]
 
 
-#: Codes that would claim more than a program can know.
-_NEVER_FROM_A_PROGRAM = DENIALS | {
-    "sandbox_violation",
-    "worker_died",
-    "internal_error",
-    "damaged",
-    "cancelled",
-    "outdated",
-}
-
 _LIMITS: dict[str, tuple[str, str | None]] = {
     "time_limit": (
         "stopped after {limits.own_seconds:g} s of its own time",
@@ -731,3 +785,18 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),
 }
+
+#: Codes that would claim more than a program can know: only what failed beneath it, or ended it, may bear them.
+_NEVER_FROM_A_PROGRAM = (
+    DENIALS
+    | frozenset(_LIMITS)
+    | {
+        "sandbox_violation",
+        "worker_died",
+        "internal_error",
+        "damaged",
+        "cancelled",
+        "outdated",
+        "depth_limit",
+    }
+)

@@ -30,7 +30,7 @@ _WITHIN_CALLS: dict[str, tuple[str, ...]] = {
     "html": ("html.entities",),
     "json": ("re",),
     "re": ("re", "copyreg", "functools", "enum"),
-    "statistics": ("decimal", "bisect", "collections", "random"),
+    "statistics": ("decimal", "bisect", "collections", "heapq", "random"),
     "string": ("re", "collections"),
     "textwrap": ("re",),
     "urllib.parse": ("re", "unicodedata", "ipaddress", "functools"),

@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 from typing import NoReturn
 
 from albert_tools.engine.model.limits import RunLimits
@@ -38,6 +39,7 @@ def main(control_fd: int) -> NoReturn:
         preload(modules)
         worker = Worker(facades(modules))
         _stop_importing()
+        _nothing_to_show()
         sys.setrecursionlimit(RECURSION)
         fence = Fence(limits, bare_bytes(), kind)
         worker.rehearse()
@@ -146,6 +148,22 @@ def _stop_importing() -> None:
     sys.path_hooks.clear()
     sys.path.clear()
     sys.path_importer_cache.clear()
+
+
+class _Nowhere:
+    """What the library itself prints, such as the trace of `re.DEBUG`, has nowhere to go, and is no error."""
+
+    def write(self, text: str) -> int:
+        """Take a text and keep nothing."""
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+
+def _nothing_to_show() -> None:
+    warnings.simplefilter("ignore")
+    sys.stdout = sys.stderr = _Nowhere()
 
 
 def _end(alive: set[int]) -> NoReturn:

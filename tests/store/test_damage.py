@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.names import Place
 from albert_tools.store.tools import TinyToolStore
@@ -94,6 +95,35 @@ def test_a_damaged_entry_is_told_of_and_gives_way_to_a_save(store: TinyToolStore
     aside = path.with_name("shout.json.damaged-1")
     assert aside.exists()
     assert kept is None or aside.read_bytes() == kept
+
+
+MISSHAPEN = {
+    "calls": {"read_file": {"kind": "primitive", "version": {}}},
+    "effects": ["\x1b[31mread"],
+    "entry": 10**30,
+    "lines": ["1"],
+    "parameters": [{"name": "n", "schema": [1], "description": "", "required": True, "default": None}],
+    "result": None,
+    "timeout": "soon",
+}
+
+
+@pytest.mark.parametrize("part", MISSHAPEN)
+def test_a_version_that_hashes_right_but_is_none_does_not_stop_the_others(
+    store: TinyToolStore, make, part: str
+) -> None:
+    store.save(make())
+    store.save(make(name="whisper"))
+    path = Place.of(store.folder, "shout").entry
+    tables = json.loads(path.read_bytes())
+    document = tables["versions"]["1"]
+    document[part] = MISSHAPEN[part]
+    document["version"] = digest({k: v for k, v in document.items() if k not in ("created", "version")})
+    tables["meta"]["1"]["head"] = document["version"]
+    path.write_text(json.dumps(tables))
+    with pytest.raises(Failure, match="is not what it should be"):
+        store.load("shout")
+    assert [(s.name, s.problem is None) for s in store.list()] == [("shout", False), ("whisper", True)]
 
 
 def test_each_damaged_entry_is_kept(store: TinyToolStore, make) -> None:

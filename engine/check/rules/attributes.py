@@ -125,7 +125,8 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         # A method or field of a constant's value: datetime.UTC.utcoffset(…)
         yield from _plain(facts, node)
         return
-    if entry is not None and entry.kind == "class" and _unbound(facts, node) and last in vocabulary.METHODS:
+    if entry is not None and entry.kind == "class" and callback_position(facts, node) and last in vocabulary.METHODS:
+        yield from _callback(node)
         return
     if root and not any(e == root or e.startswith(root + ".") for e in table):
         return  # reported where it left the table
@@ -153,8 +154,22 @@ def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
     )
 
 
-def _unbound(facts: Facts, node: tree.Attribute) -> bool:
-    return callback_position(facts, node)
+def _callback(node: tree.Attribute) -> Iterator[Diagnostic]:
+    """A method that is handed on: it may neither change its value nor make a lazy one that nobody consumes."""
+    if node.attr in vocabulary.MUTATORS:
+        yield error(
+            "function-value",
+            node.attr_span,
+            f"the method {node.attr!r} changes its value; it can't be a callback",
+            hint="write a for loop",
+        )
+    elif node.attr in vocabulary.LAZY_METHODS:
+        yield error(
+            "function-value",
+            node.attr_span,
+            f"the method {node.attr!r} is lazy; it can't be a callback",
+            hint=f"use a comprehension: [list(x.{node.attr}(…)) for x in xs]",
+        )
 
 
 def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
@@ -185,14 +200,7 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         return
     if node.attr in vocabulary.METHODS:
         if callback_position(facts, node):
-            if node.attr not in vocabulary.MUTATORS:
-                return
-            yield error(
-                "function-value",
-                node.attr_span,
-                f"the method {node.attr!r} changes its value; it can't be a callback",
-                hint="write a for loop",
-            )
+            yield from _callback(node)
             return
         end = node.span._replace(line=node.span.end_line, column=node.span.end_column)
         yield error(
@@ -238,15 +246,17 @@ def _formatting(facts: Facts) -> Iterator[Diagnostic]:
     for node in facts.nodes:
         if not isinstance(node, tree.Call):
             continue
-        given: tree.Expr | None = None
+        given: tree.Expr | tree.Keyword | None = None
         if (
             isinstance(node.func, tree.Attribute)
             and node.func.attr in ("encode", "decode")
             and facts.facade(node.func) is None
         ):
-            given = _argument(node, 0, "encoding")
+            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
         elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
             given = _argument(node, 1, "encoding")
+        elif facts.facade(node.func) is not None:
+            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
         if given is None:
             continue
         name = given.constant if isinstance(given, tree.Strings) else None

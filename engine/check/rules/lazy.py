@@ -97,11 +97,17 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
             return call.args[0] is node
         if func.id in ("min", "max"):
             return len(call.args) == 1
+        if func.id == "sum":
+            return call.args[0] is node  # the start is handed back as it is
         if func.id in CONSUMERS:
             return True
     named = facts.facade(func)
+    if named == ("functools", "reduce"):
+        return len(call.args) > 1 and call.args[1] is node  # and so is the initial value
     if named is not None:
         return f"{named[0]}.{named[1]}" in FACADE_CONSUMERS
+    if isinstance(func, tree.Attribute) and func.attr == "fromkeys":
+        return call.args[0] is node  # the value is kept
     return isinstance(func, tree.Attribute) and func.attr in vocabulary.CONSUMING_METHODS
 
 

@@ -46,7 +46,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             )
             continue
         for body in bodies(node):
-            yield from _body(facts, body, reached)
+            yield from _part(facts, body, reached)
             if len(node.args) > 1 and isinstance(body, tree.GeneratorExp):
                 yield error(
                     "parallel",
@@ -55,7 +55,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     hint="write two calls of parallel, one for each",
                 )
         if len(node.args) == 1 and isinstance(node.args[0], tree.GeneratorExp):
-            yield from _header(node.args[0])
+            yield from _header(facts, node.args[0], reached)
         elif len(node.args) == 1 and isinstance(node.args[0], tree.ListComp | tree.Name | tree.Attribute):
             yield error(
                 "parallel",
@@ -74,13 +74,16 @@ def bodies(call: tree.Call) -> list[tree.Expr]:
     return list(call.args)
 
 
-def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
+def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> Iterator[Diagnostic]:
+    """What chooses the items runs between the bodies, so it may change no more than they may, and call nothing."""
     parts: list[tree.Expr] = []
     for i, g in enumerate(generator.generators):
         parts += g.ifs if i == 0 else [g.iter, *g.ifs]
+        yield from _changes(facts, g, frozenset(), frozenset())
     for part in parts:
+        yield from _part(facts, part, reached)
         for node in tree.walk(part):
-            if isinstance(node, tree.Call) and tool_name(node.func) is not None:
+            if isinstance(node, tree.Call) and (tool_name(node.func) is not None or _reaches_tools(facts, node.func)):
                 yield error(
                     "parallel",
                     node,
@@ -89,8 +92,16 @@ def _header(generator: tree.GeneratorExp) -> Iterator[Diagnostic]:
                 )
 
 
-def _body(facts: Facts, body: tree.Expr, reached: set[str]) -> Iterator[Diagnostic]:
-    for node in tree.walk(body):
+def _reaches_tools(facts: Facts, func: tree.Expr) -> bool:
+    if not isinstance(func, tree.Name) or func.id not in facts.functions:
+        return False
+    entered = {func.id} | facts.reaches(func.id)
+    return any((f := facts.function_of(call)) is not None and f.name in entered for call, _ in facts.tool_calls)
+
+
+def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnostic]:
+    """A body, or a part of the header that runs between bodies."""
+    for node in tree.walk(part):
         if isinstance(node, tree.NamedExpr):
             yield error(
                 "parallel",
@@ -126,7 +137,8 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
             elif isinstance(node, tree.AnnAssign):
                 if node.value is not None and not _creates(facts, node.value):
                     spoiled.add(node.target.id)
-            elif not isinstance(node, tree.AugAssign | tree.Param | tree.Comprehension):
+            elif not isinstance(node, tree.AugAssign):
+                # A lambda's parameter or a comprehension's variable may bear the same name and hold anything.
                 spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
 
@@ -148,8 +160,10 @@ def _creates(facts: Facts, node: tree.Expr) -> bool:
             return f"{named[0]}.{named[1]}" in _FACADE_CREATORS
         case tree.Call(func=tree.Name(id=name)):
             return name in _CREATORS or name in ("str", "int", "float", "len", "sum", "tuple")
-        case tree.Call(func=tree.Attribute(attr="split" | "splitlines" | "copy" | "findall")):
-            return True
+        case tree.Call(func=func) if tool_name(func) is not None:
+            return True  # an answer is a copy
+        case tree.Call(func=tree.Attribute(attr=attr)):
+            return attr in vocabulary.TEXT_METHODS or attr in ("copy", "findall")
     return False
 
 
@@ -230,19 +244,30 @@ def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
             return [] if facts.facade(node.func) is not None else [value]
+        case tree.Name() | tree.Attribute() if _mutating(facts, node) and not _called(facts, node):
+            return [node]  # handed on as a callback: map(heapq.heappop, heaps)
         case tree.Call(func=func, args=args) if args:
-            named = facts.facade(func)
-            if named is not None and f"{named[0]}.{named[1]}" in MUTATING_FACADES:
+            if _mutating(facts, func):
                 return [args[0]]
             kept = not isinstance(args[0], tree.Call | tree.GeneratorExp)
             return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and kept else []
         case tree.AugAssign(target=tree.Name() as name):
-            return [] if _number_like(node) else [name]
+            return [] if _binds_anew(node) else [name]
         case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
             return [s.value for s in _items(target)]
         case tree.Assign(targets=found) | tree.Delete(targets=found):
             return [s.value for target in found for s in _items(target)]
     return []
+
+
+def _mutating(facts: Facts, func: tree.Expr) -> bool:
+    named = facts.facade(func)
+    return named is not None and f"{named[0]}.{named[1]}" in MUTATING_FACADES
+
+
+def _called(facts: Facts, node: tree.Expr) -> bool:
+    above = facts.parent(node)
+    return isinstance(above, tree.Call) and above.func is node
 
 
 def _items(target: tree.Expr) -> list[tree.Subscript]:
@@ -266,6 +291,12 @@ def _refusal(node: tree.Node) -> Diagnostic:
     )
 
 
-def _number_like(node: tree.AugAssign) -> bool:
-    """``n += 1`` on a name binds a number anew and changes nothing shared."""
-    return isinstance(node.value, tree.Constant | tree.Strings) or node.op != "+"
+#: No container of the language changes in place under these.
+_NEVER_IN_PLACE = frozenset({"/", "//", "%", "**", "<<", ">>", "@"})
+
+
+def _binds_anew(node: tree.AugAssign) -> bool:
+    """``n += 1`` binds a name to a new number; ``xs *= 2``, ``xs += "ab"`` and ``seen |= {x}`` change what it holds."""
+    if node.op in _NEVER_IN_PLACE:
+        return True
+    return node.op != "*" and isinstance(node.value, tree.Constant)

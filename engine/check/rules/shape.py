@@ -210,7 +210,7 @@ def documented(facts: Facts) -> Iterator[Diagnostic]:
                 "no-annotation",
                 p,
                 f"the parameter {p.name!r} has no annotation",
-                hint=f"annotations are the tool's schema: write {p.name}: {kind}, or Any when it can be anything",
+                hint=f"annotations are the tool's schema: write {p.name}: {'str' if kind == 'Any' else kind}, or Any when it can be anything",
                 fix=Fix(f"annotate {p.name} as {kind}", (Edit(end, f": {kind}"),)),
             )
     described = _argument_names(text or "")

@@ -156,3 +156,13 @@ def t(text: str) -> Any:
     m = re.search(r"(?P<a>\w+)", text)
     return [m.group("a"), m["a"], m.start(), m.lastgroup, m.re, m.string] if m else None
 # error: 61 [unknown-attribute] "no attribute 're' in the language"
+---
+# an encoding that can't be seen
+import urllib.parse
+
+def t(text: str, more: dict, name: str) -> Any:
+    """Encode."""
+    a = text.encode(**more)  # error: 21 [encoding] "an encoding must be written as a literal the language knows"
+    b = urllib.parse.parse_qs(text, encoding=name)  # error: 46 [encoding] "an encoding must be written as a literal the language knows"
+    c = urllib.parse.parse_qs(text, encoding="latin-1")
+    return [len(a), b, c]

@@ -157,3 +157,25 @@ def t(xs: list) -> Any:
     """Use."""
     r = range(3)
     return [sorted(xs), tuple(xs), list(r), r[1]]
+---
+# a lazy start, initial value or default is handed back, not consumed
+from functools import reduce
+
+def t(xs: list) -> Any:
+    """Use."""
+    a = sum(xs, (x for x in xs))  # error: 17 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    b = reduce(lambda p, q: p, xs, (x for x in xs))  # error: 36 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    c = dict.fromkeys(xs, map(str, xs))  # error: 27 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    return [a, b, c, sum(x for x in xs), reduce(lambda p, q: p, (x for x in xs)), dict.fromkeys(x for x in xs)]
+---
+# a lazy method is no callback
+import re
+from collections import Counter
+
+WORD = re.compile("a")
+
+def t(xs: list, ys: list) -> Any:
+    """Use."""
+    a = list(map(WORD.finditer, xs))  # error: 23 [function-value] "the method 'finditer' is lazy; it can't be a callback"
+    b = list(map(Counter.elements, ys))  # error: 26 [function-value] "the method 'elements' is lazy; it can't be a callback"
+    return [a, b]

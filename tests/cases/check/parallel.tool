@@ -226,3 +226,102 @@ def t(rows: list[list]) -> Any:
 def t(rows: list[list]) -> Any:
     """Read."""
     return parallel(sum(row) for row in rows)
+---
+# a set that is joined in place
+def _once(seen: set, p: str) -> int:
+    n = len(seen)
+    tools.read_file(path=p)
+    seen |= {p}  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return n
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    seen: set = set()
+    return parallel(_once(seen, p) for p in paths)
+---
+# a list that is extended by a text, or repeated in place
+def _once(seen: list, p: str) -> int:
+    tools.read_file(path=p)
+    seen += "x"  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    seen *= 2  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return len(seen)
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    seen: list = []
+    return parallel(_once(seen, p) for p in paths)
+---
+# numbers and own texts are bound anew
+def _read(n: int, p: str) -> str:
+    text = tools.read_file(path=p).strip()
+    n += 1
+    n //= 2
+    text += p * n
+    return text
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    return parallel(_read(3, p) for p in paths)
+---
+# a comprehension's variable with the name of a container made here
+def _read(rows: list, p: str) -> list:
+    row: list = []
+    tools.read_file(path=p)
+    row.append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return [row.pop() for row in rows]  # error: 13 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+
+def t(paths: list[str], rows: list) -> Any:
+    """Read."""
+    return parallel(_read(rows, p) for p in paths)
+---
+# a callback that changes what it is given
+import heapq
+
+def _read(heaps: list, p: str) -> list:
+    tools.read_file(path=p)
+    return list(map(heapq.heappop, heaps))  # error: 21 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+
+def t(paths: list[str], heaps: list) -> Any:
+    """Read."""
+    return parallel(_read(heaps, p) for p in paths)
+---
+# reading on in a stream changes it
+import io
+
+def _read(lines: Any, p: str) -> str:
+    tools.read_file(path=p)
+    return lines.readline()  # error: 12 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    lines = io.StringIO("a")
+    return parallel(_read(lines, p) for p in paths)
+---
+# a condition in the header that changes something
+def t(paths: list[str]) -> Any:
+    """Read."""
+    seen: list = []
+    return parallel(tools.read_file(path=p) for p in paths if not seen.append(p))
+# error: 67 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+---
+# a condition in the header that assigns
+def t(paths: list[str]) -> Any:
+    """Read."""
+    return parallel(tools.read_file(path=p) + q for p in paths if (q := p))
+# error: 68 [parallel] "a walrus in a parallel body would be shared between the bodies"
+---
+# a condition in the header whose helper calls a tool
+def _long(p: str) -> bool:
+    return len(tools.read_file(path=p)) > 3
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    return parallel(tools.read_file(path=p) for p in paths if _long(p))
+# error: 63 [parallel] "only the body of a parallel may call tools, not its conditions"
+---
+# a header that binds an item
+def t(paths: list[str]) -> Any:
+    """Read."""
+    at: dict = {}
+    return parallel(tools.read_file(path=at["p"]) for at["p"] in paths)
+# error: 51 [parallel-change] "inside parallel only containers that the body created itself may be changed"

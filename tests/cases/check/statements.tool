@@ -259,3 +259,26 @@ def t(x: int) -> int:
 def t(x: int) -> int:
     """Give."""
     return x
+---
+# what Python reads but doesn't compile: a walrus over a comprehension's variable
+def t(xs: list) -> Any:
+    """Read."""
+    return [x := 1 for x in xs]  # error: 13 [syntax] "Python refuses this: assignment expression cannot rebind comprehension iteration variable 'x'"
+---
+# what Python reads but doesn't compile: a walrus where a comprehension looks for its items
+def t(xs: list) -> Any:
+    """Read."""
+    return [y for x in xs for y in (z := x)]  # error: 37 [syntax] "Python refuses this: assignment expression cannot be used in a comprehension iterable expression"
+---
+# what Python reads but doesn't compile: a pattern that asks for a key twice
+def t(d: dict) -> Any:
+    """Read."""
+    match d:
+        case {"a": 1, "a": 2}:  # error: 14 [syntax] "Python refuses this: mapping pattern checks duplicate key ('a')"
+            return 1
+    return 2
+---
+# what Python reads but doesn't compile: a lambda with the same parameter twice
+def t(xs: list) -> Any:
+    """Read."""
+    return sorted(xs, key=lambda x, x: 1)  # error: 37 [syntax] "Python refuses this: duplicate argument 'x' in function definition"

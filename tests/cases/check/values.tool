@@ -291,3 +291,11 @@ def t(d: dict) -> Any:
 # error: 19 [private-attribute] "the attribute '__name__' is private"
 # error: 33 [private-attribute] "the attribute '__doc__' is private"
 # error: 42 [self-call] "the tool 't' calls itself"
+---
+# a mutating method of a module's class is no callback
+import collections
+
+def t(queues: list) -> Any:
+    """Show."""
+    return list(map(collections.deque.popleft, queues))
+# error: 39 [function-value] "the method 'popleft' changes its value; it can't be a callback"

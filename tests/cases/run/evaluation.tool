@@ -341,3 +341,26 @@ def t(text: str) -> Any:
     return [WORDS.findall(text), SQUARES, BIG]
 # arguments: {"text": "a bc, d"}
 # result: [["a", "bc", "d"], [0, 1, 4, 9, 16], {"a": 0, "b": 1}]
+---
+# unpacking can't bring an argument that a recursive helper hasn't
+def _down(n: int) -> int:
+    return 0 if n == 0 else _down(n - 1)
+
+def t(d: dict) -> Any:
+    """Evaluate."""
+    try:
+        return _down(3, **d)
+    except TypeError:
+        return "refused"
+# arguments: {"d": {"__depth": -1000000}}
+# result: "refused"
+---
+# unpacking the arguments of a recursive helper
+def _down(n: int, step: int = 1) -> int:
+    return 0 if n <= 0 else 1 + _down(**{"n": n - step, "step": step})
+
+def t(d: dict) -> Any:
+    """Evaluate."""
+    return _down(**d)
+# arguments: {"d": {"n": 9, "step": 2}}
+# result: 5

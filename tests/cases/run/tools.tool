@@ -301,3 +301,35 @@ def find_and_replace(path: str, find: str, replace: str) -> dict:
 # calls: read_file(path="n") -> "a cat, another cat"
 # calls: write_file(path="n", content="a dog, another dog") -> {"path": "n"}
 # result: {"path": "n"}
+---
+# bodies that read on in the same stream do so one after the other
+import io
+
+def _next(lines: Any, p: str) -> str:
+    text = tools.read_file(path=p) if p == "a" else p
+    for line in lines:
+        return text + line.strip()
+    return text
+
+def t() -> Any:
+    """Read."""
+    lines = io.StringIO("1\n2\n3\n")
+    return parallel(_next(lines, p) for p in "abc")
+# calls: read_file(path="a") -> "A"
+# result: ["A1", "b2", "c3"]
+---
+# bodies that look into the same dictionary with a default do so one after the other
+from collections import defaultdict
+
+def _look(d: dict, p: str) -> int:
+    n = len(d)
+    tools.read_file(path=p)
+    return n + len(d[p])
+
+def t() -> Any:
+    """Read."""
+    d = defaultdict(list)
+    return parallel(_look(d, p) for p in "ab")
+# calls: read_file(path="a") -> "A"
+# calls: read_file(path="b") -> "B"
+# result: [0, 1]

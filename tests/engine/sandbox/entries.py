@@ -137,6 +137,7 @@ ENTRIES: dict[str, list[str]] = {
         "[re.match('a', 'ab').end(), re.fullmatch('ab', 'ab').groups(), re.search('b', 'ab').start()]",
         "[re.findall('(a)(b)?', 'aab'), re.split('[,;]', 'a,b;c', maxsplit=1), re.escape('a.b')]",
         "[re.A, re.ASCII, re.S, re.DOTALL, re.X, re.VERBOSE, re.U, re.UNICODE, re.error]",
+        "[re.findall('[[a]', 'a['), re.findall('(a|b)' * 300 + '|(c)', 'c', 128)]",
         "re.match('(?P<a>x)', 'x').expand(r'<\\\\g<a>>')",
     ],
     "shlex": [

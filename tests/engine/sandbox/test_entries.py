@@ -84,6 +84,29 @@ def test_entry(module: str, expression: str, ours: dict[str, Any], theirs: dict[
     assert mine == wanted
 
 
+def test_a_module_needs_no_other_to_be_loaded(ours: dict[str, Any]) -> None:
+    """A run loads only what its program imports."""
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        raise AssertionError
+
+    async def alone(module: str) -> dict[str, Any]:
+        mine = [e for e in ENTRIES[module] if "__import__" not in e]
+        sandbox = Sandbox(modules=[module])
+        await sandbox.start()
+        try:
+            return {e: await sandbox.run(Program("t", "t", program(module, e)), {}, call=call) for e in mine}
+        finally:
+            await sandbox.close()
+
+    for module in ENTRIES:
+        found = asyncio.run(alone(module))
+        wanted = {e: ours[program(module, e)] for e in found}
+        assert {e: re.sub(r"0x[0-9a-f]{6,}", "0x…", str(v)) for e, v in found.items()} == {
+            e: re.sub(r"0x[0-9a-f]{6,}", "0x…", str(v)) for e, v in wanted.items()
+        }
+
+
 def test_every_entry_has_an_expression() -> None:
     missing = [
         f"{module}.{entry}"

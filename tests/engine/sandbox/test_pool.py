@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psutil
@@ -140,6 +141,16 @@ def test_what_is_saved_but_is_no_python_is_damaged() -> None:
     within(work)
 
 
+def test_a_text_that_python_warns_of_runs_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    text = "def t():\n    assert (1, 'always')\n    return 1 is 1\n"
+
+    async def work(sandbox: Sandbox) -> Any:
+        return await sandbox.run(Program("t", "t", text), {}, call=call)
+
+    assert within(work) is True
+    assert [w for w in recwarn if issubclass(w.category, SyntaxWarning)] == []
+
+
 def test_a_zygote_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawn.sys, "executable", "/nothing/here")
     with pytest.raises(Failure) as caught:
@@ -153,6 +164,83 @@ def test_a_zygote_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Failure) as caught:
         asyncio.run(start())
     assert caught.value.code == "sandbox_unavailable"
+
+
+def test_large_answers_to_overlapping_calls_come_whole() -> None:
+    async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return "é" * (1_000_000 + arguments["n"])
+
+    text = "def t():\n    return __gather(True, lambda i: len(__call('x', {'n': i})), ((i,) for i in range(12)))\n"
+
+    async def work(sandbox: Sandbox) -> Any:
+        return await sandbox.run(Program("t", "t", text, (), (1, 2)), {}, call=large)
+
+    assert within(work) == [1_000_000 + i for i in range(12)]
+
+
+def test_sandboxes_in_two_threads_do_not_see_each_others_bytes() -> None:
+    async def work(sandbox: Sandbox, letter: str) -> list[set[str]]:
+        program = Program("t", "t", f"def t():\n    return {letter!r} * 300_000\n", (), (1, 2))
+        return [set(await sandbox.run(program, {}, call=call)) for _ in range(40)]
+
+    with ThreadPoolExecutor(3) as pool:
+        found = pool.map(lambda letter: within(lambda sandbox: work(sandbox, letter)), "abc")
+        assert [set().union(*each) for each in found] == [{"a"}, {"b"}, {"c"}]
+
+
+def test_a_worker_that_never_takes_its_answer_is_ended_in_time() -> None:
+    async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return "x" * 8_000_000
+
+    # What a program could only do if it had left the language: ask, and not listen.
+    ask = pack(["call", 1, "x", "0", False, {}])
+    text = f"def t():\n    __call.__self__._socket.sendall({ask!r})\n    while True:\n        pass\n"
+
+    async def work(sandbox: Sandbox) -> None:
+        limits = RunLimits(own_seconds=1.0, run_seconds=20.0)
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(Program("t", "t", text), {}, call=large, limits=limits)
+        assert caught.value.code == "time_limit"
+        # Its descriptor's number is free again for the next.
+        assert await asyncio.gather(*(sandbox.run(ADD, {"n": 1}, call=call) for _ in range(8))) == [2] * 8
+
+    within(work)
+
+
+def test_runs_that_are_called_off_leave_no_worker() -> None:
+    async def work(sandbox: Sandbox) -> None:
+        for delay in (0, 0, 0.001, 0.002, 0.004, 0.008):
+            tasks = [asyncio.create_task(sandbox.run(WAIT, {}, call=call)) for _ in range(12)]
+            await asyncio.sleep(delay)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        zygote = psutil.Process().children()[0]
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if len(zygote.children()) <= 2:
+                break
+        assert len(zygote.children()) <= 2
+
+    within(work, idle=2)
+
+
+def test_a_zygote_that_ended_is_let_go_of() -> None:
+    me = psutil.Process()
+
+    async def work(sandbox: Sandbox) -> tuple[int, int]:
+        await sandbox.run(ADD, {"n": 1}, call=call)
+        before = me.num_fds()
+        for _ in range(3):
+            me.children()[0].send_signal(signal.SIGKILL)
+            await asyncio.sleep(0.1)
+            assert await sandbox.run(ADD, {"n": 1}, call=call) == 2
+            assert len(me.children()) == 1
+        await asyncio.sleep(0.2)
+        return before, me.num_fds()
+
+    before, after = within(work)
+    assert after <= before + 4
 
 
 # A worker that lies. The other end of its socket is the test's.
@@ -169,6 +257,7 @@ LIES: dict[str, tuple[bytes, str]] = {
     "a call with a number for a name": (pack(["call", 1, 2, "0", False, {}]), "sandbox_violation"),
     "a limit that there isn't": (pack(["limit", "patience", []]), "sandbox_violation"),
     "an error that claims too much": (pack(["error", {"code": "permission_denied", "message": "x"}]), "tool_error"),
+    "an error that says it is a limit": (pack(["error", {"code": "time_limit", "message": "x"}]), "tool_error"),
     "an error of strange parts": (pack(["error", {"code": 3, "lines": ["x", 10**9], "message": None}]), "tool_error"),
     "more printed than allowed": (pack(["print", "x" * 900]) * 3, "log_limit"),
     "more calls at once than fibres": (
@@ -180,6 +269,10 @@ LIES: dict[str, tuple[bytes, str]] = {
     "not a number": (HEAD.pack(17, 0) + b"\x92\xa6result\xcb\x7f\xf8" + b"\0" * 6, "sandbox_violation"),
     "a foreign extension": (HEAD.pack(11, 0) + b"\x92\xa6result\xd4\x05\x00", "sandbox_violation"),
     "deep nesting": (HEAD.pack(5008, 0) + b"\x92\xa6result" + b"\x91" * 4999 + b"\x90", "sandbox_violation"),
+    "a string beside that is named twice": (
+        HEAD.pack(21, 1) + struct.pack("<I", 3) + b"\x92\xa6result\x92" + b"\xd6\x01\0\0\0\0" * 2 + b"abc",
+        "sandbox_violation",
+    ),
     "the end": (b"", "worker_died"),
 }
 
