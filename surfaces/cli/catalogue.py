@@ -49,7 +49,7 @@ def _table(found: list[Listed], console: Console, empty: str) -> int:
         )
     width = max((len(t.name) for t in found), default=0)
     # Where names take half of a terminal, what is said of them stands below them.
-    below = console.out_width is not None and width + 4 > console.out_width // 2
+    below = console.out_width is not None and width + 4 >= console.out_width // 2
     for heading, tools in groups.items():
         console.say(console.paint(safe(heading), "bold"))
         for t in tools:
@@ -160,7 +160,8 @@ def _source(source: str, console: Console) -> None:
     pad = len(str(len(lines)))
     for i, line in enumerate(lines, 1):
         indent = len(line) - len(line.lstrip(" "))
-        console.say(f"{console.paint(str(i).rjust(pad), 'dim')}  {line}".rstrip(), pad + 2 + indent + 4)
+        number = console.paint(str(i).rjust(pad), "dim")
+        console.say(f"{number}  {line}" if line.strip() else number, pad + 2 + indent + 4)
 
 
 def _highlighted(text: str, console: Console) -> str:

@@ -17,7 +17,11 @@ CASES = [
     (["run", "no_such"], 1, "no tool named 'no_such'"),
     (["run", "word_frequencie"], 1, "did you mean 'word_frequencies'"),
     (["run", "word_frequencies"], 2, "path is missing"),
-    (["run", "word_frequencies", "pth=a", "top=x", "foo"], 2, "'pth'; did you mean 'path'?; top: expected integer, got 'x'"),
+    (
+        ["run", "word_frequencies", "pth=a", "top=x", "foo"],
+        2,
+        "'pth'; did you mean 'path'?; top: expected integer, got 'x'",
+    ),
     (["run", "word_frequencies", "path=poem.txt", 'top:="2"'], 2, "top"),
     (["run", "word_frequencies", "path=@nowhere"], 2, "path: 'nowhere' can't be read: No such file"),
     (["run", "word_frequencies", "path=nowhere"], 1, "nothing at 'nowhere'"),

@@ -145,7 +145,7 @@ def test_rules_of_an_application(tmp_path: Path) -> None:
     rules = load_governance(own, tmp_path / "p.yaml")
     assert (rules.allow, rules.primitives, rules.limits.calls) == ({"bash"}, {"bash": {"shell": "x"}}, 2)
     with pytest.raises(
-        Failure, match="the rules of the application can't be used: allow: expected a list; write `allow: .bash.`"
+        Failure, match=r"the rules of the application can't be used: allow: expected a list; write `allow: \[bash\]`"
     ):
         read_governance({"allow": "bash"}, "the application")
     with pytest.raises(Failure, match="it is not a mapping"):
