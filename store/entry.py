@@ -141,7 +141,7 @@ def read_entry(path: Path, name: str) -> Entry | None:
         if not stat.S_ISREG(status.st_mode):
             raise Damaged("it is not a regular file")
         if status.st_size > MAX_ENTRY:
-            raise Damaged(f"it has {status.st_size} bytes; an entry has at most {MAX_ENTRY}")
+            raise Damaged(f"it has {status.st_size:,} bytes; an entry has at most {MAX_ENTRY:,}")
         with open(handle, "rb", closefd=False) as file:
             content = file.read()
     finally:

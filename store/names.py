@@ -18,6 +18,8 @@ from albert_tools.engine.model.primitive import NAME
 
 #: The hash that names a version; checked before it becomes part of a path.
 VERSION = re.compile(r"[0-9a-f]{64}\Z")
+#: The beginning of one, long enough not to be hit upon by chance.
+PREFIX = re.compile(r"[0-9a-f]{6,63}\Z")
 SHARD = re.compile(r"[0-9a-f]{2}\Z")
 ENTRY_SUFFIX = ".json"
 

@@ -23,7 +23,7 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.primitive import NAME
-from albert_tools.engine.model.protocols import Summary
+from albert_tools.engine.model.protocols import Saved, Summary
 from albert_tools.store.atomic import set_aside, write_atomic, writing
 from albert_tools.store.entry import (
     Damaged,
@@ -33,6 +33,7 @@ from albert_tools.store.entry import (
     read_entry,
     stamp_of,
 )
+from albert_tools.store.history import completed, history, verify
 from albert_tools.store.homes import make_folder, sync_folder
 from albert_tools.store.migrate import META, SCHEMA, VERSIONS, Tables
 from albert_tools.store.names import VERSION, Place
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 KEEP = 10
 #: Versions that stay in memory, parsed and proved; beyond this all are dropped and read again.
 CACHED = 512
+#: Digits of a hash that are shown to people, and are enough for them to name it by.
+SHOWN = 12
 
 
 class TinyToolStore:
@@ -65,7 +68,7 @@ class TinyToolStore:
     # Reading
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
-        """The newest version, or the one of that hash, also when archived or deleted.
+        """The newest version, or the one of that hash (or its first digits), also when archived or deleted.
 
         Raises:
             Failure: `unknown_tool`; `damaged` when what is there is not what was saved; `io_error`.
@@ -75,8 +78,10 @@ class TinyToolStore:
         place = Place.of(self.folder, name)
         if version is None:
             return self._load(place.entry, name, None)
-        if not VERSION.match(version):
-            raise _no_version(name, version)
+        whole = completed(place, name, version)
+        if whole is None:
+            raise _no_version(name, version, place)
+        version = whole
         try:
             return self._load(place.entry, name, version)
         except Failure as failure:
@@ -97,20 +102,18 @@ class TinyToolStore:
             if entry is None:
                 raise FileNotFoundError
             if version is None and entry.deleted:
-                raise Failure(
-                    "unknown_tool",
-                    f"the tool {name!r} has been deleted",
-                    hint="save it again, or load one of its versions by its hash",
-                )
+                raise _removed(name, entry)
             found = entry.newest() if version is None else entry.version(version)
         except FileNotFoundError:
-            raise (self._unknown(name) if version is None else _no_version(name, version)) from None
+            raise (
+                self._unknown(name) if version is None else _no_version(name, version, Place.of(self.folder, name))
+            ) from None
         except Damaged as error:
             raise _damaged(name, path, error) from error
         except OSError as error:
             raise io_failure("read", path, error) from error
         if found is None:
-            raise _no_version(name, str(version))
+            raise _no_version(name, str(version), Place.of(self.folder, name))
         if entry.settled:
             if len(self._loaded) >= CACHED:
                 self._loaded = {}
@@ -126,6 +129,18 @@ class TinyToolStore:
             Failure: `io_error` when the folder can't be read.
         """
         return self._opened_index().list()
+
+    def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
+        """The versions of a tool, deleted or not, newest first, at most `limit`; and how many there are. Never raises."""
+        return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
+
+    def verify(self) -> builtins.list[tuple[Path, str]]:
+        """Everything in the store that is not what was saved, old versions included: file and reason. Reads it all.
+
+        Raises:
+            Failure: `io_error` when the folder can't be read.
+        """
+        return verify(self.folder)
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
         """Tools whose name, description or source speak of `text`, best first, at most `limit`.
@@ -149,7 +164,9 @@ class TinyToolStore:
             near = did_you_mean(name, (s.name for s in self.list()))
         except Failure:
             near = ""
-        return Failure("unknown_tool", f"no tool named {name!r}{near}")
+        return Failure(
+            "unknown_tool", f"no tool named {name!r}{near}", hint="`list` and `search` say what there is", tool=name
+        )
 
     # Writing
 
@@ -191,7 +208,9 @@ class TinyToolStore:
         with writing(place.shard):
             try:
                 entry = read_entry(place.entry, name)
-                if entry is not None and not entry.deleted:
+                if entry is not None and entry.deleted:
+                    raise _removed(name, entry)
+                if entry is not None:
                     _commit(place, entry.tables, {**entry.meta, "deleted": True}, None, ())
                     return
             except Damaged as error:
@@ -315,5 +334,29 @@ def _damaged(name: str, path: Path, error: Damaged) -> Failure:
     )
 
 
-def _no_version(name: str, version: str) -> Failure:
-    return Failure("unknown_tool", f"the tool {name!r} has no version {version!r}")
+def _no_version(name: str, version: str, place: Place) -> Failure:
+    saved, total = history(place, name, 1)
+    if not saved:
+        return Failure(
+            "unknown_tool",
+            f"no tool named {name!r} was ever saved",
+            hint="`list` and `search` say what there is",
+            tool=name,
+        )
+    return Failure(
+        "unknown_tool",
+        f"the tool {name!r} has no version {version!r}",
+        hint=f"`show` lists its versions; the last one is {saved[0].version[:SHOWN]}; six digits are enough",
+        tool=name,
+        details={"last": saved[0].version, "versions": total},
+    )
+
+
+def _removed(name: str, entry: Entry) -> Failure:
+    return Failure(
+        "unknown_tool",
+        f"the tool {name!r} was removed",
+        hint=f"its versions are kept, the last one is {entry.head[:SHOWN]}: ask for it by that, or save it again",
+        tool=name,
+        details={"removed": True, "last": entry.head, "versions": entry.count},
+    )

@@ -227,7 +227,7 @@ class Pipeline:
                     hint="leave the version out: a primitive has the one that the application brings",
                     tool=name,
                 ) from None
-            if version is None:
+            if version is None and not failure.details.get("removed"):
                 raise Failure(
                     "unknown_tool",
                     f"no tool named {_brief(name)}{did_you_mean(name, self._registry.names())}",

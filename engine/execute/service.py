@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.protocols import Summary, ToolStore
+from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import Sandbox
 
@@ -33,11 +33,18 @@ _T = TypeVar("_T")
 
 #: Answers kept for repeats under a dedupe key; the oldest go first.
 MAX_REPEATS = 10_000
+#: Versions that a description lists; a tool's whole history is seldom asked for.
+MAX_VERSIONS = 10
+#: Tools that are looked at for calls of one that was replaced.
+MAX_CALLERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A line of the list of tools. `outdated` or `problem` says why it can't run."""
+    """A line of the list of tools. `outdated` or `problem` says why it can't run.
+
+    `changed` names the saved tools it calls in a version that is no longer the newest; it runs on with that one.
+    """
 
     name: str
     kind: str
@@ -49,11 +56,16 @@ class Listed:
     created: str = ""
     outdated: str | None = None
     problem: str | None = None
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything about one tool; `source`, `calls` and `created` are those of a saved one. `gated` needs the owner's permission."""
+    """Everything about one tool; `source`, `calls`, `created` and what follows are those of a saved one.
+
+    `gated` needs the owner's permission. `newest` has, for each saved tool it calls, the version that a call would reach if
+    it were defined now; None for one that was removed. `versions` are the last ones saved, `total` says how many there are.
+    """
 
     definition: ToolDefinition
     source: str = ""
@@ -61,6 +73,14 @@ class Description:
     created: str = ""
     outdated: str | None = None
     gated: bool = False
+    newest: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    versions: tuple[Saved, ...] = ()
+    total: int = 0
+
+    @property
+    def changed(self) -> tuple[Callee, ...]:
+        """The callees that have been replaced or removed since; this tool runs on with what it was checked against."""
+        return _changed(self.calls, self.newest)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -77,11 +97,39 @@ class Description:
             "timeout": d.timeout,
             "version": d.version,
             "created": self.created,
-            "calls": [{"name": c.name, "kind": c.kind, "version": c.version} for c in self.calls],
+            "calls": [
+                {"name": c.name, "kind": c.kind, "version": c.version, "newest": self.newest.get(c.name, c.version)}
+                for c in self.calls
+            ],
             "outdated": self.outdated,
             "gated": self.gated,
+            "versions": [{"version": v.version, "created": v.created, "current": v.current} for v in self.versions],
+            "versions_total": self.total,
             "source": self.source,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """What a definition came to: the version, the checker's warnings, and what it means for what was there.
+
+    `outcome` is ``saved``, ``replaced`` (then `replaced` is the hash of what was the newest before) or ``unchanged``.
+    `callers` are saved tools that go on calling an older version, because that is what they were checked against.
+    """
+
+    version: ToolVersion
+    warnings: tuple[Diagnostic, ...]
+    outcome: str
+    replaced: str | None = None
+    callers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """What checking one source found; `examples` are those that `define` would run."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    examples: int = 0
 
 
 class ToolService:
@@ -166,6 +214,21 @@ class ToolService:
         report = await self._in_thread(self._report, source)
         return report.diagnostics
 
+    async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
+        """As `check`, each source with those before it as if they were saved."""
+
+        def work() -> builtins.list[Checkup]:
+            beside: dict[str, ToolDefinition] = {}
+            found = []
+            for source in sources:
+                report = self._report(source, beside)
+                if report.checked is not None:
+                    beside[report.checked.definition.name] = report.checked.definition
+                found.append(Checkup(report.diagnostics, len(report.checked.examples) if report.checked else 0))
+            return found
+
+        return await self._in_thread(work)
+
     async def define(
         self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
     ) -> ToolDefinition:
@@ -179,12 +242,12 @@ class ToolService:
             SourceError: the source is refused; carries every diagnostic.
             Failure: `example_failed` (with expected and got in `details`), `invalid_arguments`, `io_error`, ….
         """
-        return (await self.define_version(source, progress))[0].definition
+        return (await self.define_version(source, progress)).version.definition
 
     async def define_version(
         self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
-    ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
-        """As `define`; gives the saved version and the warnings."""
+    ) -> Defined:
+        """As `define`; says with the saved version what it replaced and who still calls that."""
         from albert_tools.engine.execute.examples import run_examples
         from albert_tools.grammar.diagnostic import SourceError
 
@@ -209,8 +272,31 @@ class ToolService:
                     details={"examples": problems},
                 )
         tell("saving")
-        await self._in_thread(self.store.save, version)
-        return version, report.diagnostics
+        return await self._in_thread(self._saved, version, report.diagnostics)
+
+    def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
+        try:
+            before: str | None = self.store.load(version.name).version
+        except Failure:
+            # None, or none that counts: saving says the rest.
+            before = None
+        changed = self.store.save(version)
+        callers = self._callers(version) if self.store.history(version.name, 2)[1] > 1 else ()
+        if not changed or before == version.version:
+            return Defined(version, warnings, "unchanged", None, callers)
+        return Defined(version, warnings, "replaced" if before else "saved", before, callers)
+
+    def _callers(self, version: ToolVersion) -> tuple[str, ...]:
+        """The saved tools that call another version of a tool. Whoever calls it spells its name, so a search finds them."""
+        found = []
+        for summary in self.store.search(version.name, MAX_CALLERS):
+            try:
+                calls = self.store.load(summary.name).calls
+            except Failure:
+                continue
+            if any(c.name == version.name and c.kind == "composite" and c.version != version.version for c in calls):
+                found.append(summary.name)
+        return tuple(sorted(found))
 
     def _denied(self) -> frozenset[str]:
         """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
@@ -219,7 +305,9 @@ class ToolService:
             return rules.deny
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
 
-    def _report(self, source: str | bytes | Mapping[str, Any]) -> Report:
+    def _report(
+        self, source: str | bytes | Mapping[str, Any], beside: Mapping[str, ToolDefinition] | None = None
+    ) -> Report:
         from albert_tools.engine.check.check import Report, check
         from albert_tools.engine.check.rule import error
 
@@ -233,7 +321,7 @@ class ToolService:
                 f"expected a source, got {type(source).__name__}",
                 hint="give the text, or a form {name, description, parameters, implementation}",
             )
-        report = check(source, self.registry)
+        report = check(source, _Catalog(self.registry, beside or {}))
         checked = report.checked
         if checked is not None and self.registry.primitive(checked.definition.name) is not None:
             function = checked.facts.tool
@@ -245,7 +333,29 @@ class ToolService:
                 hint=f"call it something else, for example my_{function.name}",
             )
             return Report((*report.diagnostics, taken), None)
+        if checked is not None:
+            # It would be outdated as soon as it was saved, so it is refused while somebody is there to hear why.
+            refused = [
+                error(
+                    "outdated-callee",
+                    call.func.span,
+                    f"{name!r} is outdated: {why}",
+                    hint=f"define {name} again first, from its source",
+                )
+                for call, name in checked.facts.tool_calls
+                if name not in (beside or {}) and (why := self._outdated(name))
+            ]
+            if refused:
+                return Report((*report.diagnostics, *refused), None)
         return report
+
+    def _outdated(self, name: str) -> str | None:
+        if self.registry.primitive(name) is not None:
+            return None
+        try:
+            return self._pipeline.outdated(self.store.load(name))
+        except Failure as failure:
+            return failure.message
 
     def _compiled(self, source: str | bytes | Mapping[str, Any]) -> tuple[ToolVersion | None, Report]:
         from albert_tools.engine.compile.program import compile_version
@@ -358,8 +468,17 @@ class ToolService:
         def load() -> Description:
             found = self._pipeline.look_up(name, version).version
             assert found is not None
-            outdated = self._pipeline.outdated(found)
-            return Description(found.definition, found.source, found.calls, found.created, outdated)
+            versions, total = self.store.history(name, MAX_VERSIONS)
+            return Description(
+                found.definition,
+                found.source,
+                found.calls,
+                found.created,
+                self._pipeline.outdated(found),
+                newest=self._newest(found.calls),
+                versions=tuple(versions),
+                total=total,
+            )
 
         return await self._in_thread(load)
 
@@ -413,8 +532,23 @@ class ToolService:
         except Failure as failure:
             return dataclasses.replace(listed, problem=failure.message)
         return dataclasses.replace(
-            listed, signature=version.definition.signature(), outdated=self._pipeline.outdated(version)
+            listed,
+            signature=version.definition.signature(),
+            outdated=self._pipeline.outdated(version),
+            changed=tuple(c.name for c in _changed(version.calls, self._newest(version.calls))),
         )
+
+    def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
+        """For each saved tool among them, the version that is the newest now; None when it was removed."""
+        found: dict[str, str | None] = {}
+        for callee in calls:
+            if callee.kind == "composite":
+                try:
+                    found[callee.name] = self.store.load(callee.name).version
+                except Failure as failure:
+                    # One that can't be read is told of by `outdated`, where it matters.
+                    found[callee.name] = None if failure.code == "unknown_tool" else callee.version
+        return found
 
     async def remove(self, name: str) -> None:
         """Take a saved tool off the list; its history stays, and tools pinned to it keep running.
@@ -424,7 +558,11 @@ class ToolService:
         """
         if self.registry.primitive(name) is not None:
             raise Failure(
-                "permission_denied", f"{name} is a primitive and can't be removed", rule="primitive", tool=name
+                "permission_denied",
+                f"{name} is a primitive and can't be removed",
+                hint=f"only saved tools can be; `deny: [{name}]` in governance.yaml turns a primitive off",
+                rule="primitive",
+                tool=name,
             )
         await self._in_thread(self.store.delete, name)
 
@@ -439,6 +577,26 @@ class ToolService:
     @staticmethod
     async def _in_thread(function: Callable[..., _T], *args: Any) -> _T:
         return await asyncio.to_thread(function, *args)
+
+
+class _Catalog:
+    """What the checker looks names up in: primitives, then tools that stand beside, then saved ones."""
+
+    def __init__(self, registry: ToolRegistry, beside: Mapping[str, ToolDefinition]) -> None:
+        self._registry = registry
+        self._beside = beside
+
+    def get(self, name: str) -> ToolDefinition | None:
+        if name in self._beside and self._registry.primitive(name) is None:
+            return self._beside[name]
+        return self._registry.get(name)
+
+    def names(self) -> builtins.list[str]:
+        return builtins.list(dict.fromkeys([*self._registry.names(), *self._beside]))
+
+
+def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:
+    return tuple(c for c in calls if newest.get(c.name, c.version) != c.version)
 
 
 def first_line(text: str) -> str:

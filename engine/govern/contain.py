@@ -284,7 +284,7 @@ class Workspace:
 
         try:
             with self._folder(beneath.follow(self._fd, parts[:-1]), "") as folder:
-                names = _names(folder)
+                names = _names(folder, files="." in parts[-1])
         except FileNotFoundError:
             return f"its folder {'/'.join(parts[:-1])!r} does not exist"
         except (OSError, Failure):
@@ -293,11 +293,13 @@ class Workspace:
         return f"did you mean {'/'.join((*parts[:-1], near))!r}?" if near else None
 
 
-def _names(folder: int) -> list[str]:
+def _names(folder: int, files: bool) -> list[str]:
+    """The names in a folder; only those of `files`, where a name with an ending was asked for."""
     listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
         with os.scandir(listed) as entries:
-            return [entry.name for entry, _ in zip(entries, range(_NAMES_LOOKED_AT), strict=False)]
+            looked_at = (entry for entry, _ in zip(entries, range(_NAMES_LOOKED_AT), strict=False))
+            return [entry.name for entry in looked_at if not (files and entry.is_dir())]
     finally:
         os.close(listed)
 
@@ -310,7 +312,7 @@ def _read(folder: int, name: str, path: str, limit: int) -> bytes:
         facts = os.fstat(file.fileno())
         _demand_file(facts, path)
         if facts.st_size > limit:
-            raise _too_large(path, f"has {facts.st_size} bytes", limit)
+            raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
         pieces: list[bytes] = []
         size = 0
         while piece := file.read(min(limit + 1 - size, 1 << 20)):
@@ -322,7 +324,7 @@ def _read(folder: int, name: str, path: str, limit: int) -> bytes:
 
 
 def _too_large(path: str, what: str, limit: int) -> Failure:
-    return Failure("too_large", f"{show(path)} {what}, and {limit} is the most that can be read")
+    return Failure("too_large", f"{show(path)} {what}, and {limit:,} is the most that can be read")
 
 
 def _demand_file(facts: os.stat_result, path: str) -> None:

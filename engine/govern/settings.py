@@ -175,6 +175,8 @@ def _said(error: Any, known: list[str]) -> str:
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{place}: there is no such rule{did_you_mean(str(error['loc'][-1]), known)}"
+    if error["type"] == "list_type" and isinstance(error["input"], str):
+        return f"{place}: expected a list; write `{place}: [{error['input']}]`"
     return f"{place}: {error['msg'][:1].lower()}{error['msg'][1:]}"
 
 

@@ -32,6 +32,15 @@ class Summary:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A line of a tool's history: a version's hash, when it was saved (ISO 8601), whether it is what a call reaches now."""
+
+    version: str
+    created: str
+    current: bool = False
+
+
 class ToolStore(Protocol):
     """Where saved tools live. Every method may be called from any thread and any number of processes."""
 
@@ -46,12 +55,17 @@ class ToolStore(Protocol):
     def load(self, name: str, version: str | None = None) -> ToolVersion:
         """The newest version, or the one asked for (deleted tools' versions included, when asked for by hash).
 
+        The beginning of a hash will do where only one begins so.
+
         Raises:
             Failure: `unknown_tool`, `damaged`, or `io_error` when the system refuses to read.
         """
 
     def list(self) -> list[Summary]:
         """The tools that are not deleted, by name; damaged entries among them with their `problem`."""
+
+    def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
+        """The versions of a tool, deleted or not, newest first, at most `limit`; and how many there are."""
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
         """Tools whose name, description or source speak of `text`, best first."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
 #: A file given as ``key=@file`` may be as large as a primitive would write.
 MAX_FILE = 10 * 1024 * 1024
+#: Letters of a value that a message repeats.
+SHOWN = 40
+
+_ARGS = """write --args '{"name": "value"}', --args @FILE, or --args - for stdin"""
 
 
 def read_arguments(pairs: list[str], given: str | None, definition: ToolDefinition) -> dict[str, Any]:
@@ -29,13 +35,15 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         Usage: with everything that is wrong.
     """
     wrong: list[str] = []
+    hints: list[str] = []
+    seen: set[str] = set()
     arguments: dict[str, Any] = {}
     if given is not None:
         arguments = _object(given)
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            wrong.append(f"{pair!r} is not key=value")
+            wrong.append(f"{_brief(pair)} is not key=value")
             continue
         forced = key.endswith(":")
         key = key.removesuffix(":")
@@ -43,37 +51,51 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         if parameter is None:
             wrong.append(f"there is no parameter {key!r}{did_you_mean(key, [p.name for p in definition.parameters])}")
             continue
+        if key in seen:
+            wrong.append(f"{key} is given twice")
+            continue
+        seen.add(key)
         try:
             arguments[key] = _json(value) if forced else _value(value, parameter.schema)
-        except (ValueError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            wrong.append(f"{key}: {reason}")
+        except _Mistyped as error:
+            wrong.append(f"{key}: {error}")
+            hints += _how(key, value, parameter.schema)
+        except OSError as error:
+            wrong.append(f"{key}: {value.removeprefix('@')!r} can't be read: {error.strerror or error}")
+            hints.append(f"name a file that is there, or write {key}=@@… for a text that begins with @")
+        except ValueError as error:
+            wrong.append(f"{key}: {error}")
     named = {pair.partition("=")[0].removesuffix(":") for pair in pairs}
     for p in definition.parameters:
         if p.required and p.name not in arguments and p.name not in named:
             wrong.append(f"{p.name} is missing")
     if wrong:
-        raise Usage(f"{definition.name}: " + "; ".join(wrong), f"the tool is called as {definition.signature()}")
+        hint = "; ".join(hints) or f"the tool is called as {definition.signature()}"
+        raise Usage(f"{definition.name}: " + "; ".join(wrong), hint)
     return arguments
 
 
 def _object(given: str) -> dict[str, Any]:
     try:
         if given == "-":
-            if sys.stdin is None:
+            data = read_stdin(MAX_FILE)
+            if data is None:
                 raise ValueError("there is no stdin")
-            text = _decoded(sys.stdin.buffer.read(MAX_FILE + 1), "stdin")
+            text = _decoded(data, "stdin")
         elif given.startswith("@"):
             text = _file(given[1:])
         else:
             text = given
         value = _json(text)
     except OSError as error:
-        raise Usage(f"--args: {given[1:]!r} can't be read: {error.strerror}", "write --args @FILE") from error
+        raise Usage(
+            f"--args: {given.removeprefix('@')!r} can't be read: {error.strerror or error}",
+            "name a file that is there, or - for stdin, or give the JSON itself",
+        ) from error
     except ValueError as error:
-        raise Usage(f"--args: {error}") from error
+        raise Usage(f"--args: {error}", _ARGS) from error
     if not isinstance(value, dict):
-        raise Usage("--args: the arguments must be a JSON object, by name")
+        raise Usage("--args: the arguments must be a JSON object, by name", _ARGS)
     return value
 
 
@@ -86,7 +108,36 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
     if not kinds or "string" in kinds:
         # Anything may be text; what must be something else is given with := .
         return text
-    return _json(text)
+    try:
+        value = _json(text)
+    except ValueError:
+        raise _Mistyped(f"expected {spell(schema)}, got {_brief(text)}") from None
+    if (kinds <= {"array"} and not isinstance(value, list)) or (kinds <= {"object"} and not isinstance(value, dict)):
+        raise _Mistyped(f"expected {spell(schema)}, got {_brief(text)}")
+    return value
+
+
+class _Mistyped(ValueError):
+    """A value that isn't of its parameter's type."""
+
+
+def _how(key: str, text: str, schema: dict[str, Any]) -> list[str]:
+    """How a value that is no plain word is written, for a shell."""
+    kinds = _kinds(schema)
+    if "array" in kinds:
+        words = "string" in _kinds(schema.get("items") or {"type": "string"})
+        example = json.dumps([text if words and len(text) <= SHOWN else "…" if words else 1], ensure_ascii=False)
+    elif "object" in kinds:
+        example = '{"name": "value"}'
+    elif "boolean" in kinds:
+        return [f"write {key}=true or {key}=false"]
+    else:
+        return []
+    return [f"write {key}:={shlex.quote(example)}"]
+
+
+def _brief(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
 def _kinds(schema: dict[str, Any]) -> set[str]:
@@ -105,8 +156,7 @@ def _json(text: str) -> Any:
     except RecursionError:
         raise ValueError("the JSON nests too deep") from None
     except json.JSONDecodeError as error:
-        shown = text if len(text) <= 40 else text[:39] + "…"
-        raise ValueError(f"{shown!r} is not JSON: {error.msg} at character {error.pos + 1}") from None
+        raise ValueError(f"{_brief(text)} is not JSON: {error.msg} at character {error.pos + 1:,}") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -125,4 +175,4 @@ def _decoded(data: bytes, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text (byte {error.start})") from None
+        raise ValueError(f"{name} is not UTF-8 text (byte {error.start:,})") from None

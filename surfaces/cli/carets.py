@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
+from albert_tools.surfaces.cli.folding import cells, first_cells, folded, last_cells
 
 #: Cells of a line's number and rule are taken off; below this nothing useful can be shown.
 MIN_WIDTH = 40
@@ -38,7 +39,14 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def render(
-    diagnostics: Iterable[Diagnostic], source: str, filename: str, colour: bool = False, width: int = 100
+    diagnostics: Iterable[Diagnostic],
+    source: str,
+    filename: str,
+    colour: bool = False,
+    width: int = 100,
+    *,
+    fold: bool = False,
+    limit: int | None = None,
 ) -> str:
     """The findings as a listing that ends in a count; empty for none.
 
@@ -48,13 +56,17 @@ def render(
         filename: Shown as it is but for what a terminal would obey.
         colour: Whether to use ANSI colours.
         width: Cells of a line; source lines that are longer are cut around the place.
+        fold: Whether messages and hints, too, are made to fit, by folding them between words.
+        limit: How many are shown; of the others only their number.
     """
     found = in_order(diagnostics)
     if not found:
         return ""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH))
-    parts = [writer.finding(d) for d in found]
+    writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH), fold)
+    parts = [writer.finding(d) for d in found[:limit]]
+    if len(parts) < len(found):
+        parts.append(f"… and {len(found) - len(parts):,} more\n")
     return "\n".join([*parts, _count(found)]) + "\n"
 
 
@@ -76,11 +88,6 @@ def _spell(c: str) -> str:
     return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
-def _cells(text: str) -> int:
-    """How many cells of a terminal a visible text takes."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
 @dataclass(frozen=True, slots=True)
 class _Paint:
     on: bool
@@ -99,11 +106,14 @@ class _Writer:
     filename: str
     paint: _Paint
     width: int
+    fold: bool = False
 
     def finding(self, d: Diagnostic) -> str:
         paint = self.paint
         style = _RED if d.severity == Severity.ERROR else _YELLOW
-        title = paint(style, f"{d.severity}[{d.code}]") + paint(_BOLD, f": {visible(d.message)}")
+        title = paint(style, f"{d.severity}[{d.code}]") + self.fitting(
+            paint(_BOLD, f": {visible(d.message)}"), len(f"{d.severity}[{d.code}]"), 2
+        )
         last = max(
             [d.span.line, *(e.span.end_line + e.text.count("\n") for e in d.fix.edits)] if d.fix else [d.span.line]
         )
@@ -116,12 +126,23 @@ class _Writer:
             if d.span.end_line > d.span.line + 1 or (d.span.end_line > d.span.line and d.span.end_column > 1):
                 out.append(f"{' ' * pad} {paint(_BLUE, '=')} note: up to line {d.span.end_line}")
         if d.hint:
-            out.append(f"{' ' * pad} {paint(_BLUE, '=')} {paint(_CYAN, 'help')}: {visible(d.hint)}")
+            out.append(self.help(d.hint, pad))
         if d.fix is not None:
             if not d.hint:
-                out.append(f"{' ' * pad} {paint(_BLUE, '=')} {paint(_CYAN, 'help')}: {visible(d.fix.title)}")
+                out.append(self.help(d.fix.title, pad))
             out += [bar, *self.change(d.fix, pad)]
         return "\n".join(out) + "\n"
+
+    def help(self, text: str, pad: int) -> str:
+        """The line below a finding that says what to write."""
+        before = f"{' ' * pad} {self.paint(_BLUE, '=')} {self.paint(_CYAN, 'help')}: "
+        return before + self.fitting(visible(text), pad + 9, pad + 9)
+
+    def fitting(self, text: str, taken: int, hang: int) -> str:
+        """`text`, which begins after `taken` cells of its line."""
+        if not self.fold:
+            return text
+        return folded("x" * taken + text, self.width, hang)[taken:]
 
     def place(self, d: Diagnostic, room: int) -> tuple[str, str]:
         """The line of a finding and the carets below it, cut to `room` cells around the span's start."""
@@ -133,17 +154,17 @@ class _Writer:
         before, marked = "".join(spelled[:start]), "".join(spelled[start:end])
         after = "".join(spelled[end:])
         cut = ""
-        if _cells(before + marked + after) > room:
+        if cells(before + marked + after) > room:
             # A third of the room before the place, so that what it is part of can be seen.
-            if _cells(before) > room // 3:
-                before, cut = _last(before, room // 3 - 1), "…"
-            left = room - _cells(cut + before)
-            if _cells(marked) > left:
-                marked, after = _first(marked, left - 1), "…"
-            elif _cells(marked + after) > left:
-                after = _first(after, left - _cells(marked) - 1) + "…"
+            if cells(before) > room // 3:
+                before, cut = last_cells(before, room // 3 - 1), "…"
+            left = room - cells(cut + before)
+            if cells(marked) > left:
+                marked, after = first_cells(marked, left - 1), "…"
+            elif cells(marked + after) > left:
+                after = first_cells(after, left - cells(marked) - 1) + "…"
         shown = cut + before + marked + after
-        return shown.rstrip(), " " * _cells(cut + before) + "^" * max(1, _cells(marked))
+        return shown.rstrip(), " " * cells(cut + before) + "^" * max(1, cells(marked))
 
     def change(self, fix: Fix, pad: int) -> list[str]:
         """The lines that a fix changes, as they are and as they will be."""
@@ -167,7 +188,7 @@ class _Writer:
     def side(self, sign: str, style: str, lines: list[str], first: int, pad: int) -> list[str]:
         room = self.width - pad - 3
         shown = [visible(line) for line in lines[:MAX_FIX_LINES]]
-        shown = [line if _cells(line) <= room else _first(line, room - 1) + "…" for line in shown]
+        shown = [line if cells(line) <= room else first_cells(line, room - 1) + "…" for line in shown]
         out = [self.paint(style, f"{first + i:>{pad}} {sign} {line}".rstrip()) for i, line in enumerate(shown)]
         if len(lines) > MAX_FIX_LINES:
             out.append(self.paint(style, f"{' ' * pad} {sign} … {len(lines) - MAX_FIX_LINES} more lines"))
@@ -185,27 +206,7 @@ def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
     return groups
 
 
-def _first(text: str, cells: int) -> str:
-    """As much of the start as fits."""
-    taken = 0
-    for i, c in enumerate(text):
-        taken += _cells(c)
-        if taken > cells:
-            return text[:i]
-    return text
-
-
-def _last(text: str, cells: int) -> str:
-    """As much of the end as fits."""
-    taken = 0
-    for i in range(len(text), 0, -1):
-        taken += _cells(text[i - 1])
-        if taken > cells:
-            return text[i:]
-    return text
-
-
 def _count(found: Sequence[Diagnostic]) -> str:
     errors = sum(d.severity == Severity.ERROR for d in found)
     parts = [(errors, "error"), (len(found) - errors, "warning")]
-    return ", ".join(f"{n} {what}{'s' if n != 1 else ''}" for n, what in parts if n)
+    return ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for n, what in parts if n)

@@ -1,17 +1,35 @@
-"""Shell completion, by argcomplete."""
+"""Shell completion, by argcomplete: commands and options are its own; names, versions and arguments are looked up here.
+
+What can't be told is left out: a shell that waits for a word is no place for an error.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+from typing import Any
 
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.homes import Homes
+from albert_tools.store.tools import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.hints import DIGITS
+
+#: Versions that are offered; older ones are typed.
+MAX_VERSIONS = 20
 
 
 def completion(options: argparse.Namespace, console: Console) -> int:
     """Print the script for a shell: ``eval "$(albert completion bash)"``."""
     import argcomplete
 
-    console.write(argcomplete.shellcode(["albert"], shell=options.shell) + "\n")  # type: ignore[attr-defined]
+    script = argcomplete.shellcode(["albert"], shell=options.shell) + "\n"  # type: ignore[attr-defined]
+    if console.json:
+        console.document({"ok": True, "shell": options.shell, "script": script})
+    else:
+        console.write(script)
     return 0
 
 
@@ -22,17 +40,73 @@ def complete(parser: argparse.ArgumentParser) -> None:
     argcomplete.autocomplete(parser)
 
 
-def names(prefix: str) -> list[str]:
-    """The tools whose name begins with `prefix`; none when they can't be told."""
+def names(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The tools whose name begins with `prefix`."""
     from albert_tools.builtins.catalog import builtin_primitives
-    from albert_tools.engine.model.failure import Failure
-    from albert_tools.store.homes import Homes
-    from albert_tools.store.tools import TinyToolStore
 
-    found = [p.name for p in builtin_primitives()]
+    return [p.name for p in builtin_primitives() if p.name.startswith(prefix)] + saved(prefix, options)
+
+
+def saved(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The saved ones among them."""
     try:
-        homes = Homes.resolve()
-        found += [s.name for s in TinyToolStore(homes.tools, lambda: homes.cache).list()]
+        return [s.name for s in _store(options).list() if s.name.startswith(prefix)]
     except Failure:
-        pass
-    return [name for name in found if name.startswith(prefix)]
+        return []
+
+
+def versions(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The versions of the tool that is named, newest first."""
+    try:
+        found, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
+    except Failure:
+        return []
+    return [v.version[:DIGITS] for v in found if v.version.startswith(prefix)]
+
+
+def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
+    """``key=`` for what isn't given yet; behind that, the values there are to choose from."""
+    definition = _definition(options)
+    if definition is None:
+        return []
+    key, equals, _ = prefix.partition("=")
+    if equals:
+        parameter = definition.parameter(key)
+        values = [f"{key}={value}" for value in (_values(parameter.schema) if parameter else [])]
+        return [value for value in values if value.startswith(prefix)]
+    given = {pair.partition("=")[0].removesuffix(":") for pair in getattr(options, "arguments", None) or []}
+    return [f"{p.name}=" for p in definition.parameters if p.name.startswith(prefix) and p.name not in given]
+
+
+def _values(schema: dict[str, Any]) -> list[str]:
+    if schema.get("type") == "boolean":
+        return ["true", "false"]
+    found = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in found]
+    return texts + [text for part in schema.get("anyOf", ()) for text in _values(part)]
+
+
+def _definition(options: argparse.Namespace) -> ToolDefinition | None:
+    from albert_tools.builtins.catalog import builtin_primitives
+
+    name = getattr(options, "name", None) or ""
+    for primitive in builtin_primitives():
+        if primitive.name == name:
+            return primitive.definition
+    try:
+        return _store(options).load(name, getattr(options, "version", None)).definition
+    except Failure:
+        return None
+
+
+def _store(options: argparse.Namespace) -> TinyToolStore:
+    """The store that the line speaks of.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    environ = dict(os.environ)
+    if getattr(options, "home", None):
+        environ["ALBERT_HOME"] = options.home
+    homes = Homes.resolve(environ)
+    return TinyToolStore(homes.tools, lambda: homes.cache)

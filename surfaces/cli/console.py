@@ -12,6 +12,8 @@ import sys
 import unicodedata
 from typing import Any, TextIO
 
+from albert_tools.surfaces.cli.folding import columns, cut, folded
+
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -55,6 +57,9 @@ class Console:
         plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self.out_colour = sys.stdout.isatty() and not plain and not json_output
         self.err_colour = sys.stderr.isatty() and not plain
+        #: Cells of a line; None where lines have no end.
+        self.out_width = columns(sys.stdout)
+        self.err_width = columns(sys.stderr)
         self.interactive = sys.stderr.isatty() and not quiet and not json_output
 
     def paint(self, text: str, *styles: str, err: bool = False) -> str:
@@ -63,10 +68,10 @@ class Console:
             return text
         return "".join(f"\x1b[{_CODES[s]}m" for s in styles) + text + "\x1b[0m"
 
-    def say(self, text: str = "") -> None:
-        """A line on stdout, for people; our own words or text made safe."""
+    def say(self, text: str = "", hang: int = 0) -> None:
+        """A line on stdout, for people; our own words or text made safe. Where it is folded it goes on in column `hang`."""
         if not self.json:
-            self.write(text + "\n")
+            self.write(folded(text, self.out_width, hang) + "\n")
 
     def write(self, text: str) -> None:
         """Text on stdout as it is; our own words.
@@ -91,10 +96,16 @@ class Console:
         except OSError as error:
             raise Unwritable(error.strerror or str(error)) from error
 
-    def note(self, text: str) -> None:
-        """A line on stderr: progress and remarks."""
+    def note(self, text: str, hang: int = 2) -> None:
+        """A line on stderr: remarks."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(folded(text, self.err_width, hang), file=sys.stderr, flush=True)
+
+    def progress(self, text: str) -> None:
+        """A line that the next one takes the place of, on a terminal only; an empty one takes it away."""
+        if self.interactive:
+            sys.stderr.write("\r\x1b[K" + (self.paint(cut(text, self.err_width), "dim", err=True) if text else ""))
+            sys.stderr.flush()
 
     def document(self, value: Any) -> None:
         """The one JSON document."""
@@ -123,9 +134,10 @@ class Console:
         """A failure for people: what, where, and what to do."""
         line = f" ({_place(error)})" if error.get("source") else ""
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
-        print(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", file=sys.stderr)
+        print(folded(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", self.err_width, 2), file=sys.stderr)
         if error.get("hint"):
-            print(f"  {self.paint('help', 'cyan', err=True)}: {safe(str(error['hint']))}", file=sys.stderr)
+            help_ = f"  {self.paint('help', 'cyan', err=True)}: {safe(str(error['hint']))}"
+            print(folded(help_, self.err_width, 8), file=sys.stderr)
         sys.stderr.flush()
 
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import platform
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.govern.settings import load_governance
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.surfaces.cli.console import Console, safe
+
+if TYPE_CHECKING:
+    from albert_tools.service import ToolService
+
+#: Damaged files that are named.
+MAX_DAMAGED = 20
+
+_MEND = "define the tool again, or move the file away"
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
@@ -22,23 +35,26 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.sandbox.pool import Sandbox
     from albert_tools.engine.sandbox.trials import trials
     from albert_tools.service import ToolService
+    from albert_tools.store.tools import TinyToolStore
 
     facts: dict[str, Any] = {}
-    good = True
+    problems: list[str] = []
 
     def fact(name: str, value: str, fine: bool = True) -> None:
-        nonlocal good
-        good = good and fine
-        facts[name] = value
+        if name not in facts:
+            facts[name] = value
+        if not fine:
+            problems.append(f"{name}: {value}")
         mark = console.paint("✓", "green") if fine else console.paint("✗", "red")
-        console.say(f"{mark} {name.ljust(14)} {safe(value)}")
+        console.say(f"{mark} {name.ljust(14)} {safe(value)}", 17)
 
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         fact("version", f"albert-tools {__version__}, Python {platform.python_version()}, {platform.system()}")
-        fact("tools", str(service.homes.tools))
-        fact("rules", str(service.homes.config / "governance.yaml"))
-        fact("cache", str(service.homes.cache))
-        fact("state", str(service.homes.state))
+        homes = service.homes
+        for name, folder in (("tools", homes.tools), ("cache", homes.cache), ("state", homes.state)):
+            why = unwritable(folder)
+            fact(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
+        fact("rules", str(homes.config / "governance.yaml"))
         workspace = service.surroundings.workspace
         if isinstance(workspace, Failure):
             fact("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
@@ -49,40 +65,85 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
             fact("allowed", f"nothing: {governance.message}", False)
         else:
             fact("allowed", ", ".join(sorted(governance.allow)) or "no gated primitive (bash and http_request are off)")
+            for why in await asyncio.to_thread(unknown_names, service):
+                fact("unknown rule", why, False)
         try:
             listed = [t for t in await service.list() if t.kind == "composite"]
-            damaged = [t.name for t in listed if t.problem]
             outdated = [t.name for t in listed if t.outdated]
-            fact("saved", f"{len(listed)} tools" + (f", outdated: {', '.join(outdated)}" if outdated else ""))
-            if damaged:
-                fact("damaged", ", ".join(damaged), False)
+            fact("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}")
+            if outdated:
+                fact("outdated", f"{', '.join(outdated)}: define {'it' if len(outdated) == 1 else 'them'} again", False)
+            hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
+            damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)
+            for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
+                fact("damaged", why, False)
+            if len(damaged) > MAX_DAMAGED:
+                fact("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False)
         except Failure as failure:
             fact("saved", failure.message, False)
 
     sandbox = Sandbox()
     tried = []
+    hang = 38 if (console.out_width or 80) >= 80 else 4
     try:
         await sandbox.start()
         fact("confinement", SENTENCES[sandbox.confinement], sandbox.confinement == "seccomp")
         console.say()
         console.say(console.paint("hostile programs, each of which must be stopped:", "bold"))
         async for trial in trials(sandbox):
-            good = good and trial.ok
+            if not trial.ok:
+                problems.append(f"{trial.name}: {trial.message}")
             tried.append(
                 {"name": trial.name, "ok": trial.ok, "message": trial.message, "seconds": round(trial.seconds, 3)}
             )
             mark = console.paint("✓", "green") if trial.ok else console.paint("✗", "red")
             seconds = console.paint(f"{trial.seconds:5.2f} s", "dim")
-            console.say(f"{mark} {trial.name.ljust(26)} {seconds}  {safe(trial.message)}")
+            console.say(f"{mark} {trial.name.ljust(26)} {seconds}  {safe(trial.message)}", hang)
     except Failure as failure:
         fact("confinement", failure.message, False)
     finally:
         await sandbox.close()
     if console.json:
-        console.document({"ok": good, "facts": facts, "trials": tried})
+        console.document({"ok": not problems, "facts": facts, "problems": problems, "trials": tried})
     else:
         console.say()
         console.say(
-            console.paint("all is well", "green") if good else console.paint("something is wrong, see ✗", "red")
+            console.paint("something is wrong, see ✗", "red") if problems else console.paint("all is well", "green")
         )
-    return 0 if good else 1
+    return 1 if problems else 0
+
+
+def unwritable(folder: Path) -> str | None:
+    """Why nothing can be written in a folder, or where it would be made; None when something can. Leaves no trace."""
+    there = next(p for p in (folder, *folder.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        return f"{there} is not a folder; move it away, or set ALBERT_HOME to another place"
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            return None
+    except OSError as error:
+        where = "" if there == folder else f" in {there}"
+        return f"{error.strerror or error}{where}; check its permissions, or set ALBERT_HOME to another place"
+
+
+def unknown_names(service: ToolService) -> list[str]:
+    """The names in the rules that name nothing: who misspells what is to be denied has denied nothing."""
+    primitives = [p.name for p in service.registry.primitives()]
+    files = [service.homes.config / "governance.yaml"]
+    workspace = service.surroundings.workspace
+    if not isinstance(workspace, Failure):
+        files.append(Path(workspace.root) / ".albert" / "governance.yaml")
+    found = []
+    for file in files:
+        rules = load_governance(file, None)
+        for rule, names, known in (
+            ("allow", rules.allow, primitives),
+            ("deny", rules.deny, service.registry.names()),
+        ):
+            what = "primitive" if rule == "allow" else "tool"
+            found += [
+                f"`{rule}: [{name}]` in {file} names no {what} of this command{did_you_mean(name, known)}"
+                for name in sorted(names)
+                if name not in known
+            ]
+    return found

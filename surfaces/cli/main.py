@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.surfaces.cli.console import Console, Unwritable
+from albert_tools.surfaces.cli.folding import folded
+from albert_tools.surfaces.cli.hints import told
 from albert_tools.surfaces.cli.usage import Usage
 
 DONE, FAILED, MISUSED, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -70,9 +73,11 @@ def _main(words: list[str], console: Console) -> int:
             return DONE
         console.quiet = options.quiet
         console.interactive = console.interactive and not options.quiet
+        if options.command is None:
+            return _overview(parser, console)
         return _command(options.command)(options, console)
     except Failure as failure:
-        _say(console, failure.as_dict())
+        _say(console, told(failure.as_dict()))
         return DENIED if failure.denied else FAILED
     except Usage as usage:
         _say(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
@@ -99,6 +104,25 @@ def _say(console: Console, error: dict[str, Any]) -> None:
         console.failure(error)
 
 
+def _overview(parser: argparse.ArgumentParser, console: Console) -> int:
+    """What there is to choose from, for somebody who chose nothing."""
+    if console.json:
+        raise Usage("which COMMAND?", "albert --help lists them")
+    commands = _commands(parser)
+    lines = [("usage: albert COMMAND …", 2), ("", 0), (str(parser.description), 0), ("", 0)]
+    width = max(map(len, commands))
+    lines += [(f"  {name.ljust(width)}  {p.description}", width + 4) for name, p in commands.items()]
+    lines += [("", 0), ("`albert COMMAND --help` says more.", 0)]
+    for text, hang in lines:
+        print(folded(text, console.err_width, hang), file=sys.stderr)
+    return MISUSED
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, argparse.ArgumentParser] = parser.get_default("commands")
+    return found
+
+
 def _let_go_of_stdout() -> None:
     """Nothing may be flushed at exit into what can't take it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,10 +135,16 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
         Usage: they can't be understood.
     """
     options, left = parser.parse_known_args(words)
-    if left and options.command == "run" and not any(word.startswith("-") for word in left):
-        options.arguments += left
+    wrong = [word for word in left if word.startswith("-")]
+    if wrong:
+        word, command = wrong[0].partition("=")[0], _commands(parser).get(options.command, parser)
+        known = [name for action in command._actions for name in action.option_strings]
+        raise Usage(f"there is no option {word}{did_you_mean(word, known)}", f"see {command.prog} --help")
+    if left and options.command == "run":
+        options.arguments = [*options.arguments, *left]
     elif left:
-        raise Usage(f"there is no option {' '.join(left)}", f"see albert {options.command} --help")
+        usage = " ".join(_commands(parser)[options.command].format_usage().split())
+        raise Usage(f"{options.command} takes no argument {left[0]!r}", usage)
     return options
 
 
@@ -139,7 +169,8 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied",
     )
     parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)
+    parser.set_defaults(commands=commands.choices)
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[shared])
@@ -164,19 +195,25 @@ def make_parser() -> argparse.ArgumentParser:
 
     run = command("run", "run a tool")
     _named(run)
-    run.add_argument(
-        "arguments", nargs="*", metavar="KEY=VALUE", help="an argument; KEY:=JSON, or KEY=@FILE for a file's text"
+    # With a default of its own, or argparse would say that some must be given.
+    given: Any = run.add_argument(
+        "arguments",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an argument; KEY:=JSON, or KEY=@FILE for a file's text",
     )
+    given.completer = _completer("arguments")
     run.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
-    run.add_argument("--version", metavar="HASH", help="a saved tool's version; the newest when not given")
+    _versioned(run, "a saved tool's version, or its first digits; the newest when not given")
 
     command("list", "list all tools")
     search = command("search", "find tools by what they are about")
     search.add_argument("text", nargs="+", metavar="TEXT")
     show = command("show", "show a tool: parameters, calls, source")
     _named(show)
-    show.add_argument("--version", metavar="HASH", help="one version; the newest when not given")
-    _named(command("remove", "take a saved tool off the list"))
+    _versioned(show, "one version, or its first digits; the newest when not given")
+    _named(command("remove", "take a saved tool off the list; its versions are kept"), "saved")
     command("doctor", "say where things are, and prove that every limit holds here")
     command("prompt", "print the guide for a model that is to write tools")
     completion = command("completion", "print the script that makes a shell complete albert's commands")
@@ -188,7 +225,15 @@ class _Parser(argparse.ArgumentParser):
     """What can't be understood becomes a `Usage`, so that it is told like any other mistake."""
 
     def error(self, message: str) -> NoReturn:
+        command = self.prog.removeprefix("albert").strip()
+        message = message.replace("the following arguments are required:", f"{command}: missing".strip(": "))
         raise Usage(message, " ".join(self.format_usage().split()))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            near = did_you_mean(str(value), action.choices)
+            raise Usage(f"there is no command {value!r}{near}", f"the commands are {', '.join(action.choices)}")
+        super()._check_value(action, value)
 
 
 def _everywhere(default: str | None = None) -> _Parser:
@@ -203,15 +248,26 @@ def _everywhere(default: str | None = None) -> _Parser:
     return shared
 
 
-def _named(parser: argparse.ArgumentParser) -> None:
-    action: Any = parser.add_argument("name", metavar="NAME", help="a tool")
-    action.completer = _names
+def _named(parser: argparse.ArgumentParser, kind: str = "names") -> None:
+    action: Any = parser.add_argument("name", metavar="NAME", help="a tool" if kind == "names" else "a saved tool")
+    action.completer = _completer(kind)
 
 
-def _names(prefix: str, **_: Any) -> list[str]:
-    from albert_tools.surfaces.cli.completion import names
+def _versioned(parser: argparse.ArgumentParser, text: str) -> None:
+    action: Any = parser.add_argument("--version", metavar="HASH", help=text)
+    action.completer = _completer("versions")
 
-    return names(prefix)
+
+def _completer(kind: str) -> Callable[..., list[str]]:
+    """What completes a word; loaded when a shell asks."""
+
+    def complete(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+        from albert_tools.surfaces.cli import completion
+
+        found: list[str] = getattr(completion, kind)(prefix, parsed_args)
+        return found
+
+    return complete
 
 
 class _Version(argparse.Action):

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.hints import told
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.failure import Failure
@@ -82,7 +83,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     if result.error is None:
         return 0
     if not console.json:
-        console.failure(result.error.as_dict())
+        console.failure(told(result.error.as_dict()))
         _details(result.error, console)
     if result.error.code == "invalid_arguments" and result.error.tool == options.name:
         # Refused before it began: the command line was wrong, not the tool.
@@ -91,15 +92,14 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
 
 
 def _print(text: str, console: Console) -> None:
-    if console.interactive:
-        sys.stderr.write("\r\x1b[K")
+    console.progress("")
     console.untrusted(text, sys.stderr)
 
 
 def _told(kind: str, facts: dict[str, Any]) -> str:
     """What was done, for what changes something."""
     if kind == "write":
-        return f"wrote {safe(str(facts.get('path')))}, {facts.get('size_bytes')} bytes"
+        return f"wrote {safe(str(facts.get('path')))}, {facts.get('size_bytes'):,} bytes"
     if kind == "execute":
         return f"ran {safe(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
     if kind == "network":
@@ -125,12 +125,8 @@ async def _watch(name: str, called: list[str], console: Console) -> None:
             passed = time.monotonic() - started
             last = f" · {safe(called[-1])}" if called else ""
             del called[:-1]
-            sys.stderr.write(
-                "\r\x1b[K" + console.paint(f"running {safe(name)} · {passed:.0f} s{last}", "dim", err=True)
-            )
-            sys.stderr.flush()
+            console.progress(f"running {safe(name)} · {passed:.0f} s{last}")
             await asyncio.sleep(0.5)
     finally:
         if time.monotonic() - started > PATIENCE:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            console.progress("")

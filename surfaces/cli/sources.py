@@ -7,7 +7,6 @@ import asyncio
 import difflib
 import json
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,96 +14,143 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.hints import DIGITS, told
+from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.service import Defined
     from albert_tools.grammar.diagnostic import Diagnostic
 
 #: Far above the language's own cap, which then says the rest; what is larger isn't read to its end.
 MAX_FILE = 16 * 1024 * 1024
+
+#: Findings that are shown of one file: of a table taken for a source, thousands say no more than these.
+MAX_SHOWN = 20
+#: Callers that are named.
+MAX_CALLERS = 10
+#: Cells of a listing that goes into a pipe.
+PIPE_WIDTH = 100
 
 _FORM = 'a structured definition is {"name": …, "description": …, "parameters": […], "implementation": "return …"}'
 
 
 def define(options: argparse.Namespace, console: Console) -> int:
     """Check, try and save each file, callees first."""
-    return asyncio.run(_define(options, console))
+    # Before the loop begins, which would keep an interrupt from whoever is still typing.
+    sources, unread = _read_all(options.files, console)
+    return asyncio.run(_define(options, console, sources, unread))
 
 
-async def _define(options: argparse.Namespace, console: Console) -> int:
+async def _define(
+    options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], unread: list[dict[str, Any]]
+) -> int:
     from albert_tools.grammar.diagnostic import SourceError
     from albert_tools.service import ToolService
 
-    documents: list[dict[str, Any]] = []
-    good = True
-    sources, unread = _read_all(options.files, console)
-    documents += unread
+    documents = list(unread)
     good = not unread
+    saved: list[Defined] = []
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         for name, source in _in_order(sources):
             try:
                 if options.form:
                     source = _form(name, source)
-                version, warnings = await service.define_version(
+                defined = await service.define_version(
                     source,
-                    lambda doing, name=name: _progress(console, name, doing),  # type: ignore[misc]
+                    lambda doing, name=name: console.progress(f"{safe(name)}: {doing} …"),  # type: ignore[misc]
                 )
             except SourceError as error:
                 good = False
-                _progress(console, "", "")
+                console.progress("")
                 documents.append(_refused(name, error.diagnostics))
                 _show(error.diagnostics, source, name, console)
                 continue
             except Failure as failure:
                 good = False
-                _progress(console, "", "")
+                console.progress("")
                 documents.append({"ok": False, "file": name, "error": failure.as_dict()})
                 if not console.json:
-                    console.failure(failure.as_dict(), f"{name}: ")
+                    console.failure(told(failure.as_dict()), f"{name}: ")
                     _show_examples(failure, console)
                 continue
-            _progress(console, "", "")
-            _show(warnings, source, name, console)
-            d = version.definition
+            console.progress("")
+            _show(defined.warnings, source, name, console)
+            saved.append(defined)
+            d = defined.version.definition
             documents.append(
                 {
                     "ok": True,
                     "file": name,
                     "name": d.name,
-                    "version": version.version,
+                    "version": defined.version.version,
                     "signature": d.signature(),
-                    "warnings": [w.as_dict() for w in warnings],
+                    "outcome": defined.outcome,
+                    "replaced": defined.replaced,
+                    "callers": [],
+                    "warnings": [w.as_dict() for w in defined.warnings],
                 }
             )
+            digits = defined.version.version[:DIGITS]
+            if defined.replaced:
+                digits += f" in place of {defined.replaced[:DIGITS]}"
             console.say(
-                f"{console.paint('saved', 'green')} {d.signature()}  {console.paint(version.version[:12], 'dim')}"
+                f"{console.paint(defined.outcome, 'green')} {safe(d.signature())}  {console.paint(digits, 'dim')}", 4
             )
+    _tell_callers(saved, documents, console)
     _finish(console, documents, len(options.files))
     return 0 if good else 1
 
 
+def _tell_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:
+    """Who goes on calling an older version of what was saved; only now, as the same command may have mended it."""
+    order = [d.version.name for d in saved]
+    for i, defined in enumerate(saved):
+        callers = [c for c in defined.callers if c not in order[i + 1 :]]
+        if not callers:
+            continue
+        name = defined.version.name
+        next(d for d in documents if d.get("version") == defined.version.version)["callers"] = callers
+        if not console.json:
+            several = len(callers) > 1
+            shown = ", ".join(callers[:MAX_CALLERS])
+            if len(callers) > MAX_CALLERS:
+                shown += f" and {len(callers) - MAX_CALLERS:,} more"
+            console.note(
+                f"{console.paint('warning', 'yellow', err=True)}: {shown} still call{'' if several else 's'} an older"
+                f" {name}; define {'them' if several else 'it'} again from {'their sources' if several else 'its source'}"
+                " to call this one"
+            )
+
+
 def check(options: argparse.Namespace, console: Console) -> int:
-    """Check each file; nothing is saved or run."""
-    return asyncio.run(_check(options, console))
+    """Check each file, with the others as if they were saved; nothing is saved or run."""
+    sources, unread = _read_all(options.files, console)
+    return asyncio.run(_check(options, console, sources, unread))
 
 
-async def _check(options: argparse.Namespace, console: Console) -> int:
+async def _check(
+    options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], documents: list[dict[str, Any]]
+) -> int:
     from albert_tools.grammar.diagnostic import Severity
     from albert_tools.service import ToolService
 
-    sources, documents = _read_all(options.files, console)
     good = not documents
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-        for name, source in sources:
-            found = await service.check(source)
+        ordered = _in_order(sources)
+        checkups = await service.check_together([source for _, source in ordered])
+        for (name, source), checkup in zip(ordered, checkups, strict=True):
+            found = checkup.diagnostics
             wrong = any(d.severity == Severity.ERROR for d in found)
             good = good and not wrong
             _show(found, source, name, console)
             if wrong:
                 documents.append(_refused(name, found))
             else:
-                documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found]})
-                console.say(f"{console.paint('good', 'green')} {safe(name)}")
+                n = checkup.examples
+                documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found], "examples": n})
+                later = f"; its {n:,} examples run at define" if n > 1 else "; its example runs at define" if n else ""
+                console.say(f"{console.paint('good', 'green')} {safe(name)}{later}", 2)
     _finish(console, documents, len(options.files))
     return 0 if good else 1
 
@@ -195,14 +241,16 @@ def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]]
 def _read(name: str) -> str:
     try:
         if name == "-":
-            if sys.stdin is None:
+            typed = read_stdin(MAX_FILE)
+            if typed is None:
                 raise Failure("io_error", "there is no stdin")
-            data = sys.stdin.buffer.read(MAX_FILE + 1)
+            data = typed
         else:
             with Path(name).open("rb") as file:
                 data = file.read(MAX_FILE + 1)
     except OSError as error:
-        raise Failure("io_error", f"{name!r} can't be read: {error.strerror or error}") from error
+        hint = "name a file that is there, or - for stdin" if isinstance(error, FileNotFoundError) else None
+        raise Failure("io_error", f"{name!r} can't be read: {error.strerror or error}", hint=hint) from error
     except ValueError as error:
         raise Failure("io_error", f"{name!r} is not a path: {error}") from error
     if len(data) > MAX_FILE:
@@ -210,7 +258,7 @@ def _read(name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start} can't be read") from error
+        raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start:,} can't be read") from error
 
 
 def _form(name: str, text: str) -> str:
@@ -275,14 +323,6 @@ def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [sources[i] for i in ordered]
 
 
-def _progress(console: Console, name: str, doing: str) -> None:
-    """One line that is overwritten, on a terminal only."""
-    if console.interactive:
-        text = console.paint(f"{safe(name)}: {doing} …", "dim", err=True) if doing else ""
-        sys.stderr.write("\r\x1b[K" + text)
-        sys.stderr.flush()
-
-
 def _refused(name: str, diagnostics: tuple[Diagnostic, ...]) -> dict[str, Any]:
     return {"ok": False, "file": name, "diagnostics": [d.as_dict() for d in diagnostics]}
 
@@ -293,10 +333,15 @@ def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: 
     from albert_tools.grammar.layout import MAX_SOURCE_BYTES
     from albert_tools.surfaces.cli.carets import render
 
-    width = shutil.get_terminal_size((100, 24)).columns
     # A source over the cap is refused as a whole, at its start; the rest of it isn't looked at.
     text = render(
-        diagnostics, source[: MAX_SOURCE_BYTES + 1], "stdin" if name == "-" else name, console.err_colour, width
+        diagnostics,
+        source[: MAX_SOURCE_BYTES + 1],
+        "stdin" if name == "-" else name,
+        console.err_colour,
+        console.err_width or PIPE_WIDTH,
+        fold=console.err_width is not None,
+        limit=MAX_SHOWN,
     )
     print(text, file=sys.stderr)
 
@@ -307,7 +352,7 @@ def _show_examples(failure: Failure, console: Console) -> None:
             if part in problem:
                 shown = json.dumps(problem[part], ensure_ascii=False)
                 console.note(
-                    f"  line {problem['line']} {part}: {safe(shown if len(shown) <= 400 else shown[:399] + '…')}"
+                    f"  line {problem['line']:,} {part}: {safe(shown if len(shown) <= 400 else shown[:399] + '…')}", 4
                 )
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,9 +62,59 @@ class Albert:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)
 
+    def terminal(self, *words: str, columns: int = 80, typed: bytes = b"", until: str = "") -> tuple[int, str]:
+        """Run on a terminal of its own; exit code, and what the terminal is sent.
+
+        `typed` is typed as soon as the command waits for it, or has sent the text `until`.
+        """
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        env = {**self.environ, "TERM": "xterm"}
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):
+            env.pop(name, None)
+        running = subprocess.Popen(
+            [*self.command, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=env,
+            cwd=self.project,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        seen = b""
+        started = time.monotonic()
+        while (passed := time.monotonic() - started) < 60:
+            # Where nobody tells whether it waits, three seconds are long enough for it to have come so far.
+            if typed and (until.encode() in seen if until else _waits(running.pid) or passed > 3):
+                os.write(ours, typed)
+                typed = b""
+            if select.select([ours], [], [], 0.1)[0]:
+                try:
+                    chunk = os.read(ours, 65536)
+                except OSError:
+                    break
+                if not chunk:
+                    break
+                seen += chunk
+        os.close(ours)
+        try:
+            return running.wait(10), seen.decode()
+        finally:
+            running.kill()
+
     def write(self, name: str, text: str) -> str:
         (self.project / name).write_text(text, encoding="utf-8")
         return name
+
+
+def _waits(process: int) -> bool:
+    """Whether a process is known to be reading from its terminal."""
+    try:
+        return Path(f"/proc/{process}/wchan").read_text() in ("n_tty_read", "wait_woken")
+    except OSError:
+        return False
 
 
 @pytest.fixture

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -189,38 +186,16 @@ def test_completion(ready: Albert) -> None:
     assert completions("albert run word") == ["word_frequencies"]
 
 
-def terminal(albert: Albert, *words: str) -> str:
-    """What a terminal of 80 cells is sent, by stdout and stderr."""
-    ours, theirs = pty.openpty()
-    env = {**albert.environ, "TERM": "xterm"}
-    env.pop("NO_COLOR", None)
-    running = subprocess.Popen(
-        [*albert.command, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=albert.project
-    )
-    os.close(theirs)
-    seen = b""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if select.select([ours], [], [], 1)[0]:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            seen += chunk
-    running.wait(5)
-    os.close(ours)
-    return seen.decode()
-
-
 def test_on_a_terminal(ready: Albert) -> None:
-    assert "\\x1b[31mx" in terminal(ready, "run", "escape", "text=x")
-    assert "\x1b[31m" not in terminal(ready, "run", "escape", "text=x")
-    shown = terminal(ready, "show", "word_frequencies")
+    def terminal(*words: str) -> str:
+        return ready.terminal(*words)[1]
+
+    assert "\\x1b[31mx" in terminal("run", "escape", "text=x")
+    assert "\x1b[31m" not in terminal("run", "escape", "text=x")
+    shown = terminal("show", "word_frequencies")
     assert "\x1b[" in shown
-    assert "\x1b[" not in terminal(ready, "show", "word_frequencies", "--no-color")
-    slow = terminal(ready, "run", "slow", "seconds=1.6")
+    assert "\x1b[" not in terminal("show", "word_frequencies", "--no-color")
+    slow = terminal("run", "slow", "seconds=1.6")
     assert "running slow · 1 s · sleep" in slow
     assert slow.endswith("rested\r\n")
 

@@ -67,7 +67,7 @@ def test_limits_only_go_down(tmp_path: Path) -> None:
         ("alow: [bash]", "alow: there is no such rule; did you mean 'allow'?"),
         ("limits: {cals: 1}", "limits.cals: there is no such rule; did you mean 'calls'?"),
         ("zzz: 1\nallow: bash", "zzz: there is no such rule"),
-        ("allow: bash", "allow: input should be a valid list"),
+        ("allow: bash", "allow: expected a list; write `allow: [bash]`"),
         ("deny: [1]", "deny.0: input should be a valid string"),
         ("limits: {own_seconds: -1}", "limits.own_seconds: input should be greater than 0"),
         ("limits: {own_seconds: .nan}", "limits.own_seconds: input should be greater than 0"),
@@ -145,7 +145,7 @@ def test_rules_of_an_application(tmp_path: Path) -> None:
     rules = load_governance(own, tmp_path / "p.yaml")
     assert (rules.allow, rules.primitives, rules.limits.calls) == ({"bash"}, {"bash": {"shell": "x"}}, 2)
     with pytest.raises(
-        Failure, match="the rules of the application can't be used: allow: input should be a valid list"
+        Failure, match=r"the rules of the application can't be used: allow: expected a list; write `allow: \[bash\]`"
     ):
         read_governance({"allow": "bash"}, "the application")
     with pytest.raises(Failure, match="it is not a mapping"):

@@ -1,0 +1,32 @@
+"""What to do about a failure, in words of this command.
+
+The engine's hints speak to every surface alike; somebody at a shell is helped more by a line that can be typed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Digits of a version that are shown; six are enough to name it.
+DIGITS = 12
+
+
+def told(error: dict[str, Any]) -> dict[str, Any]:
+    """The failure with the hint that fits the command line."""
+    hint = _hint(error)
+    return error if hint is None else {**error, "hint": hint}
+
+
+def _hint(error: dict[str, Any]) -> str | None:
+    code, hint = error.get("code"), error.get("hint")
+    details = error.get("details") or {}
+    name, last = error.get("tool"), str(details.get("last") or "")[:DIGITS]
+    if code == "unknown_tool" and last:
+        if details.get("removed"):
+            return f"its versions are kept: `albert show {name} --version {last}` shows the last one, and lists them"
+        return f"`albert show {name} --version {last}` lists its versions; six digits are enough"
+    if code == "unknown_tool" and (hint or "").startswith("`list`"):
+        return "`albert list` says what there is, `albert search TEXT` finds some of it"
+    if code == "not_found" and not hint:
+        return "paths are relative to the workspace: `albert run list_directory path=.` lists it"
+    return None

@@ -1,0 +1,110 @@
+"""What somebody at a terminal sees: lines that fit, a progress line that goes away, an interrupt that is heard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .conftest import Albert
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[mK]")
+
+
+def seen(text: str) -> list[str]:
+    """The lines, without colours."""
+    return ESCAPE.sub("", text).replace("\r\n", "\n").split("\n")
+
+
+@pytest.fixture(scope="module")
+def full(ready: Albert) -> Albert:
+    """As `ready`, with what makes long lines."""
+    long = "Says a great deal about itself in one line, which no terminal of eighty columns has room for in one piece."
+    ready.write("talkative.tool", f'def talkative(text: str) -> str:\n    """{long}"""\n    return text\n')
+    assert ready("define", "talkative.tool").code == 0
+    return ready
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["search", "text"],
+        ["show", "talkative"],
+        ["show", "word_frequencies"],
+        ["run", "talkative", "txt=1"],
+        ["run", "nothing_of_that_name"],
+        ["check", "wrong.tool"],
+        [],
+        ["run", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_lines_fit_and_words_stay_whole(full: Albert, words: list[str], columns: int) -> None:
+    full.write("wrong.tool", "def wrong(text) -> integer:\n    import os\n    return tools.read_fil(path=text)\n")
+    _, text = full.terminal(*words, columns=columns)
+    lines = seen(text)
+    # A single word may be wider than the terminal; nothing else is.
+    assert [line for line in lines if len(line) > columns and len(line.split()) > 1] == []
+    plain = full(*words, env={"COLUMNS": str(columns)})
+    if "--help" not in words and words[:1] not in (["check"], ["show"]):
+        assert " ".join(text_words(lines)) == " ".join(text_words((plain.out + plain.err).split("\n")))
+
+
+def text_words(lines: list[str]) -> list[str]:
+    return [word for line in lines for word in line.split()]
+
+
+def test_what_goes_on_is_indented(full: Albert) -> None:
+    lines = seen(full.terminal("list", columns=80)[1])
+    i = next(i for i, line in enumerate(lines) if line.startswith("  talkative"))
+    column = lines[i].index("Says")
+    assert lines[i + 1].index(lines[i + 1].strip()) == column
+    narrow = seen(full.terminal("list", columns=40)[1])
+    i = narrow.index("  talkative")
+    assert narrow[i + 1].startswith("    Says")
+    assert narrow[i + 2].startswith("    ")
+
+
+def test_nothing_is_folded_into_a_pipe(full: Albert) -> None:
+    (line,) = [line for line in full("list", env={"COLUMNS": "20"}).out.split("\n") if "talkative" in line]
+    assert line.endswith("in one piece.")
+
+
+def test_line_numbers_of_a_source(ready: Albert) -> None:
+    lines = seen(ready.terminal("show", "escape")[1])
+    start = lines.index("1  def escape(text: str) -> str:")
+    assert lines[start + 1] == '2      """Give a text that a terminal would act on.'
+    assert lines[start + 2] == "3"
+    assert lines[-2].startswith("8      return ")
+    assert lines[-1] == ""
+
+
+def test_a_progress_line_is_no_wider_than_the_terminal(ready: Albert) -> None:
+    name = "a_tool_with_a_name_that_is_as_long_as_a_terminal_is_wide"
+    source = f'def {name}() -> str:\n    """Wait."""\n    tools.sleep(seconds=1.6)\n    return "rested"\n'
+    ready.write("long.tool", source)
+    code, text = ready.terminal("define", "long.tool", columns=40)
+    assert code == 0
+    code, ran = ready.terminal("run", name, columns=40)
+    assert (code, ran.endswith("rested\r\n")) == (0, True)
+    progress = [ESCAPE.sub("", part) for part in re.split(r"\r(?!\n)", text + ran)]
+    progress = [part for part in progress if part.endswith("…")]
+    assert len(progress) >= 2
+    assert max(map(len, progress)) == 39
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "-"], ["define", "-"], ["fmt", "-"], ["run", "read_file", "--args", "-"]], ids=" ".join
+)
+def test_the_first_interrupt_ends_reading(ready: Albert, words: list[str]) -> None:
+    code, text = ready.terminal(*words, typed=b"\x03")
+    assert code == 130
+    assert seen(text)[-2].endswith("interrupted")
+
+
+def test_what_is_typed_is_read(ready: Albert) -> None:
+    code, text = ready.terminal("run", "escape", "--args", "-", typed=b'{"text": "typed"}\n\x04')
+    assert code == 0
+    assert text.endswith("typed\r\n")
