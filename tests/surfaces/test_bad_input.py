@@ -159,8 +159,16 @@ def test_an_encoding_that_can_not_say_it(ready) -> None:
 
 
 def test_an_interrupt(ready) -> None:
-    running = ready.start("run", "slow", "seconds=20", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.0)
+    ready.write(
+        "begin.tool",
+        'def begin() -> None:\n    """Begin."""\n    tools.write_file(path="begun.txt", content="")\n    tools.sleep(seconds=60)\n',
+    )
+    assert ready("define", "begin.tool").code == 0
+    running = ready.start("run", "begin", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # In the middle of the run, however long it took to come there.
+    mark, started = ready.project / "begun.txt", time.monotonic()
+    while not mark.exists() and time.monotonic() - started < 30:
+        time.sleep(0.05)
     started = time.monotonic()
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)

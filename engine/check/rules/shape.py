@@ -206,11 +206,12 @@ def documented(facts: Facts) -> Iterator[Diagnostic]:
         if p.annotation is None:
             end = Span(p.span.line, p.span.column + len(p.name), p.span.line, p.span.column + len(p.name))
             kind = _kind_of_default(p.default)
+            usual = "str" if kind == "Any" else kind
             yield error(
                 "no-annotation",
                 p,
                 f"the parameter {p.name!r} has no annotation",
-                hint=f"annotations are the tool's schema: write {p.name}: {'str' if kind == 'Any' else kind}, or Any when it can be anything",
+                hint=f"annotations are the tool's schema: write {p.name}: {usual}, or Any when it can be anything",
                 fix=Fix(f"annotate {p.name} as {kind}", (Edit(end, f": {kind}"),)),
             )
     described = _argument_names(text or "")
