@@ -15,6 +15,8 @@ from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.pipeline import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.govern.authority import Asker
+from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.settings import Governance, load_governance, read_governance
 from albert_tools.engine.govern.workspace import find_workspace
 from albert_tools.engine.model.definition import ToolDefinition
@@ -51,6 +53,7 @@ class ToolService(engine.ToolService):
         workspace: str | os.PathLike[str] | None = None,
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
+        ask: Asker | None = None,
     ) -> ToolService:
         """A service, to be entered with ``async with``.
 
@@ -61,6 +64,7 @@ class ToolService(engine.ToolService):
             governance: The rules, as a mapping or as the path of a file; else the user's ``governance.yaml``. A project's
                 own ``.albert/governance.yaml`` tightens either.
             primitives: The application's own, beside the built-in ones.
+            ask: Asked where the rules want a person's approval; answers yes or no. Without it, such a call is denied.
 
         Raises:
             Failure: `io_error` when the home folder can't be told.
@@ -75,7 +79,8 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         rules = _rules(governance, homes, found)
         limits = rules.limits if isinstance(rules, Governance) else RunLimits()
-        service = cls(registry, store, Surroundings(found, rules), Sandbox(limits))
+        modes = Modes(homes.state / "mode.json")
+        service = cls(registry, store, Surroundings(found, rules, modes=modes, ask=ask), Sandbox(limits))
         service.homes = homes
         return service
 
@@ -146,10 +151,13 @@ class SyncToolService:
         workspace: str | os.PathLike[str] | None = None,
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
+        ask: Asker | None = None,
     ) -> SyncToolService:
-        """As `ToolService.open`."""
+        """As `ToolService.open`; `ask` is called in the service's own thread."""
         given = list(primitives)
-        return cls(lambda: ToolService.open(home=home, workspace=workspace, governance=governance, primitives=given))
+        return cls(
+            lambda: ToolService.open(home=home, workspace=workspace, governance=governance, primitives=given, ask=ask)
+        )
 
     @staticmethod
     async def _made(make: Callable[[], ToolService]) -> ToolService:

@@ -38,7 +38,7 @@ class Entry(TypedDict):
     size_bytes: int
 
 
-@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH})
+@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH}, paths={"path": "read"})
 def read_file(context: CallContext, path: str, encoding: str = "utf-8") -> str:
     """Read a text file and return its whole content as a string.
 
@@ -62,7 +62,7 @@ def read_file(context: CallContext, path: str, encoding: str = "utf-8") -> str:
     return decode(data, encoding, repr(path))
 
 
-@primitive(effects=["write"], idempotent=True, schemas={"path": _PATH})
+@primitive(effects=["write"], idempotent=True, schemas={"path": _PATH}, paths={"path": "write"})
 def write_file(context: CallContext, path: str, content: str) -> FileWritten:
     """Write a text file as UTF-8, creating it or replacing all of its content.
 
@@ -89,7 +89,7 @@ def write_file(context: CallContext, path: str, content: str) -> FileWritten:
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 
-@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH})
+@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH}, paths={"path": "read"})
 def list_directory(context: CallContext, path: str = ".", recursive: bool = False) -> list[Entry]:
     """List what is in a folder, hidden files included, as a list sorted by path.
 

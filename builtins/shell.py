@@ -60,6 +60,7 @@ class CommandResult(TypedDict):
     timeout=MAX_TIMEOUT,
     gated=True,
     schemas={"command": {"minLength": 1}, "timeout": {"exclusiveMinimum": 0, "maximum": MAX_TIMEOUT}},
+    paths={"cwd": "read"},
 )
 async def bash(context: CallContext, command: str, cwd: str = "", timeout: float = 30) -> CommandResult:
     """Run a command with bash and return what it printed, once it has ended.

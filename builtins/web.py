@@ -54,7 +54,12 @@ class HttpResponse(TypedDict):
     url: str
 
 
-@primitive(effects=["network"], gated=True, schemas={"url": {"minLength": 1, "maxLength": 8192}})
+@primitive(
+    effects=["network"],
+    gated=True,
+    schemas={"url": {"minLength": 1, "maxLength": 8192}},
+    urls={"url": "method"},
+)
 async def http_request(
     context: CallContext,
     url: str,

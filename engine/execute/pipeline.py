@@ -2,22 +2,29 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny: workspace and rules there, depth, not denied, gated only where allowed. Any fault of ours in 1 to 3
-   is a denial.
-4. **Execute** under timeout: a primitive in the contained workspace, a composite in the sandbox, where each of its calls comes back
-   to 1 with what is left of its caller's time and depth.
+3. **Authorise**, default-deny: workspace and rules there, depth, the rules for the tool, its category and what it touches in the
+   present mode; where they say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
+   composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.govern.authority import Asker, Authority, Question, nobody, refused
+from albert_tools.engine.govern.guarded import GuardedWorkspace
+from albert_tools.engine.govern.modes import Modes
+from albert_tools.engine.govern.policy.decision import Decision
+from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
@@ -46,6 +53,15 @@ class Surroundings:
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     #: Whether only what stays inside the workspace may be done for real.
     scratch: bool = False
+    modes: Modes = field(default_factory=lambda: Modes(None))
+    #: Who is asked where the rules say so; None: nobody, and that means no.
+    ask: Asker | None = None
+    authority: Authority | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.governance, Governance) and not isinstance(self.workspace, Failure) and not self.scratch:
+            policy = Policy(self.governance.layers(), str(self.workspace.root), os.path.expanduser("~"))
+            object.__setattr__(self, "authority", Authority(policy, self.modes))
 
 
 @dataclass(slots=True)
@@ -61,6 +77,8 @@ class _Chain:
     report: RunReport = field(default_factory=RunReport)
     watch: Callable[[str], None] | None = None
     spent: _Spent = field(default_factory=lambda: _Spent())
+    callers: tuple[str, ...] = ()
+    decision: Decision | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +87,13 @@ class _Spent:
 
     calls: int = 0
     printed: int = 0
+    #: Seconds that people took to answer; they don't count.
+    waited: float = 0.0
+    #: The runs that stand still meanwhile, and how many questions are open.
+    runs: list[RunReport] = field(default_factory=list)
+    open: int = 0
+    since: float = 0.0
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +170,7 @@ class Pipeline:
             seconds=self._clock() - started,
             own_seconds=chain.report.own_seconds,
             calls=chain.spent.calls,
+            policy=chain.decision.as_dict() if chain.decision is not None else None,
         )
 
     def violations(self, name: str, arguments: Any, version: str | None = None) -> list[dict[str, str]]:
@@ -159,7 +185,11 @@ class Pipeline:
         """Stages 2 to 4, for a call from outside and one from a program alike."""
         try:
             arguments = _validated(target.definition, given)
-            governance = self._authorise(target, chain, surroundings)
+            governance, decision = self._authorise(target, arguments, chain, surroundings)
+            if decision is not None and not chain.depth:
+                chain.decision = decision
+            if decision is not None and decision.verdict == "ask":
+                await self._ask(Question(target.definition, arguments, decision, chain.callers), chain, surroundings)
         except Failure:
             raise
         except Exception as fault:
@@ -239,7 +269,9 @@ class Pipeline:
 
     # 3. Authorise
 
-    def _authorise(self, target: _Target, chain: _Chain, surroundings: Surroundings) -> Governance:
+    def _authorise(
+        self, target: _Target, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings
+    ) -> tuple[Governance, Decision | None]:
         name = target.definition.name
         # A copy: the one that is kept would gather a traceback with each call.
         if isinstance(surroundings.workspace, Failure):
@@ -254,32 +286,15 @@ class Pipeline:
                 hint="call the tools further down directly",
                 tool=name,
             )
-        stubbed = name in surroundings.stubs and chain.depth > 0
-        if name in governance.deny and not stubbed:
-            raise Failure(
-                "permission_denied",
-                f"{name} is denied by the rules",
-                hint="the owner's governance.yaml says so",
-                rule="deny",
-                tool=name,
-            )
+        decision: Decision | None = None
         if surroundings.scratch:
-            if not stubbed and target.primitive is not None and not _stays_inside(target.primitive):
-                raise Failure(
-                    "permission_denied",
-                    f"{name} is not done for real in an example",
-                    hint=f'give the example its answer: stubs={{"{name}": …}}',
-                    rule="scratch",
-                    tool=name,
-                )
-        elif target.primitive is not None and target.primitive.gated and name not in governance.allow:
-            raise Failure(
-                "permission_denied",
-                f"{name} is off until the owner allows it",
-                hint=f"the owner can put `allow: [{name}]` into governance.yaml (`albert doctor` says where it is)",
-                rule="gated",
-                tool=name,
-            )
+            _demand_harmless(target, chain, surroundings, governance)
+        else:
+            assert surroundings.authority is not None
+            decision = self._judged(target, arguments, surroundings)
+            if decision.verdict == "deny":
+                chain.decision = chain.decision or decision
+                raise decision.failure(name)
         if target.version is not None and not chain.depth:
             problem = self.outdated(target.version)
             if problem:
@@ -289,7 +304,50 @@ class Pipeline:
                     hint="define it again from its source, in an application that has all it calls",
                     tool=name,
                 )
-        return governance
+        return governance, decision
+
+    @staticmethod
+    def _judged(target: _Target, arguments: dict[str, Any], surroundings: Surroundings) -> Decision:
+        assert surroundings.authority is not None
+        surroundings.modes.look()
+        try:
+            return surroundings.authority.decide(target.definition, target.primitive, arguments, surroundings.workspace)
+        except Failure as failure:
+            if failure.rule in ("path_traversal", "outside_workspace"):
+                surroundings.modes.violation()
+            failure.tool = failure.tool or target.definition.name
+            raise
+
+    async def _ask(self, question: Question, chain: _Chain, surroundings: Surroundings) -> None:
+        """Ask a person; the clocks stand still until the answer.
+
+        Raises:
+            Failure: `permission_denied`: there is nobody, or the answer is no.
+        """
+        name = question.tool.name
+        if surroundings.ask is None:
+            raise nobody(question.decision, name)
+        spent = chain.spent
+        spent.open += 1
+        if spent.open == 1:
+            spent.since = self._clock()
+            for run in spent.runs:
+                run.pause()
+        try:
+            async with spent.asking:
+                answer = await surroundings.ask(question)
+        finally:
+            spent.open -= 1
+            if not spent.open:
+                spent.waited += self._clock() - spent.since
+                for run in spent.runs:
+                    run.go_on()
+        if answer is not True:
+            raise refused(question.decision, name)
+        # The rules or the mode may have changed while the person thought.
+        again = self._judged(self._found(name, question.tool.version), dict(question.arguments), surroundings)
+        if again.verdict == "deny":
+            raise again.failure(name)
 
     def outdated(self, version: ToolVersion) -> str | None:
         """Why a version may not run until it is checked again: a callee has changed or is gone; None when it may."""
@@ -323,10 +381,20 @@ class Pipeline:
         governance: Governance,
     ) -> Any:
         name = primitive.name
-        left = chain.deadline - self._clock()
+        left = chain.deadline + chain.spent.waited - self._clock()
         seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
+        workspace = surroundings.workspace
+        if surroundings.authority is not None and primitive.context is not None:
+            policy = surroundings.authority.policy
+            seconds = min(seconds, policy.timeout(primitive.definition))
+            workspace = GuardedWorkspace(
+                workspace,
+                partial(policy.path, primitive.definition),
+                policy.max_file_bytes(primitive.definition),
+                name,
+            )
         settings = governance.primitives.get(name, {})
-        context = _Context(surroundings.workspace, max(0.0, seconds), settings, name, chain.effects)
+        context = _Context(workspace, max(0.0, seconds), settings, name, chain.effects)
         if seconds <= 0:
             raise Failure(
                 "run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name
@@ -366,7 +434,7 @@ class Pipeline:
         surroundings: Surroundings,
         governance: Governance,
     ) -> Any:
-        left = chain.deadline - self._clock()
+        left = chain.deadline + chain.spent.waited - self._clock()
         if left <= 0:
             raise Failure(
                 "run_limit",
@@ -381,7 +449,7 @@ class Pipeline:
             own_seconds=min(bounds.own_seconds, version.definition.timeout),
         )
         pins = {callee.name: callee for callee in version.calls}
-        deadline = self._clock() + seconds
+        deadline = self._clock() + seconds - spent.waited
 
         async def call(name: str, given: dict[str, Any], key: str) -> Any:
             pin = pins.get(name)
@@ -399,6 +467,7 @@ class Pipeline:
                 RunReport(),
                 chain.watch,
                 spent,
+                callers=(*chain.callers, version.name),
             )
             spent.calls += 1
             if spent.calls > bounds.calls:
@@ -425,7 +494,13 @@ class Pipeline:
             _tell(chain.log, version.name, text)
 
         sandbox = await self._sandbox()
-        return await sandbox.run(version.program, arguments, call=call, log=printed, limits=limits, report=chain.report)
+        spent.runs.append(chain.report)
+        try:
+            return await sandbox.run(
+                version.program, arguments, call=call, log=printed, limits=limits, report=chain.report
+            )
+        finally:
+            spent.runs.remove(chain.report)
 
 
 def _tell(listener: Callable[..., None] | None, *what: str) -> None:
@@ -461,6 +536,28 @@ def _told(fault: BaseException) -> str:
 def _brief(text: str, most: int = 300, *, quoted: bool = True) -> str:
     short = text if len(text) <= most else text[: most - 1] + "…"
     return repr(short) if quoted else short
+
+
+def _demand_harmless(target: _Target, chain: _Chain, surroundings: Surroundings, governance: Governance) -> None:
+    """In an example only what stays in its scratch workspace is done for real.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    name = target.definition.name
+    if name in surroundings.stubs and chain.depth:
+        return
+    if name in governance.denied:
+        hint = "the owner's governance.yaml says so"
+        raise Failure("permission_denied", f"{name} is denied by the rules", hint=hint, rule="deny", tool=name)
+    if target.primitive is not None and not _stays_inside(target.primitive):
+        raise Failure(
+            "permission_denied",
+            f"{name} is not done for real in an example",
+            hint=f'give the example its answer: stubs={{"{name}": …}}',
+            rule="scratch",
+            tool=name,
+        )
 
 
 def _stays_inside(primitive: Primitive) -> bool:

@@ -302,7 +302,7 @@ class ToolService:
         """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
         rules = self.surroundings.governance
         if not isinstance(rules, Failure):
-            return rules.deny
+            return rules.denied
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
 
     def _report(
@@ -485,6 +485,8 @@ class ToolService:
     async def list(self) -> builtins.list[Listed]:
         """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem.
 
+        A primitive that is forbidden in the present mode isn't listed.
+
         Raises:
             Failure: `io_error` when the store can't be read.
         """
@@ -493,8 +495,17 @@ class ToolService:
                 p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
             )
             for p in self.registry.primitives()
+            if self._shown(p)
         ]
         return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+
+    def _shown(self, primitive: Primitive) -> bool:
+        """Whether it can be used in the present mode at all; what can't isn't offered."""
+        authority = self.surroundings.authority
+        if authority is None:
+            return True
+        decision = authority.policy.permits(primitive.definition, primitive.gated, authority.modes.mode)
+        return decision.rationale not in ("mode", "tool_mode")
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
         """Tools whose name, description or source speak of `text`: saved ones best first, then primitives.

@@ -5,6 +5,8 @@
     allow: [bash]                  # gated primitives that may be called; none are unless they stand here
     deny: [write_file]             # never, whatever else is said
     limits: {own_seconds: 10}      # any of the run's limits, lower than the built-in ones
+    tools:                         # by tool, or by `categories`: in which modes, on what, how often
+      write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
       bash: {}                     # settings that a primitive reads
 
@@ -21,14 +23,22 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.govern.policy.sections import Section
+from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.model.naming import did_you_mean
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.policy.document import Marks
+    from albert_tools.engine.govern.policy.rules import Layer
 
 #: A governance file is a page; a megabyte of it is an attack or a mistake.
 MAX_BYTES = 256 * 1024
+
+#: Places of a file that are kept, to say where a mistake is.
+MAX_MARKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +51,38 @@ class Governance:
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Whether it speaks of gated primitives at all; one that doesn't leaves them as they are when it tightens another.
     says_allow: bool = True
+    tools: Mapping[str, Section] = field(default_factory=dict)
+    categories: Mapping[Category, Section] = field(default_factory=dict)
+    #: A project's own, which tightens these.
+    project: Governance | None = None
 
     def tightened(self, other: Governance) -> Governance:
-        """Both together: allowed is what both allow, denied what either denies, limits the lower ones.
+        """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
 
         Settings of primitives are this one's.
         """
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
-        return replace(
-            self,
-            allow=self.allow & other.allow if other.says_allow else self.allow,
-            deny=self.deny | other.deny,
-            limits=self.limits._replace(**lower),
-        )
+        return replace(self, limits=self.limits._replace(**lower), project=other)
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The gated primitives that may be called."""
+        return self.allow & self.project.allow if self.project is not None and self.project.says_allow else self.allow
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """The tools that may not."""
+        return self.deny | self.project.deny if self.project is not None else self.deny
+
+    def layers(self) -> tuple[Layer, ...]:
+        """The rules by whose they are, for `Policy` to judge by."""
+        from albert_tools.engine.govern.policy.rules import Layer
+
+        own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow)
+        if self.project is None:
+            return (own,)
+        p = self.project
+        return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow)
 
 
 def load_governance(user: Path | Governance, project: Path | None) -> Governance:
@@ -88,12 +117,12 @@ def _load(path: Path) -> Governance | None:
         os.close(handle)
     if len(data) > MAX_BYTES:
         raise _unavailable(path, f"it is larger than {MAX_BYTES:,} bytes")
-    document = _parse(data, path)
-    return read_governance({} if document is None else document, path)
+    document, marks = _parse(data, path)
+    return read_governance({} if document is None else document, path, marks)
 
 
-def _parse(data: bytes, path: Path) -> Any:
-    """The document, as YAML has it.
+def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
+    """The document, as YAML has it, and where its parts stand.
 
     Raises:
         Failure: `governance_unavailable`.
@@ -112,7 +141,12 @@ def _parse(data: bytes, path: Path) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(data, Loader)
+        loader = Loader(data)
+        try:
+            node = loader.get_single_node()
+            return (None, {}) if node is None else (loader.construct_document(node), _marks(node))
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}: " if mark is not None else ""
@@ -123,40 +157,38 @@ def _parse(data: bytes, path: Path) -> Any:
         raise _unavailable(path, f"it is not YAML: {why}") from None
 
 
-def read_governance(document: Any, path: Path | str = "governance.yaml") -> Governance:
+def _marks(root: Any) -> Marks:
+    """Where each key and each item stands; of the first few thousand, since an alias can make many of one."""
+    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    pending: list[tuple[tuple[Any, ...], Any]] = [((), root)]
+    while pending and len(found) < MAX_MARKS:
+        place, node = pending.pop()
+        if node.id == "mapping":
+            parts = [(key.value, key, value) for key, value in node.value if key.id == "scalar"]
+        else:
+            parts = [(i, item, item) for i, item in enumerate(node.value)] if node.id == "sequence" else []
+        for name, at, value in parts:
+            found[(*place, name)] = (at.start_mark.line + 1, at.start_mark.column + 1)
+            pending.append(((*place, name), value))
+    return found
+
+
+def read_governance(document: Any, path: Path | str = "governance.yaml", marks: Marks | None = None) -> Governance:
     """The rules that a document, read from YAML or given in Python, spells; every mistake in it is refused.
+
+    `marks` say where its parts stand in the file.
 
     Raises:
         Failure: `governance_unavailable`.
     """
-    from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-    class Limits(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
-        own_seconds: float | None = Field(None, gt=0)
-        run_seconds: float | None = Field(None, gt=0)
-        call_seconds: float | None = Field(None, gt=0)
-        cpu_seconds: int | None = Field(None, gt=0)
-        memory_bytes: int | None = Field(None, ge=16 * 1024 * 1024)
-        result_bytes: int | None = Field(None, gt=0)
-        log_bytes: int | None = Field(None, gt=0)
-        calls: int | None = Field(None, ge=0)
-        recursion: int | None = Field(None, ge=1)
-
-    class Document(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
-        allow: list[str] = []
-        deny: list[str] = []
-        limits: Limits = Limits()  # type: ignore[call-arg]
-        primitives: dict[str, dict[str, Any]] = {}
+    from albert_tools.engine.govern.policy.document import Mistaken, read_document
 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
     try:
-        read = Document.model_validate(dict(document))
-    except ValidationError as error:
-        known = [*Document.model_fields, *Limits.model_fields]
-        raise _unavailable(path, "; ".join(_said(e, known) for e in error.errors()[:5])) from None
+        read = read_document(document, marks)
+    except Mistaken as mistaken:
+        raise _unavailable(path, str(mistaken)) from None
     base = RunLimits()
     lower = {
         f: min(getattr(base, f), value) for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None
@@ -167,17 +199,9 @@ def read_governance(document: Any, path: Path | str = "governance.yaml") -> Gove
         limits=base._replace(**lower),
         primitives=read.primitives,
         says_allow="allow" in read.model_fields_set,
+        tools={name: section.section() for name, section in read.tools.items()},
+        categories={name: section.section() for name, section in read.categories.items()},
     )
-
-
-def _said(error: Any, known: list[str]) -> str:
-    """One finding of pydantic's, with its place."""
-    place = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{place}: there is no such rule{did_you_mean(str(error['loc'][-1]), known)}"
-    if error["type"] == "list_type" and isinstance(error["input"], str):
-        return f"{place}: expected a list; write `{place}: [{error['input']}]`"
-    return f"{place}: {error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
 def _unavailable(path: Path | str, why: str) -> Failure:

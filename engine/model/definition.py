@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -18,7 +19,27 @@ Schema = dict[str, Any]
 Effect = Literal["read", "write", "delete", "execute", "network", "secret"]
 EFFECTS: tuple[str, ...] = get_args(Effect)
 
+#: What a tool is to policy: the gravest of its effects, unless it says something else.
+Category = Literal["read_only", "system_write", "system_delete", "execute", "network", "inference", "artifact"]
+CATEGORIES: tuple[str, ...] = get_args(Category)
+
+#: The states that a whole installation can be in; what a tool may do depends on it.
+Mode = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+#: How much a person should think before saying yes.
+Risk = Literal["low", "medium", "high"]
+
 Kind = Literal["primitive", "composite"]
+
+_CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
+    ("execute", "execute"),
+    ("delete", "system_delete"),
+    ("network", "network"),
+    ("secret", "network"),
+    ("write", "system_write"),
+)
+_RISKS: dict[str, Risk] = {"execute": "high", "system_delete": "high", "network": "medium", "system_write": "medium"}
 
 #: Seconds a call may take when nobody says otherwise.
 DEFAULT_TIMEOUT = 30.0
@@ -41,7 +62,8 @@ class ToolDefinition:
 
     `result` is a JSON Schema; `depth` counts nested saved tools (a primitive is 0, a composite 1 + its deepest
     callee); `timeout` is in seconds; `version` is the content hash of a composite or the schema hash of a
-    primitive.
+    primitive. `category` and `risk` follow from the effects where they aren't given. `allowed_modes` bounds what policy can
+    allow; `approval` means that a person is asked whatever policy says.
     """
 
     name: str
@@ -55,6 +77,16 @@ class ToolDefinition:
     version: str = ""
     family: str = ""
     idempotent: bool = False
+    category: Category | Literal[""] = ""
+    risk: Risk | Literal[""] = ""
+    allowed_modes: tuple[Mode, ...] = MODES
+    approval: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.category:
+            object.__setattr__(self, "category", category_of(self.effects))
+        if not self.risk:
+            object.__setattr__(self, "risk", _RISKS.get(self.category, "low"))
 
     def parameter(self, name: str) -> ToolParameter | None:
         """The parameter of that name, or None."""
@@ -94,6 +126,12 @@ class ToolDefinition:
             "effects": sorted(self.effects),
         }
         return digest(content)
+
+
+def category_of(effects: Iterable[str]) -> Category:
+    """The category of a tool with these effects: that of the gravest."""
+    found = set(effects)
+    return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
 
 
 def spell(schema: Schema) -> str:

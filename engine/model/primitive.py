@@ -12,14 +12,19 @@ import json
 import keyword
 import re
 import typing
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, overload
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, overload
 
 from albert_tools.engine.model.definition import (
+    CATEGORIES,
     DEFAULT_TIMEOUT,
     EFFECTS,
+    MODES,
+    Category,
     Effect,
+    Mode,
+    Risk,
     Schema,
     ToolDefinition,
     ToolParameter,
@@ -35,7 +40,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 class Primitive:
     """A tool that is a Python function of the application.
 
-    `gated` means that it is denied unless the configuration allows it by name.
+    `gated` means that it is denied unless the configuration allows it by name. `paths` and `urls` name the parameters that say
+    what a call touches, for rules to judge: a path with its use (``read``, ``write``, ``delete``), a URL with the parameter that
+    gives the method.
     """
 
     definition: ToolDefinition
@@ -43,6 +50,8 @@ class Primitive:
     context: str | None = None
     is_async: bool = False
     gated: bool = False
+    paths: Mapping[str, str] = field(default_factory=dict)
+    urls: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,6 +73,12 @@ def primitive(
     idempotent: bool = False,
     gated: bool = False,
     schemas: dict[str, dict[str, Any]] | None = None,
+    paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
+    urls: Mapping[str, str] | None = None,
+    category: Category | Literal[""] = "",
+    risk: Risk | Literal[""] = "",
+    allowed_modes: Sequence[Mode] = MODES,
+    approval: bool = False,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -78,6 +93,12 @@ def primitive(
     idempotent: bool = False,
     gated: bool = False,
     schemas: dict[str, dict[str, Any]] | None = None,
+    paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
+    urls: Mapping[str, str] | None = None,
+    category: Category | Literal[""] = "",
+    risk: Risk | Literal[""] = "",
+    allowed_modes: Sequence[Mode] = MODES,
+    approval: bool = False,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
@@ -93,14 +114,22 @@ def primitive(
         gated: Denied unless the configuration allows it by name.
         schemas: More precise schema parts per parameter, merged over what the annotation gives:
             ``{"path": {"minLength": 1}}``.
+        paths: Which parameters are paths in the workspace, and what is done there; rules about paths judge them.
+        urls: Which parameters are URLs, each with the parameter that says the method (or "" for GET).
+        category: What it is to policy, where that doesn't follow from the effects.
+        risk: How much a person should think before saying yes; follows from the category when not given.
+        allowed_modes: The modes that it can be used in at all; policy can't allow it in others.
+        approval: Whether a person is asked each time, whatever policy says.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
-            ``*args``, an unknown effect, a name that isn't an identifier, a timeout that isn't positive.
+            ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
+            `paths` or `urls` of a parameter that there isn't.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
-        return _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
+        made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
+        return _governed(made, paths or {}, urls or {}, category, risk, tuple(allowed_modes), approval)
 
     return declare if function is None else declare(function)
 
@@ -167,6 +196,38 @@ def _declare(
     )
     definition = replace(definition, version=definition.schema_hash())
     return Primitive(definition, function, context, inspect.iscoroutinefunction(function), gated)
+
+
+def _governed(
+    made: Primitive,
+    paths: Mapping[str, str],
+    urls: Mapping[str, str],
+    category: Category | Literal[""],
+    risk: Risk | Literal[""],
+    modes: tuple[Mode, ...],
+    approval: bool,
+) -> Primitive:
+    tool = made.name
+    known = {p.name for p in made.definition.parameters}
+    for stray in {*paths, *urls, *(m for m in urls.values() if m)} - known:
+        raise TypeError(f"{tool}: `paths` or `urls` speak of {stray!r}, which is no parameter")
+    for what, value, values in (
+        ("use", paths.values(), ("read", "write", "delete")),
+        ("category", [category] if category else [], CATEGORIES),
+        ("risk", [risk] if risk else [], ("low", "medium", "high")),
+        ("mode", modes, MODES),
+    ):
+        for one in value:
+            if one not in values:
+                raise TypeError(f"{tool}: unknown {what} {one!r}; there are {', '.join(values)}")
+    definition = replace(
+        made.definition,
+        category=category or made.definition.category,
+        risk=risk or ("" if category else made.definition.risk),
+        allowed_modes=modes,
+        approval=approval,
+    )
+    return replace(made, definition=definition, paths=dict(paths), urls=dict(urls))
 
 
 def _schema(tool: str, what: str, annotation: Any) -> Schema:

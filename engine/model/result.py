@@ -56,6 +56,8 @@ class ToolResult:
     own_seconds: float = 0.0
     calls: int = 0
     repeated: bool = False
+    #: The verdict of the rules on the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
+    policy: dict[str, Json] | None = None
     details: dict[str, Json] = field(default_factory=dict)
 
     @property

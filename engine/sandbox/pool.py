@@ -60,10 +60,23 @@ FILENAME = "<tool>"
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run took, for its caller's records: seconds of own time and calls made."""
+    """What a run took, for its caller's records: seconds of own time and calls made; and its clock, while it runs."""
 
     own_seconds: float = 0.0
     calls: int = 0
+    clock: asyncio.Timeout | None = None
+    _left: float = 0.0
+
+    def pause(self) -> None:
+        """Stop the run's clock: it waits for a person."""
+        if self.clock is not None and (when := self.clock.when()) is not None:
+            self._left = when - asyncio.get_running_loop().time()
+            self.clock.reschedule(None)
+
+    def go_on(self) -> None:
+        """Let the clock run again, with as much left as there was."""
+        if self.clock is not None and self.clock.when() is None:
+            self.clock.reschedule(asyncio.get_running_loop().time() + self._left)
 
 
 class Sandbox:
@@ -165,14 +178,14 @@ class Sandbox:
         except Unexportable as error:
             raise Failure("not_json", error.sentence("an argument")) from None
         worker = await zygote.take()
-        run = _Run(worker, program, call, log, limits)
+        report = report or RunReport()
+        run = _Run(worker, program, call, log, limits, report)
         try:
             _lower(worker, limits, self.limits)
             return await run.go(frame)
         finally:
-            if report is not None:
-                report.own_seconds = run.own_spent
-                report.calls = run.calls
+            report.own_seconds = run.own_spent
+            report.calls = run.calls
             # The answer goes on its way first.
             zygote.done_with(worker)
 
@@ -547,6 +560,7 @@ class _Run:
     call: Call
     log: Callable[[str], None] | None
     limits: RunLimits
+    report: RunReport
     calls: int = 0
     own_spent: float = 0.0
     _since: float = 0.0
@@ -566,6 +580,7 @@ class _Run:
         whole = asyncio.timeout(self.limits.run_seconds)
         try:
             async with whole:
+                self.report.clock = whole
                 rest = self.worker.send(frame)
                 if rest is not None:
                     await rest
@@ -575,6 +590,7 @@ class _Run:
                 raise
             raise self._limit("run_limit") from None
         finally:
+            self.report.clock = None
             if not self._out:
                 self.own_spent += loop.time() - self._since
             for timer in self._timers:

@@ -64,7 +64,9 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         if isinstance(governance, Failure):
             fact("allowed", f"nothing: {governance.message}", False)
         else:
-            fact("allowed", ", ".join(sorted(governance.allow)) or "no gated primitive (bash and http_request are off)")
+            fact(
+                "allowed", ", ".join(sorted(governance.allowed)) or "no gated primitive (bash and http_request are off)"
+            )
             for why in await asyncio.to_thread(unknown_names, service):
                 fact("unknown rule", why, False)
         try:

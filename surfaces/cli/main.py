@@ -31,6 +31,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "doctor"),
     "prompt": ("prompt", "prompt"),
     "completion": ("completion", "completion"),
+    "mode": ("governing", "mode"),
+    "policy": ("governing", "policy"),
 }
 
 
@@ -216,6 +218,14 @@ def make_parser() -> argparse.ArgumentParser:
     _named(command("remove", "take a saved tool off the list; its versions are kept"), "saved")
     command("doctor", "say where things are, and prove that every limit holds here")
     command("prompt", "print the guide for a model that is to write tools")
+    mode = command("mode", "say which mode Albert is in, or switch it")
+    mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
+    mode.add_argument("--cause", metavar="TEXT", default="", help="why, for the record")
+    policy = command("policy", "check the rules, or explain what they say of a call")
+    policy.add_argument("action", choices=["check", "explain"])
+    policy.add_argument("name", nargs="?", metavar="TOOL", help="to explain: the tool")
+    policy.add_argument("arguments", nargs="*", metavar="KEY=VALUE", help="its arguments")
+    policy.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

@@ -53,8 +53,10 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
 
     from albert_tools.service import ToolService
     from albert_tools.surfaces.cli.arguments import read_arguments
+    from albert_tools.surfaces.cli.asking import asker
 
-    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+    ask = asker(console) if console.interactive and sys.stdin.isatty() else None
+    async with ToolService.open(home=options.home, workspace=options.workspace, ask=ask) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         definition = (await service.describe(options.name, options.version)).definition

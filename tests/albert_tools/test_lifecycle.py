@@ -296,7 +296,7 @@ def test_opening_fails_without_leaving_a_thread() -> None:
 
     with pytest.raises(ValueError, match="no"):
         SyncToolService(fail)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 async def test_the_service_after_its_end(tmp_path: Path, work: Path) -> None:

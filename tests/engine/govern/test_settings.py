@@ -129,7 +129,7 @@ def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
 )
 def test_a_project_tightens(tmp_path: Path, user: str | None, project: str, allow: set[str], deny: set[str]) -> None:
     rules = load(tmp_path, user, project)
-    assert (rules.allow, rules.deny) == (allow, deny)
+    assert (rules.allowed, rules.denied) == (allow, deny)
 
 
 def test_a_project_does_not_set_primitives(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_rules_of_an_application(tmp_path: Path) -> None:
     own = read_governance({"allow": ["bash"], "primitives": {"bash": {"shell": "x"}}}, "the application")
     (tmp_path / "p.yaml").write_text("limits: {calls: 2}")
     rules = load_governance(own, tmp_path / "p.yaml")
-    assert (rules.allow, rules.primitives, rules.limits.calls) == ({"bash"}, {"bash": {"shell": "x"}}, 2)
+    assert (rules.allowed, rules.primitives, rules.limits.calls) == ({"bash"}, {"bash": {"shell": "x"}}, 2)
     with pytest.raises(
         Failure, match=r"the rules of the application can't be used: allow: expected a list; write `allow: \[bash\]`"
     ):
@@ -165,8 +165,8 @@ RULES = st.builds(
 @given(RULES, RULES)
 def test_tightening_never_loosens(one: Governance, other: Governance) -> None:
     both = one.tightened(other)
-    assert both.allow <= one.allow
-    assert both.deny >= one.deny | other.deny
+    assert both.allowed <= one.allowed
+    assert both.denied >= one.denied | other.denied
     assert all(b <= min(o, t) for b, o, t in zip(both.limits, one.limits, other.limits, strict=True))
 
 

@@ -1,0 +1,100 @@
+"""May this call be made? Everything that has a say, each as a decision: the tool, its category, the mode, what it touches.
+
+The gravest verdict holds. Where it is *ask*, a person is asked if there is one; nobody to ask means no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from albert_tools.engine.govern.modes import Modes
+from albert_tools.engine.govern.policy.decision import Decision, gravest
+from albert_tools.engine.govern.policy.rules import Policy, Resource
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+
+
+class Question(NamedTuple):
+    """What a person is asked: may `tool` be called with `arguments`? `decision` says which rule asks, `callers` who calls it."""
+
+    tool: ToolDefinition
+    arguments: Mapping[str, Any]
+    decision: Decision
+    callers: tuple[str, ...] = ()
+
+
+#: Answers a question with yes or no.
+Asker = Callable[[Question], Awaitable[bool]]
+
+
+class Authority:
+    """Judges calls by the rules and the mode. Changes nothing."""
+
+    def __init__(self, policy: Policy, modes: Modes) -> None:
+        self.policy = policy
+        self.modes = modes
+
+    def judge(
+        self, definition: ToolDefinition, primitive: Primitive | None, arguments: Mapping[str, Any], workspace: Any
+    ) -> list[Decision]:
+        """Every verdict on a call whose arguments are valid; at least one.
+
+        Raises:
+            Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
+        """
+        gated = primitive is not None and primitive.gated
+        found = [self.policy.permits(definition, gated, self.modes.mode)]
+        if primitive is not None and (primitive.paths or primitive.urls):
+            found += self.policy.touches(definition, _resources(primitive, arguments, workspace))
+        return found
+
+    def decide(
+        self, definition: ToolDefinition, primitive: Primitive | None, arguments: Mapping[str, Any], workspace: Any
+    ) -> Decision:
+        """The verdict that holds.
+
+        Raises:
+            Failure: as `judge`.
+        """
+        return gravest(self.judge(definition, primitive, arguments, workspace))
+
+
+def nobody(decision: Decision, tool: str) -> Failure:
+    """The denial that an *ask* comes to when there is nobody to ask."""
+    return Failure(
+        "permission_denied",
+        f"{decision.message}, and there is nobody to ask",
+        hint="call it where a person can answer, as `albert run` on a terminal does, or let the owner's rules allow it",
+        rule=decision.rule,
+        tool=tool,
+        details={"rationale_code": decision.rationale},
+    )
+
+
+def refused(decision: Decision, tool: str) -> Failure:
+    """The denial that it comes to when the person says no."""
+    return Failure(
+        "permission_denied",
+        f"{decision.message}, and a person said no",
+        hint="do without it, or ask what they would rather have",
+        rule=decision.rule,
+        tool=tool,
+        details={"rationale_code": "refused"},
+    )
+
+
+def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Any) -> list[Resource]:
+    found = []
+    for name, use in primitive.paths.items():
+        path = arguments.get(name)
+        if isinstance(path, str):
+            relative = workspace.spell(path or ".")
+            root = str(workspace.root)
+            found.append(Resource("path", root if relative == "." else f"{root}/{relative}", use))
+    for name, method in primitive.urls.items():
+        url = arguments.get(name)
+        if isinstance(url, str):
+            found.append(Resource("url", url, str(arguments.get(method) or "GET")))
+    return found

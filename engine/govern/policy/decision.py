@@ -1,0 +1,63 @@
+"""The answer to "may this be done?", with the rule that gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+
+Verdict = Literal["allow", "ask", "deny"]
+
+#: The graver verdict wins, whatever rule it comes from: how closely a rule fits never counts.
+GRAVITY: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+#: Why, in a word that programs can match on.
+Rationale = Literal[
+    "allowed",
+    "no_rule",
+    "denied",
+    "off_by_default",
+    "mode",
+    "tool_mode",
+    "path",
+    "host",
+    "method",
+    "size",
+    "approval_required",
+    "outside_workspace",
+]
+
+
+class Decision(NamedTuple):
+    """One verdict. `rule` names the rule as it is written in the file, `message` says it in a sentence."""
+
+    verdict: Verdict
+    rule: str
+    rationale: Rationale
+    message: str = ""
+    hint: str | None = None
+
+    def failure(self, tool: str) -> Failure:
+        """The denial that this is, or that it comes to when nobody can be asked."""
+        return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool)
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        return {
+            "verdict": self.verdict,
+            "allowed": self.verdict == "allow",
+            "rule_id": self.rule,
+            "rationale_code": self.rationale,
+            "message": self.message,
+        }
+
+
+def gravest(decisions: Iterable[Decision]) -> Decision:
+    """The one that holds when several speak: the first of those that weigh most.
+
+    Raises:
+        ValueError: there is none.
+    """
+    return max(decisions, key=lambda d: GRAVITY[d.verdict])

@@ -1,0 +1,71 @@
+"""Rules that say nothing, or not what they seem to: names of tools that there aren't, modes that take each other back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.govern.policy.sections import Section
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.naming import did_you_mean
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.policy.rules import Layer
+    from albert_tools.engine.govern.settings import Governance
+
+
+def lint(rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterable[str]) -> list[dict[str, str]]:
+    """Each finding as ``{rule, message}``."""
+    known = {d.name: d for d in primitives}
+    names = {*known, *saved}
+    return [
+        {"rule": rule, "message": message}
+        for layer in rules.layers()
+        for rule, message in _of_layer(layer, known, names)
+    ]
+
+
+def _of_layer(layer: Layer, known: dict[str, ToolDefinition], names: set[str]) -> Iterator[tuple[str, str]]:
+    for what, listed in (("allow", layer.allow), ("deny", layer.deny), ("tools", frozenset(layer.tools))):
+        for name in sorted(listed - names):
+            yield f"{layer.place}{what}.{name}", f"there is no tool named {name!r}{did_you_mean(name, names)}"
+    for name in sorted(layer.allow & layer.deny):
+        yield f"{layer.place}allow.{name}", "it never counts: `deny` names the tool too"
+    for name, section in layer.tools.items():
+        definition = known.get(name)
+        yield from _modes(f"{layer.place}tools.{name}", section, [definition] if definition else [])
+        if definition is not None:
+            yield from _useless(f"{layer.place}tools.{name}", section, definition)
+    for category, section in layer.categories.items():
+        place = f"{layer.place}categories.{category}"
+        members = [d for d in known.values() if d.category == category]
+        if not members:
+            yield place, "no primitive is of this category"
+        yield from _modes(place, section, members)
+
+
+def _modes(place: str, section: Section, tools: Sequence[ToolDefinition]) -> Iterator[tuple[str, str]]:
+    forbidden = section.forbidden_in_modes or frozenset()
+    asked = section.requires_approval_in_modes or frozenset()
+    allowed = section.allowed_in_modes or frozenset()
+    for mode in sorted(allowed & (forbidden | asked)):
+        stronger = "forbidden_in_modes" if mode in forbidden else "requires_approval_in_modes"
+        yield f"{place}.allowed_in_modes", f"{mode} never counts here: `{stronger}` has it too"
+    for mode in sorted(asked & forbidden):
+        yield f"{place}.requires_approval_in_modes", f"{mode} never counts here: `forbidden_in_modes` has it too"
+    if section.speaks_of_modes and not allowed and not asked:
+        yield place, "it allows no mode, so it forbids the tool altogether; `deny` says that more plainly"
+    for mode in sorted(allowed | asked):
+        if tools and all(mode not in d.allowed_modes for d in tools):
+            yield f"{place}.allowed_in_modes", f"the tool's own definition doesn't permit {mode}"
+
+
+def _useless(place: str, section: Section, definition: ToolDefinition) -> Iterator[tuple[str, str]]:
+    touches_files = {"read", "write", "delete"} & set(definition.effects)
+    if (section.allowed_paths is not None or section.forbidden_paths) and not touches_files:
+        yield f"{place}.allowed_paths", f"{definition.name} touches no files"
+    speaks_of_hosts = (
+        section.allowed_hosts is not None or section.forbidden_hosts or section.allowed_methods is not None
+    )
+    if speaks_of_hosts and "network" not in definition.effects:
+        yield f"{place}.allowed_hosts", f"{definition.name} doesn't use the network"

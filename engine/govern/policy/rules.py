@@ -1,0 +1,237 @@
+"""The rules of one file, and all files together, as decisions.
+
+Two layers: the owner's rules, with what is shipped where they are silent, and the project's, which can only tighten. Each layer is
+asked; the gravest answer holds. Within a layer everything that fits is asked too: a section of the category and one of the tool
+weigh the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from albert_tools.engine.govern.policy.decision import Decision, gravest
+from albert_tools.engine.govern.policy.paths import PathRules
+from albert_tools.engine.govern.policy.sections import (
+    COMPOSITE,
+    MAX_FILE_SIZE_MB,
+    NAMED,
+    SHIPPED,
+    SHIPPED_FORBIDDEN_PATHS,
+    Section,
+)
+from albert_tools.engine.model.definition import Category, Mode, ToolDefinition
+
+#: What a call does to what it names.
+Operation = str
+
+
+class Resource(NamedTuple):
+    """Something a call touches: `kind` is ``path`` (absolute) or ``url``; `use` is ``read``, ``write``, ``delete`` or a method."""
+
+    kind: str
+    name: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The rules of one file. `owner` tells whose: the owner's have the shipped ones under them, a project's only tighten."""
+
+    tools: Mapping[str, Section] = field(default_factory=dict)
+    categories: Mapping[Category, Section] = field(default_factory=dict)
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+    owner: bool = True
+    #: Whether it speaks of gated tools at all; a project's that doesn't leaves them as they are.
+    says_allow: bool = True
+
+    @property
+    def place(self) -> str:
+        """What its rules' ids begin with."""
+        return "" if self.owner else "project."
+
+    def sections(self, definition: ToolDefinition) -> list[tuple[str, Section]]:
+        """What it says of a tool, each with its place in the file."""
+        found = []
+        if definition.name in self.tools:
+            found.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
+        # Of a saved tool only its own calls have a category; each of them is judged.
+        if definition.kind == "primitive" and definition.category in self.categories:
+            found.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
+        return found
+
+
+class Policy:
+    """All rules in force, for one workspace. Safe to use from any thread; never changed, only replaced."""
+
+    def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
+        self.layers = layers
+        self._workspace = workspace
+        self._home = home
+        self._static: dict[tuple[str, str, bool, Mode], Decision] = {}
+        self._paths: dict[str, tuple[PathRules, list[tuple[str, PathRules]]]] = {}
+        self._shipped_paths = PathRules(
+            [(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS], workspace, home
+        )
+
+    # Which tools, in which modes.
+
+    def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
+        """What holds for every call of a tool in a mode, whatever its arguments."""
+        key = definition.name, definition.version, gated, mode
+        found = self._static.get(key)
+        if found is None:
+            if len(self._static) > 10_000:
+                self._static.clear()
+            found = self._static[key] = gravest(self._permissions(definition, gated, mode))
+        return found
+
+    def _permissions(self, definition: ToolDefinition, gated: bool, mode: Mode) -> list[Decision]:
+        name = definition.name
+        if mode not in definition.allowed_modes:
+            return [Decision("deny", "definition.allowed_modes", "tool_mode", f"{name} can't be used in {mode}")]
+        found = [d for layer in self.layers for d in self._of_layer(layer, definition, gated, mode)]
+        if definition.approval:
+            found.append(Decision("ask", "definition.approval", "approval_required", f"{name} always asks a person"))
+        return found
+
+    def _of_layer(self, layer: Layer, definition: ToolDefinition, gated: bool, mode: Mode) -> list[Decision]:
+        name = definition.name
+        if name in layer.deny:
+            hint = "the owner's governance.yaml says so" if layer.owner else "the project's governance.yaml says so"
+            return [Decision("deny", f"{layer.place}deny", "denied", f"{name} is denied by the rules", hint)]
+        sections = [(place, s) for place, s in layer.sections(definition) if s.speaks_of_modes]
+        named = name in layer.allow
+        if gated and not named and (layer.owner or layer.says_allow) and not (layer.owner and sections):
+            return [
+                Decision(
+                    "deny",
+                    "gated" if layer.owner else "project.allow",
+                    "off_by_default",
+                    f"{name} is off until the owner allows it",
+                    f"the owner can put `allow: [{name}]` into governance.yaml (`albert doctor` says where it is)",
+                )
+            ]
+        if not sections:
+            if not layer.owner:
+                return []
+            if gated:
+                sections = [("allow", NAMED)]
+            elif definition.kind == "composite":
+                sections = [("shipped.saved_tools", COMPOSITE)]
+            else:
+                category = definition.category or "read_only"
+                sections = [(f"shipped.categories.{category}", SHIPPED[category])]
+        return [self._in_mode(sections, name, mode)]
+
+    @staticmethod
+    def _in_mode(sections: list[tuple[str, Section]], name: str, mode: Mode) -> Decision:
+        for place, section in sections:
+            if mode in (section.forbidden_in_modes or ()):
+                return Decision("deny", f"{place}.forbidden_in_modes", "mode", f"{name} is forbidden in {mode}")
+        for place, section in sections:
+            if mode in (section.requires_approval_in_modes or ()):
+                rule = f"{place}.requires_approval_in_modes"
+                return Decision("ask", rule, "approval_required", f"{name} needs a person's approval in {mode}")
+        for place, section in sections:
+            if mode in (section.allowed_in_modes or ()):
+                return Decision("allow", f"{place}.allowed_in_modes", "allowed")
+        hint = "say in governance.yaml in which modes it is allowed"
+        return Decision("deny", "no_rule", "no_rule", f"no rule allows {name} in {mode}", hint)
+
+    # What it touches.
+
+    def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
+        """What the rules about paths and hosts say of a call; nothing where they have nothing to say."""
+        found = []
+        for resource in resources:
+            decision = (
+                self.path(definition, resource.name, resource.use)
+                if resource.kind == "path"
+                else self._url(definition, resource)
+            )
+            if decision is not None:
+                found.append(decision)
+        return found
+
+    def path(self, definition: ToolDefinition, path: str, use: Operation) -> Decision | None:
+        """What the rules say of an absolute path, canonical; None when they leave it to the workspace's bounds."""
+        forbidden, allowed = self._rules_of(definition)
+        hit = forbidden.match(path) or self._shipped_paths.match(path)
+        if hit:
+            pattern, rule = hit
+            return Decision(
+                "deny", rule, "path", f"{self._shown(path)} is forbidden by {pattern!r}", "use another path"
+            )
+        for rule, patterns in allowed:
+            if patterns.match(path) is None:
+                message = f"{self._shown(path)} is not among the paths that {definition.name} may {use}"
+                return Decision("deny", rule, "path", message, "use a path that is, or ask the owner to add it")
+        return None
+
+    def _shown(self, path: str) -> str:
+        inside = path.removeprefix(f"{self._workspace}/")
+        return repr("." if inside == self._workspace else inside)
+
+    def _rules_of(self, definition: ToolDefinition) -> tuple[PathRules, list[tuple[str, PathRules]]]:
+        found = self._paths.get(definition.name)
+        if found is None:
+            forbidden: list[tuple[str, str]] = []
+            allowed: list[tuple[str, PathRules]] = []
+            for layer in self.layers:
+                said: list[tuple[str, str]] = []
+                for place, section in layer.sections(definition):
+                    forbidden += [(p, f"{place}.forbidden_paths") for p in section.forbidden_paths]
+                    said += [(p, f"{place}.allowed_paths") for p in section.allowed_paths or ()]
+                    if section.allowed_paths == ():
+                        said.append(("/nothing/is/allowed", f"{place}.allowed_paths"))
+                if said:
+                    allowed.append((said[0][1], PathRules(said, self._workspace, self._home)))
+            found = self._paths[definition.name] = (PathRules(forbidden, self._workspace, self._home), allowed)
+        return found
+
+    def _url(self, definition: ToolDefinition, resource: Resource) -> Decision | None:
+        host = (urlsplit(resource.name).hostname or "").rstrip(".").lower()
+        for layer in self.layers:
+            for place, section in layer.sections(definition):
+                if any(_is_host(host, pattern) for pattern in section.forbidden_hosts):
+                    return Decision("deny", f"{place}.forbidden_hosts", "host", f"the host {host!r} is forbidden")
+                if section.allowed_hosts is not None and not any(_is_host(host, p) for p in section.allowed_hosts):
+                    message = f"the host {host!r} is not among those that {definition.name} may reach"
+                    return Decision("deny", f"{place}.allowed_hosts", "host", message, "ask the owner to add it")
+                methods = section.allowed_methods
+                if methods is not None and resource.use.upper() not in methods:
+                    message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
+                    return Decision("deny", f"{place}.allowed_methods", "method", message)
+        return None
+
+    # How much.
+
+    def max_file_bytes(self, definition: ToolDefinition) -> int:
+        """The largest file that a tool may read or write: the lowest number that any rule names."""
+        said = [
+            s.max_file_size_mb
+            for layer in self.layers
+            for _, s in layer.sections(definition)
+            if s.max_file_size_mb is not None
+        ]
+        return int(min(said, default=MAX_FILE_SIZE_MB) * 1024 * 1024)
+
+    def timeout(self, definition: ToolDefinition) -> float:
+        """Seconds that a call may take."""
+        said = [
+            s.timeout_seconds
+            for layer in self.layers
+            for _, s in layer.sections(definition)
+            if s.timeout_seconds is not None
+        ]
+        return min([*said, definition.timeout])
+
+
+def _is_host(host: str, pattern: str) -> bool:
+    """Whether `pattern` (``example.org``, or ``*.example.org`` for all below) names `host`."""
+    pattern = pattern.rstrip(".").lower()
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern

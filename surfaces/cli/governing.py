@@ -1,0 +1,131 @@
+"""``albert mode`` and ``albert policy``: what the owner says is in force, and what follows from it for a call."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.running import environ_of
+from albert_tools.surfaces.cli.usage import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.policy.decision import Decision
+    from albert_tools.service import ToolService
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+def mode(options: argparse.Namespace, console: Console) -> int:
+    """Say the mode, or switch it; 0, or 1 when it can't be reached from the present one."""
+    from albert_tools.engine.govern.modes import Modes
+    from albert_tools.store.homes import Homes
+
+    modes = Modes(Homes.resolve(environ_of(options)).state / "mode.json")
+    before = modes.standing()
+    if options.mode is not None:
+        modes.switch(options.mode.upper(), _person(), options.cause)
+    now = modes.standing()
+    if console.json:
+        console.document({"ok": True, **now._asdict()})
+        return 0
+    since = f" since {now.since}" if now.since else ""
+    by = f", by {safe(now.by)}" if now.by else ""
+    cause = f": {safe(now.cause)}" if now.cause else ""
+    came = f" (it was {before.mode})" if before.mode != now.mode else ""
+    console.say(f"{now.mode}{came}{since}{by}{cause}")
+    return 0
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "a person"
+
+
+def policy(options: argparse.Namespace, console: Console) -> int:
+    """Check or explain; `explain` gives 0 when the call would be made, 3 when it would be denied."""
+    return asyncio.run(_policy(options, console))
+
+
+async def _policy(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.service import ToolService
+
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        if options.action == "check":
+            return await _check(service, console)
+        if not options.name:
+            raise Usage("policy explain needs a tool", "albert policy explain TOOL key=value …")
+        return await _explain(service, options, console)
+
+
+async def _check(service: ToolService, console: Console) -> int:
+    from albert_tools.engine.govern.policy.lint import lint
+    from albert_tools.engine.govern.settings import Governance
+
+    rules = service.surroundings.governance
+    if not isinstance(rules, Governance):
+        raise rules
+    known = [p.definition for p in service.registry.primitives()]
+    saved = [s.name for s in service.store.list()]
+    found = lint(rules, known, saved)
+    if console.json:
+        console.document({"ok": not found, "findings": found})
+    for finding in [] if console.json else found:
+        console.say(f"{console.paint('warning', 'yellow')}: {safe(finding['rule'])}: {safe(finding['message'])}")
+    if not found and not console.json:
+        console.say("the rules are good")
+    return 1 if found else 0
+
+
+async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.govern.policy.decision import gravest
+    from albert_tools.surfaces.cli.arguments import read_arguments
+
+    described = await service.describe(options.name)
+    arguments = read_arguments(options.arguments, options.args, described.definition)
+    surroundings = service.surroundings
+    for missing in (surroundings.workspace, surroundings.governance):
+        if isinstance(missing, Failure):
+            raise missing
+    wrong = await service.validate(options.name, arguments)
+    if wrong:
+        raise Failure(
+            "invalid_arguments",
+            f"{options.name}: " + "; ".join(v["message"] for v in wrong),
+            hint=f"the tool is called as {described.definition.signature()}",
+            details={"violations": wrong},
+        )
+    authority = surroundings.authority
+    assert authority is not None
+    primitive = service.registry.primitive(options.name)
+    given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
+    decisions = authority.judge(described.definition, primitive, given, surroundings.workspace)
+    holds = gravest(decisions)
+    policy = authority.policy
+    bounds: dict[str, Any] = {
+        "mode": authority.modes.mode,
+        "category": described.definition.category,
+        "risk": described.definition.risk,
+        "timeout_seconds": policy.timeout(described.definition),
+        "max_file_bytes": policy.max_file_bytes(described.definition),
+    }
+    if console.json:
+        console.document(
+            {"ok": True, "decision": holds.as_dict(), "stages": [d.as_dict() for d in decisions], **bounds}
+        )
+    else:
+        for decision in decisions:
+            console.say(f"{_verdict(decision, console)}  {safe(decision.rule)}  {safe(decision.message)}".rstrip())
+        console.say(f"so: {_verdict(holds, console)}")
+        for name, value in bounds.items():
+            console.note(console.paint(f"  {name}: {value}", "dim", err=True))
+    return 3 if holds.verdict == "deny" else 0
+
+
+def _verdict(decision: Decision, console: Console) -> str:
+    return console.paint(decision.verdict, _COLOURS[decision.verdict])

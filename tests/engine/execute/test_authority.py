@@ -1,0 +1,190 @@
+"""The rules in the pipeline: what is decided before a call, what is asked, and what is judged again when a file is opened."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import SyncToolService
+from albert_tools.engine.govern.authority import Question
+
+ASKS = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
+
+
+class Person:
+    """Somebody who answers as told, and remembers the questions."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[Question] = []
+        self.seconds = 0.0
+
+    async def __call__(self, question: Question) -> Any:
+        self.asked.append(question)
+        await asyncio.sleep(self.seconds)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "rule"),
+    [
+        (
+            {"tools": {"read_file": {"forbidden_paths": ["secrets"]}}},
+            "secrets/a.txt",
+            "tools.read_file.forbidden_paths",
+        ),
+        ({"tools": {"read_file": {"forbidden_paths": ["secrets"]}}}, "link/a.txt", "tools.read_file.forbidden_paths"),
+        ({"tools": {"read_file": {"forbidden_paths": ["secrets"]}}}, "a-link", "tools.read_file.forbidden_paths"),
+        ({"categories": {"read_only": {"allowed_paths": ["*.md"]}}}, "plain.txt", "categories.read_only.allowed_paths"),
+        ({"deny": ["read_file"]}, "plain.txt", "deny"),
+        ({"tools": {"read_file": {"allowed_in_modes": ["ALERT"]}}}, "plain.txt", "no_rule"),
+        ({}, "../x", "path_traversal"),
+        ({}, "/etc/passwd", "outside_workspace"),
+    ],
+)
+def test_denials_name_the_rule_and_do_nothing(make_bench: Any, rules: Any, path: str, rule: str) -> None:
+    bench = make_bench(governance=rules)
+    (bench.work / "secrets").mkdir()
+    (bench.work / "secrets" / "a.txt").write_text("secret")
+    (bench.work / "plain.txt").write_text("plain")
+    (bench.work / "link").symlink_to("secrets")
+    (bench.work / "a-link").symlink_to("secrets/a.txt")
+    result = bench.service.invoke("read_file", {"path": path})
+    assert result.error is not None
+    assert (result.error.code, result.error.rule) == ("permission_denied", rule)
+    assert result.effects == ()
+    # A program that calls it is denied in the same way, and can handle it.
+    bench.define("return tools.read_file(path=p)", "reads", "p: str")
+    inner = bench.error("reads", p=path)
+    assert (inner.code, inner.rule, inner.tool) == ("permission_denied", rule, "read_file")
+
+
+def test_a_result_tells_the_decision(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS, ask=Person(True))
+    assert bench.service.invoke("list_directory", {}).policy == {
+        "verdict": "allow",
+        "allowed": True,
+        "rule_id": "shipped.categories.read_only.allowed_in_modes",
+        "rationale_code": "allowed",
+        "message": "",
+    }
+    asked = bench.service.invoke("write_file", {"path": "a", "content": ""}).policy
+    assert (asked["verdict"], asked["rule_id"]) == ("ask", "tools.write_file.requires_approval_in_modes")
+
+
+def test_what_a_link_leads_to_is_judged_when_it_is_opened(make_bench: Any) -> None:
+    bench = make_bench(governance={"categories": {"read_only": {"forbidden_paths": ["secrets"]}}})
+    for folder in ("secrets", "open"):
+        (bench.work / folder).mkdir()
+        (bench.work / folder / "a.txt").write_text(folder)
+    (bench.work / "link").symlink_to("open")
+    assert bench.value("read_file", path="link/a.txt") == "open"
+    (bench.work / "link").unlink()
+    (bench.work / "link").symlink_to("secrets")
+    assert bench.error("read_file", path="link/a.txt").rule == "categories.read_only.forbidden_paths"
+    shown = [e["path"] for e in bench.value("list_directory", path=".", recursive=True)]
+    assert "open/a.txt" in shown
+    assert "secrets/a.txt" not in shown
+
+
+def test_sizes(make_bench: Any) -> None:
+    bench = make_bench(governance={"tools": {n: {"max_file_size_mb": 0.001} for n in ("write_file", "read_file")}})
+    assert bench.error("write_file", path="a", content="x" * 2000).rule == "max_file_size_mb"
+    assert not (bench.work / "a").exists()
+    (bench.work / "b").write_text("x" * 2000)
+    assert bench.error("read_file", path="b").rule == "max_file_size_mb"
+    bench.value("write_file", path="a", content="x" * 1000)
+
+
+def test_nobody_to_ask_means_no(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    error = bench.error("write_file", path="a", content="")
+    assert (error.code, error.rule) == ("permission_denied", "tools.write_file.requires_approval_in_modes")
+    assert error.message == "write_file needs a person's approval in NORMAL, and there is nobody to ask"
+    assert not (bench.work / "a").exists()
+
+
+@pytest.mark.parametrize("answer", [False, None, "yes", 1, RuntimeError("gone")])
+def test_only_a_yes_is_a_yes(make_bench: Any, answer: Any) -> None:
+    bench = make_bench(governance=ASKS, ask=Person(answer))
+    assert bench.error("write_file", path="a", content="").denied
+    assert not (bench.work / "a").exists()
+
+
+def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
+    person = Person(True, True)
+    bench = make_bench(governance=ASKS, ask=person)
+    bench.define('return tools.write_file(path="a", content="x")', "inner")
+    bench.define("return [tools.inner(), tools.inner()]", "outer")
+    bench.value("outer")
+    first = person.asked[0]
+    assert (first.tool.name, first.arguments, first.callers) == (
+        "write_file",
+        {"path": "a", "content": "x"},
+        ("outer", "inner"),
+    )
+    assert len(person.asked) == 2
+    assert (bench.work / "a").read_text() == "x"
+
+
+def test_a_question_stops_the_clocks(make_bench: Any) -> None:
+    person = Person(True, True)
+    person.seconds = 0.8
+    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 0.7, "own_seconds": 0.6}}, ask=person)
+    bench.value("list_directory")
+    bench.define('tools.write_file(path="a", content="")\n    return tools.write_file(path="b", content="")["path"]')
+    assert bench.value("t") == "b"
+
+
+def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
+    person = Person()
+    bench = make_bench(governance=ASKS, ask=person)
+
+    def lockdown() -> bool:
+        bench.service.service.surroundings.modes.switch("LOCKDOWN", "ada", "while it was asked")
+        return True
+
+    person.answers.append(lockdown)
+    error = bench.error("write_file", path="a", content="")
+    # The owner's file speaks of modes for this tool, and not of LOCKDOWN.
+    assert error.rule == "no_rule"
+    assert not (bench.work / "a").exists()
+
+
+def test_a_mode_holds_in_every_service_of_the_home(make_bench: Any) -> None:
+    bench = make_bench()
+    with bench.again() as other:
+        other.service.surroundings.modes.switch("LOCKDOWN", "ada", "")
+        error = bench.error("list_directory")
+        assert error.rule == "shipped.categories.read_only.forbidden_in_modes"
+        # What is off anyway stays listed, with what the owner can do about it.
+        assert {t.name for t in bench.service.list()} == {"bash", "http_request", "secret"}
+        other.service.surroundings.modes.switch("RECOVERY", "ada", "")
+        assert bench.value("list_directory") is not None
+        assert bench.error("write_file", path="a", content="").denied
+
+
+def test_violations_pile_up_to_an_alert(make_bench: Any) -> None:
+    bench = make_bench()
+    for _ in range(20):
+        assert bench.error("read_file", path="../x").rule == "path_traversal"
+    assert bench.service.service.surroundings.modes.mode == "ALERT"
+
+
+def test_the_projects_rules_tighten(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / ".albert").mkdir(parents=True)
+    (work / ".albert" / "governance.yaml").write_text("tools:\n  write_file: {forbidden_paths: [kept]}\n")
+    with SyncToolService.open(home=tmp_path / "home", workspace=work, governance={}) as service:
+        error = service.invoke("write_file", {"path": "kept", "content": ""}).error
+        assert error is not None
+        assert error.rule == "project.tools.write_file.forbidden_paths"
+        assert service.invoke("write_file", {"path": "other", "content": ""}).ok
+    assert sorted(os.listdir(work)) == [".albert", "other"]

@@ -1,0 +1,267 @@
+"""What the rules say of a call: deny before ask before allow, no rule means no, and how closely a rule fits never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools.engine.govern.policy.decision import GRAVITY, Decision, gravest
+from albert_tools.engine.govern.policy.rules import Policy, Resource
+from albert_tools.engine.govern.settings import Governance, read_governance
+from albert_tools.engine.model.definition import MODES, ToolDefinition
+
+WRITE = ToolDefinition("write_file", "", (), {}, ("write",))
+READ = ToolDefinition("read_file", "", (), {}, ("read",))
+DELETE = ToolDefinition("delete_file", "", (), {}, ("delete",))
+FETCH = ToolDefinition("http_request", "", (), {}, ("network",))
+SAVED = ToolDefinition("mine", "", (), {}, ("write", "delete"), kind="composite")
+
+
+def policy(owner: Mapping[str, Any] | None = None, project: Mapping[str, Any] | None = None) -> Policy:
+    rules = read_governance(owner or {})
+    if project is not None:
+        rules = rules.tightened(read_governance(project))
+    return Policy(rules.layers(), "/w", "/home/user")
+
+
+@pytest.mark.parametrize(
+    ("definition", "verdicts"),
+    [
+        (READ, "allow allow allow deny allow"),
+        (WRITE, "allow allow ask deny ask"),
+        (DELETE, "ask ask ask deny ask"),
+        (FETCH, "allow ask allow deny ask"),
+        (SAVED, "allow allow allow deny allow"),
+    ],
+)
+def test_what_is_shipped(definition: ToolDefinition, verdicts: str) -> None:
+    said = [policy().permits(definition, False, mode) for mode in MODES]
+    assert [d.verdict for d in said] == verdicts.split()
+    assert all(d.rule.startswith("shipped.") for d in said)
+
+
+@pytest.mark.parametrize(
+    ("owner", "project", "verdict", "rule"),
+    [
+        ({}, None, "allow", "shipped.categories.system_write.allowed_in_modes"),
+        ({"deny": ["write_file"]}, None, "deny", "deny"),
+        ({"deny": ["write_file"], "tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}}, None, "deny", "deny"),
+        (
+            {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "allow",
+            "tools.write_file.allowed_in_modes",
+        ),
+        ({"tools": {"write_file": {"allowed_in_modes": ["ALERT"]}}}, None, "deny", "no_rule"),
+        ({"tools": {"write_file": {"allowed_in_modes": []}}}, None, "deny", "no_rule"),
+        (
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            None,
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+        (
+            {"tools": {"write_file": {"forbidden_in_modes": ["NORMAL"], "allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "deny",
+            "tools.write_file.forbidden_in_modes",
+        ),
+        # The category's word weighs as much as the tool's, either way.
+        (
+            {
+                "tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}},
+                "categories": {"system_write": {"forbidden_in_modes": ["NORMAL"]}},
+            },
+            None,
+            "deny",
+            "categories.system_write.forbidden_in_modes",
+        ),
+        (
+            {
+                "tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}},
+                "categories": {"system_write": {"allowed_in_modes": ["NORMAL"]}},
+            },
+            None,
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+        # What says nothing of modes leaves the shipped rule in force.
+        (
+            {"tools": {"write_file": {"timeout_seconds": 5}}},
+            None,
+            "allow",
+            "shipped.categories.system_write.allowed_in_modes",
+        ),
+        # A project tightens, and can't loosen.
+        ({}, {"deny": ["write_file"]}, "deny", "project.deny"),
+        (
+            {},
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            "ask",
+            "project.tools.write_file.requires_approval_in_modes",
+        ),
+        ({"deny": ["write_file"]}, {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}}, "deny", "deny"),
+        (
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}},
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+    ],
+)
+def test_order(owner: dict[str, Any], project: dict[str, Any] | None, verdict: str, rule: str) -> None:
+    found = policy(owner, project).permits(WRITE, False, "NORMAL")
+    assert (found.verdict, found.rule) == (verdict, rule)
+    assert bool(found.message) == (verdict != "allow")
+
+
+@pytest.mark.parametrize(
+    ("owner", "project", "verdict", "rule"),
+    [
+        ({}, None, "deny", "gated"),
+        ({"allow": ["http_request"]}, None, "allow", "allow.allowed_in_modes"),
+        (
+            {"tools": {"http_request": {"allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "allow",
+            "tools.http_request.allowed_in_modes",
+        ),
+        ({"allow": ["http_request"]}, {}, "allow", "allow.allowed_in_modes"),
+        ({"allow": ["http_request"]}, {"allow": ["bash"]}, "deny", "project.allow"),
+        ({}, {"allow": ["http_request"]}, "deny", "gated"),
+        ({"allow": ["http_request"], "deny": ["http_request"]}, None, "deny", "deny"),
+    ],
+)
+def test_gated(owner: dict[str, Any], project: dict[str, Any] | None, verdict: str, rule: str) -> None:
+    found = policy(owner, project).permits(FETCH, True, "NORMAL")
+    assert (found.verdict, found.rule) == (verdict, rule)
+
+
+def test_the_definitions_own_bounds() -> None:
+    calm = ToolDefinition("calm", "", (), {}, ("read",), allowed_modes=("NORMAL",))
+    assert policy({"tools": {"calm": {"allowed_in_modes": list(MODES)}}}).permits(calm, False, "ALERT")[:3] == (
+        "deny",
+        "definition.allowed_modes",
+        "tool_mode",
+    )
+    careful = ToolDefinition("careful", "", (), {}, ("read",), approval=True)
+    assert policy().permits(careful, False, "NORMAL")[:2] == ("ask", "definition.approval")
+    assert policy({"deny": ["careful"]}).permits(careful, False, "NORMAL").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("section", "resource", "rule"),
+    [
+        ({"forbidden_paths": ["secrets"]}, Resource("path", "/w/a/secrets/x", "read"), "tools.x.forbidden_paths"),
+        ({"forbidden_paths": ["secrets"]}, Resource("path", "/w/a/b", "read"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/src/a", "write"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/x/a.md", "write"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/x/a.py", "write"), "tools.x.allowed_paths"),
+        ({"allowed_paths": []}, Resource("path", "/w/x", "read"), "tools.x.allowed_paths"),
+        ({"allowed_paths": ["/"]}, Resource("path", "/home/user/.ssh/id", "read"), "shipped.forbidden_paths"),
+        ({"allowed_paths": ["/"]}, Resource("path", "/etc/shadow", "read"), "shipped.forbidden_paths"),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://example.org/a", "GET"), None),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://EXAMPLE.org.:443/a", "GET"), None),
+        (
+            {"allowed_hosts": ["example.org"]},
+            Resource("url", "https://example.org.evil.com/", "GET"),
+            "tools.x.allowed_hosts",
+        ),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://a.example.org/", "GET"), "tools.x.allowed_hosts"),
+        ({"allowed_hosts": ["*.example.org"]}, Resource("url", "https://a.example.org/", "GET"), None),
+        ({"allowed_hosts": ["*.example.org"]}, Resource("url", "https://example.org/", "GET"), "tools.x.allowed_hosts"),
+        (
+            {"allowed_hosts": ["a"], "forbidden_hosts": ["a"]},
+            Resource("url", "http://a/", "GET"),
+            "tools.x.forbidden_hosts",
+        ),
+        ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "tools.x.allowed_hosts"),
+        ({"allowed_methods": ["get"]}, Resource("url", "http://a/", "get"), None),
+        ({"allowed_methods": ["GET"]}, Resource("url", "http://a/", "POST"), "tools.x.allowed_methods"),
+    ],
+)
+def test_what_a_call_touches(section: dict[str, Any], resource: Resource, rule: str | None) -> None:
+    tool = ToolDefinition("x", "", (), {}, ("read", "write", "network"))
+    found = policy({"tools": {"x": section}}).touches(tool, [resource])
+    assert [d.rule for d in found] == ([rule] if rule else [])
+    assert all(d.verdict == "deny" and d.message for d in found)
+
+
+def test_both_layers_of_paths_hold() -> None:
+    both = policy(
+        {"tools": {"read_file": {"allowed_paths": ["src/**"]}}},
+        {"tools": {"read_file": {"allowed_paths": ["src/a/**"]}}},
+    )
+    assert both.path(READ, "/w/src/a/x", "read") is None
+    refused = both.path(READ, "/w/src/b/x", "read")
+    assert refused is not None
+    assert refused.rule == "project.tools.read_file.allowed_paths"
+    assert both.path(READ, "/w/x", "read") is not None
+
+
+def test_bounds_are_the_lowest_that_any_rule_names() -> None:
+    rules = policy(
+        {
+            "tools": {"write_file": {"max_file_size_mb": 2, "timeout_seconds": 20}},
+            "categories": {"system_write": {"max_file_size_mb": 1}},
+        },
+        {"tools": {"write_file": {"timeout_seconds": 10, "max_file_size_mb": 100}}},
+    )
+    assert rules.max_file_bytes(WRITE) == 1024 * 1024
+    assert rules.timeout(WRITE) == 10
+    assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
+
+
+MODE_LISTS = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.lists(st.sampled_from(MODES), max_size=3, unique=True)
+        for name in ("allowed_in_modes", "requires_approval_in_modes", "forbidden_in_modes")
+    },
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "deny": st.lists(st.just("write_file"), max_size=1),
+        "tools": st.fixed_dictionaries({}, optional={"write_file": MODE_LISTS}),
+        "categories": st.fixed_dictionaries({}, optional={"system_write": MODE_LISTS}),
+    },
+)
+
+
+@given(DOCUMENTS, DOCUMENTS, st.sampled_from(MODES))
+def test_a_project_never_loosens(owner: dict[str, Any], project: dict[str, Any], mode: Any) -> None:
+    alone = policy(owner).permits(WRITE, False, mode)
+    both = policy(owner, project).permits(WRITE, False, mode)
+    assert GRAVITY[both.verdict] >= GRAVITY[alone.verdict]
+
+
+@given(DOCUMENTS, st.sampled_from(MODES))
+def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
+    """Permitted is (allowed ∪ requires approval) − forbidden, over everything that the file says."""
+    found = policy(owner).permits(WRITE, False, mode)
+    sections = [*owner.get("tools", {}).values(), *owner.get("categories", {}).values()]
+    sections = [s for s in sections if s]
+    if "write_file" in owner.get("deny", []):
+        assert found.verdict == "deny"
+    elif sections:
+        said = {
+            name: {m for s in sections for m in s.get(name, [])}
+            for name in ("allowed_in_modes", "requires_approval_in_modes", "forbidden_in_modes")
+        }
+        permitted = (said["allowed_in_modes"] | said["requires_approval_in_modes"]) - said["forbidden_in_modes"]
+        assert (found.verdict != "deny") == (mode in permitted)
+        assert (found.verdict == "ask") == (mode in permitted and mode in said["requires_approval_in_modes"])
+
+
+def test_gravest_is_the_first_of_the_gravest() -> None:
+    one, two = Decision("deny", "a", "denied"), Decision("deny", "b", "denied")
+    assert gravest([Decision("ask", "c", "approval_required"), one, two]) is one
+
+
+def test_without_any_rule_there_are_the_shipped_ones() -> None:
+    assert [layer.owner for layer in Governance().layers()] == [True]
