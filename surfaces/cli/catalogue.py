@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from albert_tools.engine.execute.service import Description, Listed
 from albert_tools.engine.model.definition import spell
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.folding import unstyled
 from albert_tools.surfaces.cli.hints import DIGITS
 
 
@@ -159,9 +160,10 @@ def _source(source: str, console: Console) -> None:
         return
     pad = len(str(len(lines)))
     for i, line in enumerate(lines, 1):
-        indent = len(line) - len(line.lstrip(" "))
+        bare = unstyled(line)
+        indent = len(bare) - len(bare.lstrip(" "))
         number = console.paint(str(i).rjust(pad), "dim")
-        console.say(f"{number}  {line}" if line.strip() else number, pad + 2 + indent + 4)
+        console.say(f"{number}  {line}" if bare.strip() else number, pad + 2 + indent + 4)
 
 
 def _highlighted(text: str, console: Console) -> str:

@@ -93,5 +93,10 @@ def _folded(line: str, width: int, hang: int) -> str:
     return "\n".join([*out, current])
 
 
+def unstyled(text: str) -> str:
+    """The text without its colours."""
+    return _STYLE.sub("", text)
+
+
 def _wide(text: str) -> int:
-    return cells(_STYLE.sub("", text))
+    return cells(unstyled(text))
