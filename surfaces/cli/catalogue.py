@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from albert_tools.engine.execute.service import Description, Listed
 from albert_tools.engine.model.definition import spell
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.folding import unstyled
+from albert_tools.surfaces.cli.folding import flowing, unstyled
 from albert_tools.surfaces.cli.hints import DIGITS
 
 
@@ -88,7 +88,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
     d = found.definition
     console.say(console.paint(safe(d.name), "cyan", "bold") + f"  {d.kind}")
     console.say()
-    console.say(safe(d.description))
+    console.say(safe(flowing(d.description) if console.out_width is not None else d.description))
     console.say()
     for p in d.parameters:
         default = "" if p.required else f" = {json.dumps(p.default, ensure_ascii=False)}"
@@ -139,7 +139,7 @@ def _history(found: Description, console: Console) -> None:
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}")
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}", DIGITS + 4)
     if found.total > len(found.versions):
         console.say(f"  … and {found.total - len(found.versions):,} more")
 

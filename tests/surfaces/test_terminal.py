@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -34,6 +35,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Albert:
         ["list"],
         ["search", "text"],
         ["show", "talkative"],
+        ["show", "read_file"],
         ["show", "word_frequencies"],
         ["run", "talkative", "txt=1"],
         ["run", "nothing_of_that_name"],
@@ -67,6 +69,16 @@ def test_what_goes_on_is_indented(full: Albert) -> None:
     i = narrow.index("  talkative")
     assert narrow[i + 1].startswith("    Says")
     assert narrow[i + 2].startswith("    ")
+
+
+def test_paragraphs_are_folded_as_a_whole(full: Albert) -> None:
+    lines = seen(full.terminal("show", "read_file")[1])
+    start = next(i for i, line in enumerate(lines) if line.startswith("The path is relative"))
+    paragraph = lines[start : lines.index("", start)]
+    assert len(paragraph) > 2
+    # Each line is as full as it can be.
+    for line, following in itertools.pairwise(paragraph):
+        assert len(f"{line} {following.split()[0]}") > 80
 
 
 def test_nothing_is_folded_into_a_pipe(full: Albert) -> None:
