@@ -275,16 +275,15 @@ class ToolService:
         return await self._in_thread(self._saved, version, report.diagnostics)
 
     def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
-        try:
-            before: str | None = self.store.load(version.name).version
-        except Failure:
-            # None, or none that counts: saving says the rest.
-            before = None
+        versions, total = self.store.history(version.name, 1)
+        before = versions[0].version if versions and versions[0].current else None
         changed = self.store.save(version)
-        callers = self._callers(version) if self.store.history(version.name, 2)[1] > 1 else ()
-        if not changed or before == version.version:
+        callers = self._callers(version) if total > (before == version.version) else ()
+        if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
-        return Defined(version, warnings, "replaced" if before else "saved", before, callers)
+        if before in (None, version.version):
+            return Defined(version, warnings, "saved", None, callers)
+        return Defined(version, warnings, "replaced", before, callers)
 
     def _callers(self, version: ToolVersion) -> tuple[str, ...]:
         """The saved tools that call another version of a tool. Whoever calls it spells its name, so a search finds them."""
