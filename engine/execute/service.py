@@ -259,7 +259,7 @@ class ToolService:
             raise SourceError(report.diagnostics)
         examples = report.checked.examples
         if examples:
-            tell(f"running {len(examples)} example{'s' if len(examples) > 1 else ''}")
+            tell(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
             if problems:
                 first = problems[0]
@@ -530,11 +530,12 @@ class ToolService:
             version = self.store.load(summary.name)
         except Failure as failure:
             return dataclasses.replace(listed, problem=failure.message)
+        newest = self._newest(version.calls)
         return dataclasses.replace(
             listed,
             signature=version.definition.signature(),
             outdated=self._pipeline.outdated(version),
-            changed=tuple(c.name for c in _changed(version.calls, self._newest(version.calls))),
+            changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
