@@ -259,7 +259,7 @@ class ToolService:
             raise SourceError(report.diagnostics)
         examples = report.checked.examples
         if examples:
-            tell(f"running {len(examples)} example{'s' if len(examples) > 1 else ''}")
+            tell(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
             if problems:
                 first = problems[0]
@@ -275,16 +275,15 @@ class ToolService:
         return await self._in_thread(self._saved, version, report.diagnostics)
 
     def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
-        try:
-            before: str | None = self.store.load(version.name).version
-        except Failure:
-            # None, or none that counts: saving says the rest.
-            before = None
+        versions, total = self.store.history(version.name, 1)
+        before = versions[0].version if versions and versions[0].current else None
         changed = self.store.save(version)
-        callers = self._callers(version) if self.store.history(version.name, 2)[1] > 1 else ()
-        if not changed or before == version.version:
+        callers = self._callers(version) if total > (before == version.version) else ()
+        if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
-        return Defined(version, warnings, "replaced" if before else "saved", before, callers)
+        if before in (None, version.version):
+            return Defined(version, warnings, "saved", None, callers)
+        return Defined(version, warnings, "replaced", before, callers)
 
     def _callers(self, version: ToolVersion) -> tuple[str, ...]:
         """The saved tools that call another version of a tool. Whoever calls it spells its name, so a search finds them."""
@@ -542,11 +541,12 @@ class ToolService:
             version = self.store.load(summary.name)
         except Failure as failure:
             return dataclasses.replace(listed, problem=failure.message)
+        newest = self._newest(version.calls)
         return dataclasses.replace(
             listed,
             signature=version.definition.signature(),
             outdated=self._pipeline.outdated(version),
-            changed=tuple(c.name for c in _changed(version.calls, self._newest(version.calls))),
+            changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:

@@ -392,7 +392,7 @@ def _entries(folder: int, shown: beneath.Parts, room: int, path: str) -> list[tu
                 if len(found) == room:
                     raise Failure(
                         "too_large",
-                        f"{show(path)} holds more than {MAX_ENTRIES} entries, the most a listing can have",
+                        f"{show(path)} holds more than {MAX_ENTRIES:,} entries, the most a listing can have",
                         hint="list one of its folders, or without recursive",
                     )
                 try:

@@ -40,7 +40,7 @@ def parts_of(path: str, root: str) -> Parts:
     if any("\ud800" <= c <= "\udfff" for c in path):
         raise _invalid(path, "a path must be valid Unicode; this one holds half a surrogate pair", None)
     if len(path.encode()) > MAX_PATH:
-        raise _invalid(path, f"the path is longer than {MAX_PATH} bytes", "use a shorter path")
+        raise _invalid(path, f"the path is longer than {MAX_PATH:,} bytes", "use a shorter path")
     parts = tuple(p for p in path.split("/") if p not in ("", "."))
     if ".." in parts:
         raise Failure(

@@ -148,7 +148,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema) -> Iterator[Viol
             least = schema["minLength"]
             yield wrong("min_length", "must not be empty" if least == 1 else f"must have {least} characters or more")
         if len(value) > schema.get("maxLength", len(value)):
-            yield wrong("max_length", f"must have {schema['maxLength']} characters or fewer, has {len(value)}")
+            yield wrong("max_length", f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}")
         if "pattern" in schema and not re.search(schema["pattern"], value):
             yield wrong("pattern", f"must match {schema['pattern']}")
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -162,9 +162,9 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema) -> Iterator[Viol
             yield wrong("maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
     elif isinstance(value, list | tuple):
         if len(value) < schema.get("minItems", 0):
-            yield wrong("min_items", f"must have {schema['minItems']} items or more, has {len(value)}")
+            yield wrong("min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
         if len(value) > schema.get("maxItems", len(value)):
-            yield wrong("max_items", f"must have {schema['maxItems']} items or fewer, has {len(value)}")
+            yield wrong("max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
         prefix = schema.get("prefixItems", [])
         for i, item in enumerate(value):
             inner = prefix[i] if i < len(prefix) else schema.get("items", {})

@@ -64,7 +64,9 @@ def render(
         return ""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH), fold)
-    parts = [writer.finding(d) for d in found[:limit]]
+    # What refuses a source goes before what only warns.
+    chosen = in_order(sorted(found, key=lambda d: d.severity != Severity.ERROR)[:limit])
+    parts = [writer.finding(d) for d in chosen]
     if len(parts) < len(found):
         parts.append(f"… and {len(found) - len(parts):,} more\n")
     return "\n".join([*parts, _count(found)]) + "\n"

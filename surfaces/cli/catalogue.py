@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from albert_tools.engine.execute.service import Description, Listed
 from albert_tools.engine.model.definition import spell
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.folding import flowing, unstyled
 from albert_tools.surfaces.cli.hints import DIGITS
 
 
@@ -87,7 +88,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
     d = found.definition
     console.say(console.paint(safe(d.name), "cyan", "bold") + f"  {d.kind}")
     console.say()
-    console.say(safe(d.description))
+    console.say(safe(flowing(d.description) if console.out_width is not None else d.description))
     console.say()
     for p in d.parameters:
         default = "" if p.required else f" = {json.dumps(p.default, ensure_ascii=False)}"
@@ -138,7 +139,7 @@ def _history(found: Description, console: Console) -> None:
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}")
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}", DIGITS + 4)
     if found.total > len(found.versions):
         console.say(f"  … and {found.total - len(found.versions):,} more")
 
@@ -159,9 +160,10 @@ def _source(source: str, console: Console) -> None:
         return
     pad = len(str(len(lines)))
     for i, line in enumerate(lines, 1):
-        indent = len(line) - len(line.lstrip(" "))
+        bare = unstyled(line)
+        indent = len(bare) - len(bare.lstrip(" "))
         number = console.paint(str(i).rjust(pad), "dim")
-        console.say(f"{number}  {line}" if line.strip() else number, pad + 2 + indent + 4)
+        console.say(f"{number}  {line}" if bare.strip() else number, pad + 2 + indent + 4)
 
 
 def _highlighted(text: str, console: Console) -> str:

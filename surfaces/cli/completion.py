@@ -37,7 +37,8 @@ def complete(parser: argparse.ArgumentParser) -> None:
     """Answer the shell, when it is the shell that calls; does not return then."""
     import argcomplete
 
-    argcomplete.autocomplete(parser)
+    # Options are offered to whoever begins one; else they would hide the names.
+    argcomplete.autocomplete(parser, always_complete_options=False)
 
 
 def names(prefix: str, options: argparse.Namespace) -> list[str]:

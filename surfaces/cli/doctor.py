@@ -39,6 +39,8 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
 
     facts: dict[str, Any] = {}
     problems: list[str] = []
+    # On a narrow terminal what goes on stands on the left, where there is room for it.
+    roomy = (console.out_width or 80) >= 60
 
     def fact(name: str, value: str, fine: bool = True) -> None:
         if name not in facts:
@@ -46,7 +48,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         if not fine:
             problems.append(f"{name}: {value}")
         mark = console.paint("✓", "green") if fine else console.paint("✗", "red")
-        console.say(f"{mark} {name.ljust(14)} {safe(value)}", 17)
+        console.say(f"{mark} {name.ljust(14)} {safe(value)}", 17 if roomy else 4)
 
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         fact("version", f"albert-tools {__version__}, Python {platform.python_version()}, {platform.system()}")
@@ -64,9 +66,14 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         if isinstance(governance, Failure):
             fact("allowed", f"nothing: {governance.message}", False)
         else:
+<<<<<<< HEAD
             fact(
                 "allowed", ", ".join(sorted(governance.allowed)) or "no gated primitive (bash and http_request are off)"
             )
+=======
+            allowed = [p.name for p in service.registry.primitives() if p.name in governance.allow]
+            fact("allowed", ", ".join(allowed) or "no gated primitive (bash and http_request are off)")
+>>>>>>> cli
             for why in await asyncio.to_thread(unknown_names, service):
                 fact("unknown rule", why, False)
         try:
@@ -86,7 +93,6 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
 
     sandbox = Sandbox()
     tried = []
-    hang = 38 if (console.out_width or 80) >= 80 else 4
     try:
         await sandbox.start()
         fact("confinement", SENTENCES[sandbox.confinement], sandbox.confinement == "seccomp")
@@ -100,7 +106,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
             )
             mark = console.paint("✓", "green") if trial.ok else console.paint("✗", "red")
             seconds = console.paint(f"{trial.seconds:5.2f} s", "dim")
-            console.say(f"{mark} {trial.name.ljust(26)} {seconds}  {safe(trial.message)}", hang)
+            console.say(f"{mark} {trial.name.ljust(26)} {seconds}  {safe(trial.message)}", 38 if roomy else 4)
     except Failure as failure:
         fact("confinement", failure.message, False)
     finally:

@@ -18,6 +18,7 @@ USUAL = 80
 NARROWEST = 20
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_LAID_OUT = re.compile(r"^(?:\s|[-*+>|] |\d+[.)] )", re.MULTILINE)
 _PIECE = re.compile(r" +|[^ ]+")
 
 
@@ -70,6 +71,12 @@ def folded(text: str, width: int | None, hang: int = 0) -> str:
     return "\n".join(_folded(line, width, min(hang, width // 2)) for line in text.split("\n"))
 
 
+def flowing(text: str) -> str:
+    """Prose with each paragraph in one line, to be folded anew; lists and what is indented stay as they are."""
+    paragraphs = re.split(r"\n\s*\n", text)
+    return "\n\n".join(p if _LAID_OUT.search(p) else " ".join(p.split("\n")) for p in paragraphs)
+
+
 def cut(text: str, width: int | None) -> str:
     """As much of one line as fits into less than `width` cells: a cursor past the last cell is on the next line."""
     if width is None or cells(text) < width:
@@ -93,5 +100,10 @@ def _folded(line: str, width: int, hang: int) -> str:
     return "\n".join([*out, current])
 
 
+def unstyled(text: str) -> str:
+    """The text without its colours."""
+    return _STYLE.sub("", text)
+
+
 def _wide(text: str) -> int:
-    return cells(_STYLE.sub("", text))
+    return cells(unstyled(text))

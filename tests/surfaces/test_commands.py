@@ -20,6 +20,15 @@ TOP = '''def top(text: str) -> str:
     """
     return tools.base(text=text) + "!"
 '''
+PICK = '''def pick(mode: Literal["fast", "slow"], flag: bool = False) -> str:
+    """Choose.
+
+    Args:
+        mode: One of two.
+        flag: Yes or no.
+    """
+    return mode
+'''
 BASE = '''def base(text: str) -> str:
     """Be called.
 
@@ -163,27 +172,49 @@ def test_completion(ready: Albert) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "albert" in ready("completion", shell).out
 
+    document = ready("--json", "completion", "bash").document()
+    assert document["ok"] is True
+    assert document["script"] == ready("completion", "bash").out
+
+
+def test_what_a_shell_is_offered(albert: Albert) -> None:
+    albert.write("base.tool", BASE)
+    albert.write("pick.tool", PICK)
+    assert albert("define", "base.tool").code == 0
+    version = albert("define", "pick.tool", "--json").document()["version"]
+
     def completions(line: str) -> list[str]:
         read, write = os.pipe()
         env = {
-            **ready.environ,
+            **albert.environ,
             "_ARGCOMPLETE": "1",
             "_ARGCOMPLETE_IFS": "\n",
             "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+            "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
             "_ARGCOMPLETE_STDOUT_FILENAME": f"/dev/fd/{write}",
             "COMP_LINE": line,
             "COMP_POINT": str(len(line)),
             "COMP_TYPE": "9",
         }
-        done = subprocess.run(ready.command, env=env, pass_fds=[write], capture_output=True, timeout=60)
+        done = subprocess.run(albert.command, env=env, pass_fds=[write], capture_output=True, timeout=60)
         os.close(write)
         with open(read) as file:
             found = file.read().split("\n")
         assert done.returncode == 0, done.stderr
-        return [f for f in found if f]
+        return [f.strip() for f in found if f]
 
     assert completions("albert d") == ["define", "doctor"]
-    assert completions("albert run word") == ["word_frequencies"]
+    assert completions("albert run ba") == ["bash", "base"]
+    assert completions("albert remove ") == ["base", "pick"]
+    assert completions("albert run pick ") == ["mode=", "flag="]
+    assert completions("albert run pick mode=fast ") == ["flag="]
+    assert completions("albert run read_file pa") == ["path="]
+    # A shell breaks words at the sign, and is given what follows it.
+    assert completions("albert run pick mode=") == ["fast", "slow"]
+    assert completions("albert run pick flag=f") == ["false"]
+    assert completions("albert show pick --version ") == [version[:12]]
+    assert completions(f"albert run pick --version {version[:3]}") == [version[:12]]
+    assert completions("albert run nothing ") == []
 
 
 def test_on_a_terminal(ready: Albert) -> None:

@@ -185,3 +185,12 @@ def test_doctor_reads_every_version(albert: Albert) -> None:
     document = albert("doctor", "--json").document()
     assert document["ok"] is False
     assert len([p for p in document["problems"] if p.startswith("damaged: ")]) == len(spoilt)
+
+
+def test_a_callee_that_was_removed_is_not_an_older_one(albert: Albert) -> None:
+    define(albert, version(1))
+    define(albert, TOP, "top.tool")
+    assert albert("remove", "base").code == 0
+    assert "an older" not in albert("list").out
+    assert "since removed" in albert("show", "top").out
+    assert albert("run", "top", "text=a").out == "A!\n"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 
-from .conftest import Albert
+from .conftest import TOOLS, Albert
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[mK]")
 
@@ -17,12 +18,14 @@ def seen(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def full(ready: Albert) -> Albert:
-    """As `ready`, with what makes long lines."""
+def full(tmp_path_factory: pytest.TempPathFactory) -> Albert:
+    """With what makes long lines."""
+    albert = Albert(tmp_path_factory.mktemp("full"))
+    albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
     long = "Says a great deal about itself in one line, which no terminal of eighty columns has room for in one piece."
-    ready.write("talkative.tool", f'def talkative(text: str) -> str:\n    """{long}"""\n    return text\n')
-    assert ready("define", "talkative.tool").code == 0
-    return ready
+    albert.write("talkative.tool", f'def talkative(text: str) -> str:\n    """{long}"""\n    return text\n')
+    assert albert("define", "talkative.tool", "words.tool").code == 0
+    return albert
 
 
 @pytest.mark.parametrize("columns", [80, 40])
@@ -32,6 +35,7 @@ def full(ready: Albert) -> Albert:
         ["list"],
         ["search", "text"],
         ["show", "talkative"],
+        ["show", "read_file"],
         ["show", "word_frequencies"],
         ["run", "talkative", "txt=1"],
         ["run", "nothing_of_that_name"],
@@ -67,6 +71,16 @@ def test_what_goes_on_is_indented(full: Albert) -> None:
     assert narrow[i + 2].startswith("    ")
 
 
+def test_paragraphs_are_folded_as_a_whole(full: Albert) -> None:
+    lines = seen(full.terminal("show", "read_file")[1])
+    start = next(i for i, line in enumerate(lines) if line.startswith("The path is relative"))
+    paragraph = lines[start : lines.index("", start)]
+    assert len(paragraph) > 2
+    # Each line is as full as it can be.
+    for line, following in itertools.pairwise(paragraph):
+        assert len(f"{line} {following.split()[0]}") > 80
+
+
 def test_nothing_is_folded_into_a_pipe(full: Albert) -> None:
     (line,) = [line for line in full("list", env={"COLUMNS": "20"}).out.split("\n") if "talkative" in line]
     assert line.endswith("in one piece.")
@@ -81,13 +95,13 @@ def test_line_numbers_of_a_source(ready: Albert) -> None:
     assert lines[-1] == ""
 
 
-def test_a_progress_line_is_no_wider_than_the_terminal(ready: Albert) -> None:
+def test_a_progress_line_is_no_wider_than_the_terminal(full: Albert) -> None:
     name = "a_tool_with_a_name_that_is_as_long_as_a_terminal_is_wide"
     source = f'def {name}() -> str:\n    """Wait."""\n    tools.sleep(seconds=1.6)\n    return "rested"\n'
-    ready.write("long.tool", source)
-    code, text = ready.terminal("define", "long.tool", columns=40)
+    full.write("long.tool", source)
+    code, text = full.terminal("define", "long.tool", columns=40)
     assert code == 0
-    code, ran = ready.terminal("run", name, columns=40)
+    code, ran = full.terminal("run", name, columns=40)
     assert (code, ran.endswith("rested\r\n")) == (0, True)
     progress = [ESCAPE.sub("", part) for part in re.split(r"\r(?!\n)", text + ran)]
     progress = [part for part in progress if part.endswith("…")]

@@ -1,0 +1,167 @@
+"""What is said when something is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import Albert
+
+MIXED = '''def mixed(rate: float, paths: list[str], sizes: list[int], table: dict[str, int], flag: bool) -> str:
+    """Take one of each.
+
+    Args:
+        rate: A number.
+        paths: Texts.
+        sizes: Numbers.
+        table: By name.
+        flag: Yes or no.
+    """
+    return f"{rate} {paths} {sizes} {table} {flag}"
+'''
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Albert:
+    albert = Albert(tmp_path_factory.mktemp("mixed"))
+    albert.write("mixed.tool", MIXED)
+    assert albert("define", "mixed.tool").code == 0
+    return albert
+
+
+GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message", "help_"),
+    [
+        ("rate=abc", "mixed: rate: expected number, got 'abc'", "the tool is called as mixed("),
+        ("paths=x.csv", "mixed: paths: expected array of string, got 'x.csv'", """write paths:='["x.csv"]'"""),
+        ("paths=it's", 'paths: expected array of string, got "it\'s"', """write paths:='["it'"'"'s"]'"""),
+        ("sizes=3", "sizes: expected array of integer, got '3'", "write sizes:='[1]'"),
+        ("table=a", "table: expected object of integer, got 'a'", """write table:='{"name": "value"}'"""),
+        ("flag=yes", "flag: expected boolean, got 'yes'", "write flag=true or flag=false"),
+        ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that is there"),
+        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "the tool is called as"),
+    ],
+    ids=lambda v: v[:20],
+)
+def test_an_argument_of_the_wrong_type(mixed: Albert, wrong: str, message: str, help_: str) -> None:
+    name = wrong.partition("=")[0]
+    done = mixed("run", "mixed", *(g for g in GOOD if not g.startswith(name)), wrong)
+    assert done.code == 2
+    assert message in done.err
+    assert f"  help: {help_}" in done.err
+
+
+def test_what_the_help_says_works(mixed: Albert) -> None:
+    assert mixed("run", "mixed", *GOOD).out == "1 ['x.csv'] [1] {} True\n"
+
+
+def test_an_argument_given_twice(mixed: Albert) -> None:
+    done = mixed("run", "mixed", *GOOD, "rate=2")
+    assert (done.code, done.out) == (2, "")
+    assert "rate is given twice" in done.err
+    assert mixed("run", "mixed", *GOOD, "rate:=2").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "help_"),
+    [
+        (["remove", "read_file"], 3, "only saved tools can be"),
+        (["remove", "no_such"], 1, "`albert list` says what there is"),
+        (["run", "no_such"], 1, "`albert list` says what there is"),
+        (["show", "no_such", "--version", "1234567"], 1, "`albert list` says what there is"),
+        (["run", "read_file", "path=zzz"], 1, "`albert run list_directory path=.` lists it"),
+        (["run", "escape", "--args", "@nofile"], 2, "name a file that is there, or - for stdin"),
+        (["run", "escape", "--args", "[1]"], 2, """write --args '{"name": "value"}'"""),
+        (["list", "extra"], 2, "usage: albert list"),
+        (["define", "nofile"], 1, "name a file that is there"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_there_is_help(ready: Albert, words: list[str], code: int, help_: str) -> None:
+    done = ready(*words)
+    assert done.code == code
+    assert re.search(rf"\n  help: .*{re.escape(help_)}", done.err), done.err
+
+
+def test_the_command_alone_says_what_there_is(ready: Albert) -> None:
+    done = ready()
+    assert (done.code, done.out) == (2, "")
+    for name in ("define", "check", "fmt", "run", "list", "search", "show", "remove", "doctor", "prompt"):
+        assert re.search(rf"^  {name} +\w", done.err, re.MULTILINE)
+    assert ready("--json").document()["error"]["code"] == "usage"
+
+
+def test_a_file_that_is_missing_is_not_likened_to_a_folder(albert: Albert) -> None:
+    (albert.project / "no").mkdir()
+    (albert.project / "nos.d").mkdir()
+    assert "did you mean" not in albert("run", "read_file", "path=no.csv").err
+    albert.write("now.csv", "a,b")
+    assert "did you mean 'now.csv'?" in albert("run", "read_file", "path=no.csv").err
+
+
+@pytest.mark.parametrize("rule", ["allow", "deny"])
+def test_a_rule_that_should_be_a_list(albert: Albert, rule: str) -> None:
+    rules(albert, f"{rule}: bash")
+    done = albert("run", "current_time")
+    assert done.code == 3
+    assert f"{rule}: expected a list; write `{rule}: [bash]`" in done.err
+
+
+def rules(albert: Albert, text: str) -> Path:
+    path = albert.home / "config" / "governance.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
+    path = rules(albert, "allow: [bsh]\ndeny: [write_fle]")
+    own = albert.project / ".albert" / "governance.yaml"
+    own.write_text("allow: [http_requst]")
+    done = albert("doctor")
+    assert done.code == 1
+    assert (
+        f"✗ unknown rule   `allow: [bsh]` in {path} names no primitive of this command; did you mean 'bash'?"
+        in done.out
+    )
+    assert f"`deny: [write_fle]` in {path} names no tool of this command; did you mean 'write_file'?" in done.out
+    assert f"`allow: [http_requst]` in {own} names no primitive" in done.out
+
+
+def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
+    # Where not even root can make anything.
+    document = albert("doctor", "--json", "--home", "/proc/albert").document()
+    assert document["ok"] is False
+    assert [p for p in document["problems"] if p.startswith("tools: /proc/albert/tools can't be written: ")]
+    albert.home.write_text("in the way")
+    done = albert("doctor")
+    assert done.code == 1
+    assert f"{albert.home} is not a folder; move it away, or set ALBERT_HOME to another place" in done.out
+    assert albert.home.read_text() == "in the way"
+
+
+def test_doctor_leaves_no_trace(albert: Albert) -> None:
+    assert albert("doctor").code == 0
+    assert not [p for p in albert.home.rglob("*") if p.is_file() and "cache" not in p.parts]
+
+
+def test_many_findings_are_cut_short(albert: Albert) -> None:
+    albert.write("table.csv", "".join(f"a{i},b{i}\n" for i in range(1500)))
+    done = albert("define", "table.csv")
+    assert done.code == 1
+    assert done.err.count("error[") == 20
+    found = len(albert("define", "table.csv", "--json").document()["diagnostics"])
+    assert found > 1000
+    assert f"\n… and {found - 20:,} more\n\n1,501 errors, 1,500 warnings\n" in done.err
+    (albert.project / "junk.bin").write_bytes(bytes(range(32, 127)) * 500)
+    assert albert("define", "junk.bin").err.count("\n") < 200
+
+
+def test_sizes_are_readable(albert: Albert) -> None:
+    done = albert("run", "write_file", "path=a.txt", f"content={'x' * 12345}")
+    assert "wrote a.txt, 12,345 bytes" in done.err
