@@ -91,7 +91,7 @@ class Modes:
             return self._standing
         try:
             facts = os.stat(self._file)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             seen, standing = None, Standing()
         except OSError as error:
             seen, standing = (0, 0, 0), _unknown(error.strerror or "it can't be reached")

@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.govern.settings import load_governance
+from albert_tools.engine.govern.policy.lint import lint
+from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.surfaces.cli.console import Console, safe
 
 if TYPE_CHECKING:
@@ -66,16 +66,10 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         if isinstance(governance, Failure):
             fact("allowed", f"nothing: {governance.message}", False)
         else:
-<<<<<<< HEAD
-            fact(
-                "allowed", ", ".join(sorted(governance.allowed)) or "no gated primitive (bash and http_request are off)"
-            )
-=======
-            allowed = [p.name for p in service.registry.primitives() if p.name in governance.allow]
+            allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
             fact("allowed", ", ".join(allowed) or "no gated primitive (bash and http_request are off)")
->>>>>>> cli
-            for why in await asyncio.to_thread(unknown_names, service):
-                fact("unknown rule", why, False)
+            for finding in await asyncio.to_thread(findings, service, governance):
+                fact("rule", f"{finding['rule']}: {finding['message']}", False)
         try:
             listed = [t for t in await service.list() if t.kind == "composite"]
             outdated = [t.name for t in listed if t.outdated]
@@ -134,24 +128,7 @@ def unwritable(folder: Path) -> str | None:
         return f"{error.strerror or error}{where}; check its permissions, or set ALBERT_HOME to another place"
 
 
-def unknown_names(service: ToolService) -> list[str]:
-    """The names in the rules that name nothing: who misspells what is to be denied has denied nothing."""
-    primitives = [p.name for p in service.registry.primitives()]
-    files = [service.homes.config / "governance.yaml"]
-    workspace = service.surroundings.workspace
-    if not isinstance(workspace, Failure):
-        files.append(Path(workspace.root) / ".albert" / "governance.yaml")
-    found = []
-    for file in files:
-        rules = load_governance(file, None)
-        for rule, names, known in (
-            ("allow", rules.allow, primitives),
-            ("deny", rules.deny, service.registry.names()),
-        ):
-            what = "primitive" if rule == "allow" else "tool"
-            found += [
-                f"`{rule}: [{name}]` in {file} names no {what} of this command{did_you_mean(name, known)}"
-                for name in sorted(names)
-                if name not in known
-            ]
-    return found
+def findings(service: ToolService, rules: Governance) -> list[dict[str, str]]:
+    """What is wrong with rules that can be read: who misspells what is to be denied has denied nothing."""
+    primitives = [p.definition for p in service.registry.primitives()]
+    return lint(rules, primitives, [s.name for s in service.store.list()])

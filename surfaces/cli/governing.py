@@ -64,15 +64,13 @@ async def _policy(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _check(service: ToolService, console: Console) -> int:
-    from albert_tools.engine.govern.policy.lint import lint
     from albert_tools.engine.govern.settings import Governance
+    from albert_tools.surfaces.cli.doctor import findings
 
     rules = service.surroundings.governance
     if not isinstance(rules, Governance):
         raise rules
-    known = [p.definition for p in service.registry.primitives()]
-    saved = [s.name for s in service.store.list()]
-    found = lint(rules, known, saved)
+    found = await asyncio.to_thread(findings, service, rules)
     if console.json:
         console.document({"ok": not found, "findings": found})
     for finding in [] if console.json else found:

@@ -26,9 +26,14 @@ def lint(rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterabl
 
 
 def _of_layer(layer: Layer, known: dict[str, ToolDefinition], names: set[str]) -> Iterator[tuple[str, str]]:
-    for what, listed in (("allow", layer.allow), ("deny", layer.deny), ("tools", frozenset(layer.tools))):
-        for name in sorted(listed - names):
-            yield f"{layer.place}{what}.{name}", f"there is no tool named {name!r}{did_you_mean(name, names)}"
+    for what, listed, meant in (
+        ("allow", layer.allow, known.keys()),
+        ("deny", layer.deny, names),
+        ("tools", frozenset(layer.tools), names),
+    ):
+        kind = "primitive" if what == "allow" else "tool"
+        for name in sorted(listed - meant):
+            yield f"{layer.place}{what}.{name}", f"there is no {kind} named {name!r}{did_you_mean(name, meant)}"
     for name in sorted(layer.allow & layer.deny):
         yield f"{layer.place}allow.{name}", "it never counts: `deny` names the tool too"
     for name, section in layer.tools.items():

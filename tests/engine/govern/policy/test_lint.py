@@ -23,7 +23,7 @@ TOOLS = [
         ({"tools": {"read_file": {"allowed_in_modes": ["NORMAL"], "forbidden_paths": ["x"]}}, "deny": ["mine"]}, []),
         (
             {"allow": ["htp_request"]},
-            ["allow.htp_request: there is no tool named 'htp_request'; did you mean 'http_request'?"],
+            ["allow.htp_request: there is no primitive named 'htp_request'; did you mean 'http_request'?"],
         ),
         ({"tools": {"nothing": {}}}, ["tools.nothing: there is no tool named 'nothing'"]),
         ({"allow": ["calm"], "deny": ["calm"]}, ["allow.calm: it never counts: `deny` names the tool too"]),
