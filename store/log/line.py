@@ -15,7 +15,7 @@ header names that one and its last hash.
 from __future__ import annotations
 
 from binascii import hexlify
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -141,6 +141,18 @@ def split(content: bytes) -> tuple[bytes, bytes]:
     if hexlify(digest) != content[: LEAD - 1]:
         raise Malformed("its hash is not one")
     return digest, content[LEAD:]
+
+
+def overwritten(content: bytes, previous: Iterable[bytes]) -> bool:
+    """Whether a last line without a newline is whole but for another byte in the newline's place.
+
+    `previous` are the hashes that it may follow from. A line that was torn off is never that.
+    """
+    try:
+        stated, text = split(content[:-1])
+    except Malformed:
+        return False
+    return any(chain(digest, text) == stated for digest in previous)
 
 
 def fields(text: bytes) -> dict[str, Any]:

@@ -92,6 +92,9 @@ class SegmentReader:
         end, n, digest = self.place.offset, self.place.n, bytes.fromhex(self.place.hash)
         for offset, content, whole in lines(handle, end):
             if not whole:
+                if line.overwritten(content, (digest,)):
+                    message = "its line ending was changed"
+                    raise damaged(self.folder, Problem(self.segment, n + 1, offset, "changed", message))
                 break
             try:
                 stated, text = line.split(content)

@@ -19,6 +19,7 @@ being written, and rotated, meanwhile is judged right.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ MEMORY = 32
 #: Problems listed of one segment.
 MOST = 100
 ANCHOR_FORMAT = 1
+_NUMBER = re.compile(rb'\A\{"n":[^,]*')
 
 _TAIL = (
     "entries cut off at the end of a segment",
@@ -191,6 +193,7 @@ def _walk(handle: int, proof: _Proof) -> None:
             return
         if proof.closed:
             proof.problem(n, offset, "inserted", "it stands behind the entry that ends the segment")
+            continue
         try:
             stated, text = line.split(content)
             fields = line.fields(text)
@@ -208,6 +211,9 @@ def _walk(handle: int, proof: _Proof) -> None:
             _content(proof, n, offset, fields, last_at)
         elif followed:
             proof.problem(n, offset, "changed", f"it follows, but bears the number {number}")
+        elif any(line.chain(c, _NUMBER.sub(b'{"n":%d' % n, text)) == stated for c in candidates):
+            proof.problem(n, offset, "changed", f"its number was changed, to {number}")
+            number = n
         elif (origin := _origin(seen, number, stated, text)) is None:
             _misfit(proof, n, offset, number)
         elif any(s.hash == stated for s in seen):
@@ -222,7 +228,8 @@ def _walk(handle: int, proof: _Proof) -> None:
         proof.n, proof.hash = number if isinstance(number, int) else n, stated
         candidates = (stated,) if followed else (stated, *(line.chain(c, text) for c in candidates))
         seen.append(_Seen(proof.n, offset, stated, len(proof.problems) > before))
-        last_at = str(fields.get("at", last_at))
+        if followed:
+            last_at = str(fields.get("at", last_at))
         if proof.wanted == proof.n and proof.at_wanted is None:
             proof.at_wanted = stated.hex()
 
@@ -279,14 +286,9 @@ def _content(proof: _Proof, n: int, offset: int, fields: dict[str, Any], last_at
 def _torn(handle: int, proof: _Proof, offset: int, content: bytes, candidates: tuple[bytes, ...]) -> None:
     """A last line without an end: what a crash leaves, unless it is all there but for another byte at its end."""
     n = proof.n + 1
-    for cut in (content[:-1], content):
-        try:
-            stated, text = line.split(cut)
-        except line.Malformed:
-            continue
-        if cut is not content and any(line.chain(c, text) == stated for c in candidates):
-            proof.problem(n, offset, "changed", "its line ending was changed")
-            return
+    if line.overwritten(content, candidates):
+        proof.problem(n, offset, "changed", "its line ending was changed")
+        return
     if alive(handle):
         message = "it isn't all there: it is being written, or its writer failed in the middle"
     else:
