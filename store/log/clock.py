@@ -24,6 +24,14 @@ class Clock:
     def now(self) -> str:
         """The time, or the last one given if that is later."""
         self._last = micro = max(self._nanoseconds() // 1000, self._last)
+        return self._format(micro)
+
+    def later(self) -> str:
+        """The time, and later than any given before: a segment's, so that its entries sort behind those before it."""
+        self._last = micro = max(self._nanoseconds() // 1000, self._last + 1)
+        return self._format(micro)
+
+    def _format(self, micro: int) -> str:
         second, micro = divmod(micro, 1_000_000)
         if second != self._second:
             self._second = second

@@ -91,7 +91,7 @@ def _body(kind: str, data: Mapping[str, Any]) -> bytes:
 def _deeper(data: Mapping[str, Any], limit: int) -> bool:
     """Whether `data` nests deeper than `limit`, by levels rather than by calling itself."""
     level: list[Any] = [data]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         inner = (v.values() if isinstance(v, Mapping) else v for v in level)
         level = [x for values in inner for x in values if isinstance(x, Mapping | list | tuple | set | frozenset)]
         if not level:

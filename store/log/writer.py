@@ -93,7 +93,7 @@ class Writer:
     def _open(self) -> Segment:
         make_private(self.folder, "the log")
         try:
-            segment = Segment.create(self.folder, self._clock.now())
+            segment = Segment.create(self.folder, self._clock.later())
         except OSError as error:
             # Nothing is half written: it may be tried again.
             raise io_failure("begin a segment of the log in", self.folder, error) from error
@@ -113,7 +113,7 @@ class Writer:
         that neither a kill nor a power cut in between looks like tampering.
         """
         try:
-            new = Segment.create(self.folder, self._clock.now())
+            new = Segment.create(self.folder, self._clock.later())
             sync_folder(self.folder)
             self._write(old, line.stamped(old.n + 1, self._clock.now(), line.closing(new.name)))
             _sync(old.handle)
