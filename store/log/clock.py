@@ -18,25 +18,28 @@ class Clock:
     def __init__(self, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         self._nanoseconds = nanoseconds
         self._last = 0
-        self._second = -1
+        self._second = -1_000_000  # in microseconds
         self._text = ""
 
     def now(self) -> str:
         """The time, or the last one given if that is later."""
-        self._last = micro = max(self._nanoseconds() // 1000, self._last)
-        return self._format(micro)
+        return self._at_least(self._last)
 
     def later(self) -> str:
         """The time, and later than any given before: a segment's, so that its entries sort behind those before it."""
-        self._last = micro = max(self._nanoseconds() // 1000, self._last + 1)
-        return self._format(micro)
+        return self._at_least(self._last + 1)
 
-    def _format(self, micro: int) -> str:
-        second, micro = divmod(micro, 1_000_000)
-        if second != self._second:
-            self._second = second
-            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._text}.{micro:06d}Z"
+    def _at_least(self, earliest: int) -> str:
+        micro = self._nanoseconds() // 1000
+        if micro < earliest:
+            micro = earliest
+        self._last = micro
+        part = micro - self._second
+        if not 0 <= part < 1_000_000:
+            part = micro % 1_000_000
+            self._second = micro - part
+            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micro // 1_000_000))
+        return f"{self._text}.{part:06d}Z"
 
 
 def text_of(moment: datetime) -> str:

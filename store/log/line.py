@@ -36,10 +36,12 @@ MAX_LINE = LEAD + MAX_ENTRY
 MAX_DEPTH = 64
 #: The entry that ends a segment; written by the log itself.
 CLOSED = "closed"
-#: Names that the log itself gives.
-RESERVED = ("n", "at", "kind")
 #: Bytes that `n`, `at` and their names take at most.
 _STAMP = 64
+
+#: Beginnings by kind; a program that makes up kinds without end gets no more than this remembered.
+_LEADS: dict[str, bytes] = {}
+_MOST_LEADS = 256
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -56,26 +58,17 @@ def body(kind: str, data: Mapping[str, Any]) -> bytes:
         Failure: `invalid_arguments` for an empty or reserved kind or a reserved name; `not_json` for a value that JSON
             has no form for; `too_large`.
     """
-    if not kind or kind == CLOSED:
-        raise Failure("invalid_arguments", f"{kind!r} can't be an entry's kind")
-    return _body(kind, data)
-
-
-def closing(following: str | None) -> bytes:
-    """The body of the entry that ends a segment; `following` is the segment that continues it."""
-    return _body(CLOSED, {"next": following})
-
-
-def _body(kind: str, data: Mapping[str, Any]) -> bytes:
-    for name in RESERVED:
-        if name in data:
-            raise Failure("invalid_arguments", f"{name!r} is the log's own, and can't be an entry's data")
+    if "n" in data or "at" in data or "kind" in data:
+        raise Failure(
+            "invalid_arguments", "'n', 'at' and 'kind' are the log's own, and can't be names in an entry's data"
+        )
+    lead = _LEADS.get(kind) or _lead(kind)
     try:
         # Keys may be what JSON turns into text; only a dict says so to the encoder.
         fields = _encode(data if type(data) is dict else dict(data))
-        text = b'"kind":%b,%b' % (_encode(kind), fields[1:]) if data else b'"kind":%b}' % _encode(kind)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("not_json", f"an entry of kind {kind!r} can't be written as JSON: {error}") from error
+    text = lead + b"," + fields[1:] if data else lead + b"}"
     if len(text) + _STAMP > MAX_ENTRY:
         raise Failure(
             "too_large",
@@ -86,6 +79,24 @@ def _body(kind: str, data: Mapping[str, Any]) -> bytes:
     if text.count(b"[") + text.count(b"{") >= MAX_DEPTH and _deeper(data, MAX_DEPTH):
         raise Failure("not_json", f"an entry of kind {kind!r} nests deeper than {MAX_DEPTH}")
     return text
+
+
+def closing(following: str | None) -> bytes:
+    """The body of the entry that ends a segment; `following` is the segment that continues it."""
+    return b'"kind":"%b","next":%b}' % (CLOSED.encode(), _encode(following))
+
+
+def _lead(kind: str) -> bytes:
+    """How the body of an entry of `kind` begins; remembered, since there are few kinds."""
+    if not kind or kind == CLOSED:
+        raise Failure("invalid_arguments", f"{kind!r} can't be an entry's kind")
+    try:
+        lead = b'"kind":%b' % _encode(kind)
+    except ValueError as error:
+        raise Failure("not_json", f"{kind!r} can't be written as JSON: {error}") from error
+    if len(_LEADS) < _MOST_LEADS:
+        _LEADS[kind] = lead
+    return lead
 
 
 def _deeper(data: Mapping[str, Any], limit: int) -> bool:
@@ -101,14 +112,12 @@ def _deeper(data: Mapping[str, Any], limit: int) -> bool:
 
 def stamped(n: int, at: str, body: bytes) -> bytes:
     """An entry's JSON."""
-    return b'{"n":%d,"at":"%b",%b' % (n, at.encode(), body)
+    return f'{{"n":{n},"at":"{at}",'.encode() + body
 
 
 def header(segment: str, created: str, pid: int, boot: str | None, previous: tuple[str, int, bytes] | None) -> bytes:
     """The JSON of a segment's first line; `previous` is the segment that it continues, its last entry and hash."""
-    before = None if previous is None else dict(zip(("segment", "n", "hash"), previous, strict=True))
-    if before is not None and previous is not None:
-        before["hash"] = previous[2].hex()
+    before = previous and {"segment": previous[0], "n": previous[1], "hash": previous[2].hex()}
     fields = {"format": FORMAT, "segment": segment, "created": created, "pid": pid, "boot": boot, "previous": before}
     return msgspec.json.encode(fields)
 
@@ -120,7 +129,20 @@ def chain(previous: bytes, text: bytes) -> bytes:
 
 def line(digest: bytes, text: bytes) -> bytes:
     """The line itself."""
-    return b"%b %b\n" % (hexlify(digest), text)
+    return hexlify(digest) + b" " + text + b"\n"
+
+
+def proved(previous: bytes, content: bytes) -> tuple[bytes, bytes]:
+    """The hash and the JSON of a line without its newline that stands behind the line with hash `previous`.
+
+    Raises:
+        Malformed: when it is not exactly what was written there.
+    """
+    text = content[LEAD:]
+    digest = chain(previous, text)
+    if content[:LEAD] != hexlify(digest) + b" " or len(content) > MAX_LINE:
+        raise Malformed("its content, its hash or what stands before it was changed")
+    return digest, text
 
 
 def split(content: bytes) -> tuple[bytes, bytes]:

@@ -97,9 +97,7 @@ class SegmentReader:
                     raise damaged(self.folder, Problem(self.segment, n + 1, offset, "changed", message))
                 break
             try:
-                stated, text = line.split(content)
-                if line.chain(digest, text) != stated:
-                    raise line.Malformed("its content, its hash or what stands before it was changed")
+                stated, text = line.proved(digest, content)
                 entry = _entry(self.segment, n + 1, line.fields(text))
             except line.Malformed as error:
                 raise damaged(self.folder, Problem(self.segment, n + 1, offset, "changed", str(error))) from error
@@ -169,22 +167,21 @@ def entries(
     """
     earliest = text_of(since) if since is not None else ""
     waiting = listed(folder)[::-1]
-    heap: list[tuple[str, str, int, int, Entry, Iterator[Entry]]] = []
-    opened = 0
+    # Entries sort as they stand, and no two have the same segment and number.
+    heap: list[tuple[Entry, Iterator[Entry]]] = []
     while waiting or heap:
-        while waiting and (not heap or begun(waiting[-1]) <= heap[0][0]):
+        while waiting and (not heap or begun(waiting[-1]) <= heap[0][0].at):
             stream = _told(folder, waiting.pop(), kinds, earliest, on_damage)
             if (first := next(stream, None)) is not None:
-                opened += 1
-                heapq.heappush(heap, (*first[:3], opened, first, stream))
+                heapq.heappush(heap, (first, stream))
         if not heap:
             return
-        _, _, _, number, entry, stream = heap[0]
+        entry, stream = heap[0]
         yield entry
         if (following := next(stream, None)) is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (*following[:3], number, following, stream))
+            heapq.heapreplace(heap, (following, stream))
 
 
 def _told(

@@ -91,9 +91,6 @@ class Segment:
     size: int = 0
     n: int = -1
     hash: bytes = NOTHING
-    #: Syncs under way; the handle is closed when the segment is retired and nobody uses it.
-    users: int = 0
-    retired: bool = False
 
     @classmethod
     def create(cls, folder: Path, at: str) -> Segment:
@@ -114,15 +111,8 @@ class Segment:
         return cls(name, path, handle)
 
     def retire(self) -> None:
-        """Let go of the lock, and of the handle as soon as nobody uses it."""
-        self.retired = True
+        """Let go of the lock and the handle. No sync may be under way."""
         # Explicitly, because a child forked meanwhile shares the lock until it is let go of.
         with suppress(OSError):
             fcntl.flock(self.handle, fcntl.LOCK_UN)
-        self.close()
-
-    def close(self) -> None:
-        """Close the handle if the segment is retired and not in use."""
-        if self.retired and not self.users and self.handle >= 0:
-            os.close(self.handle)
-            self.handle = -1
+        os.close(self.handle)

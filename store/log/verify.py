@@ -22,7 +22,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,8 @@ class _Proof:
     previous: Any = None
     closed: bool = False
     next: Any = None
-    problems: list[Problem] = None  # type: ignore[assignment]
-    notes: list[Problem] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        self.problems, self.notes = [], []
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
 
     def problem(self, n: int | None, offset: int | None, kind: str, message: str) -> None:
         self.problems.append(Problem(self.segment, n, offset, kind, message))
@@ -206,6 +203,7 @@ def _walk(handle: int, proof: _Proof) -> None:
         number = fields.get("n", 0 if n == 0 else None)
         followed = [c for c in candidates if line.chain(c, text) == stated]
         before = len(proof.problems)
+        vouched = True
         if followed and number == n:
             proof.proved += n > 0
             _content(proof, n, offset, fields, last_at)
@@ -215,6 +213,7 @@ def _walk(handle: int, proof: _Proof) -> None:
             proof.problem(n, offset, "changed", f"its number was changed, to {number}")
             number = n
         elif (origin := _origin(seen, number, stated, text)) is None:
+            vouched = False
             _misfit(proof, n, offset, number)
         elif any(s.hash == stated for s in seen):
             proof.problem(n, offset, "inserted", "it is a copy of a line before it")
@@ -224,9 +223,10 @@ def _walk(handle: int, proof: _Proof) -> None:
                 if not between.told:
                     message = f"it doesn't belong here: entry {number}, further on, follows from what stands before it"
                     proof.problem(between.n, between.offset, "inserted", message)
+            before = len(proof.problems)
             proof.proved += 1
         proof.n, proof.hash = number if isinstance(number, int) else n, stated
-        candidates = (stated,) if followed else (stated, *(line.chain(c, text) for c in candidates))
+        candidates = (stated,) if vouched else (stated, *(line.chain(c, text) for c in candidates))
         seen.append(_Seen(proof.n, offset, stated, len(proof.problems) > before))
         if followed:
             last_at = str(fields.get("at", last_at))

@@ -59,8 +59,8 @@ class Writer:
         self._names: set[str] = set()
         self._fresh = False  # whether the folder must be synced too, to know the segment
         self._broken: Failure | None = None
-        # `_lock` guards the state and is held for microseconds (for a rotation longer); `_turn` is held while syncing. Who wants
-        # both takes `_turn` first.
+        # `_lock` guards the state and is held for microseconds; `_turn` is held while syncing, and both in the
+        # seldom moments of rotating and closing. Who wants both takes `_turn` first.
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
@@ -80,10 +80,18 @@ class Writer:
         body = line.body(kind, data)
         with self._lock:
             segment = self._writable()
-            if segment.size + len(body) + line.LEAD >= self._rotate_at and segment.n > 0:
-                segment = self._rotate(segment)
-            self._write(segment, line.stamped(segment.n + 1, self._clock.now(), body))
-            return Mark(segment.name, segment.n, self._position)
+            if self._fits(segment, body):
+                return self._add(segment, body)
+        with self._turn, self._lock:
+            segment = self._writable()
+            return self._add(segment if self._fits(segment, body) else self._rotate(segment), body)
+
+    def _fits(self, segment: Segment, body: bytes) -> bool:
+        return segment.size + len(body) + line.LEAD < self._rotate_at or segment.n == 0
+
+    def _add(self, segment: Segment, body: bytes) -> Mark:
+        self._write(segment, line.stamped(segment.n + 1, self._clock.now(), body))
+        return Mark(segment.name, segment.n, self._position)
 
     def _writable(self) -> Segment:
         if self._broken is not None:
@@ -109,8 +117,9 @@ class Writer:
     def _rotate(self, old: Segment) -> Segment:
         """Close `old` and go on in a new segment, chained to it.
 
-        The new file is there before the old one names it, and the old one is durable before the new one vouches for it, so
-        that neither a kill nor a power cut in between looks like tampering.
+        Both locks must be held: where a sync under way fails, another one here might not, and would hide it.
+        The new file is there before the old one names it, and the old one is durable before the new one vouches
+        for it, so that neither a kill nor a power cut in between looks like tampering.
         """
         try:
             new = Segment.create(self.folder, self._clock.later())
@@ -197,17 +206,10 @@ class Writer:
             segment, position, fresh = self._segment, self._position, self._fresh
             if segment is None or position == self._synced:
                 return
-            segment.users += 1
-        try:
-            self._flush(segment, fresh)
-        finally:
-            with self._lock:
-                segment.users -= 1
-                segment.close()
+        self._flush(segment, fresh)
         with self._lock:
-            # A rotation may have synced more meanwhile.
-            self._synced = max(self._synced, position)
-            self._fresh = self._fresh and self._segment is not segment
+            self._synced = position
+            self._fresh = False
 
     def _known(self, mark: Mark) -> None:
         if mark.segment not in self._names or mark.position > self._position:

@@ -56,7 +56,6 @@ def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, child
                 mine.append("child", {"i": i})
             except Failure as failure:
                 os.write(pipe[1], f"{i} {failure.code}\n".encode())
-                assert "can't append to the log" in failure.message or "takes no more entries" in failure.message
             else:
                 os.write(pipe[1], f"{i} ok\n".encode())
 
@@ -84,7 +83,7 @@ def test_a_full_disk_is_said_and_no_more_is_taken(folder: Path, files) -> None:
     later = log.append("b", {})
     log.durable(mark)
     _break_disk(files()[0])
-    with pytest.raises(Failure, match="can't append to the log .*: No space left on device") as caught:
+    with pytest.raises(Failure, match=r"can't append to the log .*: No space left on device") as caught:
         log.append("c", {})
     assert (caught.value.code, caught.value.hint) == ("io_error", "free some disk space and try again")
     for _ in range(2):
@@ -142,10 +141,15 @@ def test_a_file_system_that_fills_up_loses_nothing_acknowledged(tmp_path: Path) 
     try:
         log = Log(place / "log")
         taken = 0
-        with pytest.raises(Failure, match="free|part|space"):
+
+        def fill() -> None:
+            nonlocal taken
             while True:
                 log.durable(log.append("step", {"i": taken, "x": "y" * 300}))
                 taken += 1
+
+        with pytest.raises(Failure, match="can't append to the log"):
+            fill()
         assert taken > 50
         found = [e.data["i"] for e in Log(place / "log").entries()]
         assert found == list(range(taken))
@@ -208,7 +212,7 @@ def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Pat
         os.setuid(12345)
         # The folders above belong to the tests' user alone.
         os.chdir("log")
-        with pytest.raises(Failure, match="can't begin a segment of the log in .*: Permission denied") as caught:
+        with pytest.raises(Failure, match=r"can't begin a segment of the log in .*: Permission denied") as caught:
             Log(Path.cwd()).append("a", {})
         assert caught.value.code == "io_error"
 
