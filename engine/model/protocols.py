@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.records import Cursor, Entry, Mark
 
 
 class Catalog(Protocol):
@@ -76,6 +77,59 @@ class ToolStore(Protocol):
         Raises:
             Failure: `unknown_tool`.
         """
+
+
+class Ledger(Protocol):
+    """The one append-only log. Every method may be called from any thread; any number of processes write to it."""
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
+        """Write an entry. On return it survives this process; secrets are the caller's to redact.
+
+        Raises:
+            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`, and then nothing may be done on the
+                strength of it.
+        """
+
+    def durable(self, mark: Mark) -> None:
+        """Wait until everything up to `mark` survives the machine.
+
+        Raises:
+            Failure: `io_error`.
+        """
+
+    async def adurable(self, mark: Mark) -> None:
+        """As `durable`, without blocking the event loop."""
+
+    def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
+        """What any process has appended since `cursor`, and the cursor behind it.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
+        """
+
+
+class ContentStore(Protocol):
+    """Values under the hash of their content. Every method may be called from any thread and any number of processes."""
+
+    def put(self, content: bytes) -> str:
+        """Keep `content`, durably; its reference, ``b3:<64 hex digits>``.
+
+        Raises:
+            Failure: `io_error`.
+        """
+
+    def get(self, ref: str) -> bytes:
+        """The value, proved.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
+        """
+
+    def slice(self, ref: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset` on, proved. Raises as `get`."""
+
+    def size(self, ref: str) -> int:
+        """The value's size in bytes. Raises as `get`."""
 
 
 class CallContext(Protocol):

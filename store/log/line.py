@@ -1,0 +1,189 @@
+"""One line of the log: the chain's hash, a space, and a JSON object.
+
+    9f2c…e1 {"n":3,"at":"2026-01-31T08:00:00.000001Z","kind":"decision","rule":"allow-1"}
+
+The hash is BLAKE3 over the hash of the line before it (32 bytes) and this line's JSON as it stands, so a line
+vouches for all lines before it, and anything that can hash can check it without knowing what the JSON means. It stands
+in front so that a line torn off in the middle of a write never looks like a whole one: the newline comes last,
+and a newline can't occur in compact JSON. Keys are sorted and scripts are written as they are, so that equal entries are
+equal bytes and a person can read them.
+
+The first line of a segment is its header, chained to 32 zero bytes; for a segment that continues another, the
+header names that one and its last hash.
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from blake3 import blake3
+
+from albert_tools.engine.model.failure import Failure
+
+FORMAT = 1
+#: What a header follows from.
+NOTHING = bytes(32)
+#: Bytes of an entry's JSON. Readers hold a line per segment in memory; larger values belong into the content store.
+MAX_ENTRY = 1 << 20
+#: Bytes that a line has besides its JSON, the newline not counted.
+LEAD = 65
+MAX_LINE = LEAD + MAX_ENTRY
+#: How deep an entry's values may nest: far less than any reader's stack, since an entry that can be written but not
+#: read would stop every reader.
+MAX_DEPTH = 64
+#: The entry that ends a segment; written by the log itself.
+CLOSED = "closed"
+#: Bytes that `n`, `at` and their names take at most.
+_STAMP = 64
+
+#: Beginnings by kind; a program that makes up kinds without end gets no more than this remembered.
+_LEADS: dict[str, bytes] = {}
+_MOST_LEADS = 256
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Malformed(ValueError):
+    """A line that no writer writes."""
+
+
+def body(kind: str, data: Mapping[str, Any]) -> bytes:
+    """The JSON of an entry behind its number and time: ``"kind":…,…}``.
+
+    Raises:
+        Failure: `invalid_arguments` for an empty or reserved kind or a reserved name; `not_json` for a value that JSON
+            has no form for; `too_large`.
+    """
+    if "n" in data or "at" in data or "kind" in data:
+        raise Failure(
+            "invalid_arguments", "'n', 'at' and 'kind' are the log's own, and can't be names in an entry's data"
+        )
+    lead = _LEADS.get(kind) or _lead(kind)
+    try:
+        # Keys may be what JSON turns into text; only a dict says so to the encoder.
+        fields = _encode(data if type(data) is dict else dict(data))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise Failure("not_json", f"an entry of kind {kind!r} can't be written as JSON: {error}") from error
+    text = lead + b"," + fields[1:] if data else lead + b"}"
+    if len(text) + _STAMP > MAX_ENTRY:
+        raise Failure(
+            "too_large",
+            f"an entry of kind {kind!r} has {len(text)} bytes, more than {MAX_ENTRY - _STAMP}",
+            hint="put the large value into the content store and record its reference",
+        )
+    # Counting is fast and settles it for nearly every entry.
+    if text.count(b"[") + text.count(b"{") >= MAX_DEPTH and _deeper(data, MAX_DEPTH):
+        raise Failure("not_json", f"an entry of kind {kind!r} nests deeper than {MAX_DEPTH}")
+    return text
+
+
+def closing(following: str | None) -> bytes:
+    """The body of the entry that ends a segment; `following` is the segment that continues it."""
+    return b'"kind":"%b","next":%b}' % (CLOSED.encode(), _encode(following))
+
+
+def _lead(kind: str) -> bytes:
+    """How the body of an entry of `kind` begins; remembered, since there are few kinds."""
+    if not kind or kind == CLOSED:
+        raise Failure("invalid_arguments", f"{kind!r} can't be an entry's kind")
+    try:
+        lead = b'"kind":%b' % _encode(kind)
+    except ValueError as error:
+        raise Failure("not_json", f"{kind!r} can't be written as JSON: {error}") from error
+    if len(_LEADS) < _MOST_LEADS:
+        _LEADS[kind] = lead
+    return lead
+
+
+def _deeper(data: Mapping[str, Any], limit: int) -> bool:
+    """Whether `data` nests deeper than `limit`, by levels rather than by calling itself."""
+    level: list[Any] = [data]
+    for _ in range(limit):
+        inner = (v.values() if isinstance(v, Mapping) else v for v in level)
+        level = [x for values in inner for x in values if isinstance(x, Mapping | list | tuple | set | frozenset)]
+        if not level:
+            return False
+    return True
+
+
+def stamped(n: int, at: str, body: bytes) -> bytes:
+    """An entry's JSON."""
+    return f'{{"n":{n},"at":"{at}",'.encode() + body
+
+
+def header(segment: str, created: str, pid: int, boot: str | None, previous: tuple[str, int, bytes] | None) -> bytes:
+    """The JSON of a segment's first line; `previous` is the segment that it continues, its last entry and hash."""
+    before = previous and {"segment": previous[0], "n": previous[1], "hash": previous[2].hex()}
+    fields = {"format": FORMAT, "segment": segment, "created": created, "pid": pid, "boot": boot, "previous": before}
+    return msgspec.json.encode(fields)
+
+
+def chain(previous: bytes, text: bytes) -> bytes:
+    """The hash of the line with JSON `text` behind the line with hash `previous`."""
+    return blake3(previous + text).digest()
+
+
+def line(digest: bytes, text: bytes) -> bytes:
+    """The line itself."""
+    return hexlify(digest) + b" " + text + b"\n"
+
+
+def proved(previous: bytes, content: bytes) -> tuple[bytes, bytes]:
+    """The hash and the JSON of a line without its newline that stands behind the line with hash `previous`.
+
+    Raises:
+        Malformed: when it is not exactly what was written there.
+    """
+    text = content[LEAD:]
+    digest = chain(previous, text)
+    if content[:LEAD] != hexlify(digest) + b" " or len(content) > MAX_LINE:
+        raise Malformed("its content, its hash or what stands before it was changed")
+    return digest, text
+
+
+def split(content: bytes) -> tuple[bytes, bytes]:
+    """The hash and the JSON of a line without its newline.
+
+    Raises:
+        Malformed: in words, when it has not the form of a line.
+    """
+    if len(content) > MAX_LINE:
+        raise Malformed("it is longer than a line may be")
+    if len(content) <= LEAD or content[LEAD - 1] != 0x20:
+        raise Malformed("it has not the form of a line")
+    try:
+        digest = bytes.fromhex(content[: LEAD - 1].decode("ascii"))
+    except ValueError as error:
+        raise Malformed("its hash is not one") from error
+    # One spelling only: capitals would be a change that no hash can see.
+    if hexlify(digest) != content[: LEAD - 1]:
+        raise Malformed("its hash is not one")
+    return digest, content[LEAD:]
+
+
+def overwritten(content: bytes, previous: Iterable[bytes]) -> bool:
+    """Whether a last line without a newline is whole but for another byte in the newline's place.
+
+    `previous` are the hashes that it may follow from. A line that was torn off is never that.
+    """
+    try:
+        stated, text = split(content[:-1])
+    except Malformed:
+        return False
+    return any(chain(digest, text) == stated for digest in previous)
+
+
+def fields(text: bytes) -> dict[str, Any]:
+    """The JSON of a line.
+
+    Raises:
+        Malformed: when it isn't an object.
+    """
+    try:
+        return _decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Malformed("its JSON can't be read") from error

@@ -1,0 +1,125 @@
+"""The log of one home: append-only, hash-chained, written by any number of processes.
+
+Ledger, journals, the table of repeats, approvals and rate windows are all projections of it, so that no two of them can
+disagree about what happened. Each process writes a segment of its own (`segment`), line by line (`line`), and needs no lock
+shared with others (`writer`); readers merge the segments by time (`reader`); `verify` proves them.
+
+Nothing is hidden here: whoever appends redacts secrets first.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from albert_tools.engine.model.records import Cursor, Entry, Mark
+from albert_tools.store.log import reader
+from albert_tools.store.log.clock import Clock
+from albert_tools.store.log.reader import OnDamage
+from albert_tools.store.log.verify import Verification, anchor, verify
+from albert_tools.store.log.writer import ROTATE_AT, Writer
+
+
+class Log:
+    """`Ledger` on files in `folder`, which need not exist: the first append makes it, and reading makes nothing.
+
+    `rotate_at` is the size in bytes at which a segment is continued in another; `nanoseconds` the system's clock. Every
+    method may be called from any thread; of a forked child's, none touches its parent's segment.
+    """
+
+    def __init__(self, folder: Path, rotate_at: int = ROTATE_AT, nanoseconds: Callable[[], int] = time.time_ns) -> None:
+        self.folder = Path(os.path.abspath(folder))
+        self._nanoseconds = nanoseconds
+        self._writer = Writer(self.folder, rotate_at, nanoseconds)
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
+        """Write an entry of `kind` with `data`: JSON values, of which NaN and the infinities become null.
+
+        On return it survives this process, and with `durable(mark)` also the machine.
+
+        Raises:
+            Failure: `invalid_arguments`, `not_json` or `too_large` (over 1 MiB), and nothing is written; `io_error`: nothing
+                is written when the folder can't be used, else what is on disk is unknown and the log takes no more.
+        """
+        return self._writer.append(kind, data)
+
+    def durable(self, mark: Mark) -> None:
+        """Wait until everything up to `mark` is on the disk. Who waits at the same time shares one sync.
+
+        Raises:
+            Failure: `io_error`: it may not be there, and the log takes no more.
+            ValueError: when the mark is not of this log in this process.
+        """
+        self._writer.durable(mark)
+
+    async def adurable(self, mark: Mark) -> None:
+        """As `durable`, while a thread syncs."""
+        await self._writer.adurable(mark)
+
+    def close(self) -> None:
+        """End this process's segment, durably. A later append begins another.
+
+        Raises:
+            Failure: `io_error`, unless that was said before.
+        """
+        self._writer.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def entries(
+        self,
+        kinds: Collection[str] | None = None,
+        since: datetime | None = None,
+        on_damage: OnDamage | None = None,
+    ) -> Iterator[Entry]:
+        """All entries of all processes in order of time, segment and number; `kinds` and `since` (inclusive) select.
+
+        Streams: memory holds a line and a block of each segment that overlaps in time. With `on_damage` a damaged segment
+        is read up to the damage, which is told, and the rest of it is left out. What is appended meanwhile may be seen
+        or not. A segment whose last entry is before `since` is passed over unproved.
+
+        Raises:
+            Failure: `damaged`, naming the first bad line; `io_error`.
+            ValueError: when `since` has no time zone.
+        """
+        return reader.entries(self.folder, kinds, since, on_damage)
+
+    def changes(self, cursor: Cursor = Cursor(), kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:  # noqa: B008
+        """What any process has appended since `cursor` (the empty one: ever), and the cursor behind it.
+
+        Costs a `stat` for each segment that hasn't grown. In order within one answer; an entry of another
+        process that is a moment older may come with the next.
+
+        Raises:
+            Failure: `damaged`, naming the first bad line, also when a segment is shortened or gone; `io_error`.
+        """
+        return reader.changes(self.folder, cursor, kinds)
+
+    def verify(self, against: Mapping[str, Any] | None = None) -> Verification:
+        """Prove the whole log, against the anchor `against` if there is one.
+
+        Raises:
+            Failure: `io_error` when the folder can't be listed; `invalid_arguments` for what is no anchor.
+        """
+        return verify(self.folder, against)
+
+    def anchor(self) -> dict[str, Any]:
+        """A small JSON document to keep where who writes the log can't: ``{format, at, segments: {id: {n, hash}}}``.
+
+        What it names is on the disk.
+
+        Raises:
+            Failure: `damaged` when the log doesn't verify now; `io_error`.
+        """
+        return anchor(self.folder, Clock(self._nanoseconds).now())

@@ -1,0 +1,118 @@
+"""A segment: the file that one process writes, and nobody else.
+
+Its name is the time it was begun, the writer's process id and some randomness, so that names sort by time and never
+meet. The writer keeps an exclusive `flock` on it while it lives; the system lets go of the lock when the process ends,
+however it ends, so a segment whose lock can be had has no writer any more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from albert_tools.store.log.line import NOTHING
+
+FILE_MODE = 0o600
+SUFFIX = ".log"
+#: Time in UTC to the microsecond, process id, randomness.
+SEGMENT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\.(\d{6})Z-\d+-[0-9a-f]{8}\Z")
+
+
+def segment_name(at: str) -> str:
+    """A new segment's id, begun `at` (ISO 8601)."""
+    return f"{at.replace('-', '').replace(':', '')}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def begun(segment: str) -> str:
+    """When a segment was begun, as its entries write it; none of them is earlier."""
+    match = SEGMENT.match(segment)
+    if match is None:
+        raise ValueError(f"{segment!r} is not a segment's id")
+    year, month, day, hour, minute, second, micro = match.groups()
+    return f"{year}-{month}-{day}T{hour}:{minute}:{second}.{micro}Z"
+
+
+def path_of(folder: Path, segment: str) -> Path:
+    """The file of a segment. The id must have been checked against `SEGMENT`."""
+    return folder / (segment + SUFFIX)
+
+
+def segments(folder: Path) -> tuple[list[str], list[str]]:
+    """The ids of all segments in `folder`, in order, and the names of other things there.
+
+    Raises:
+        OSError: as the system says.
+    """
+    found: list[str] = []
+    strange: list[str] = []
+    for name in os.listdir(folder):
+        segment = name.removesuffix(SUFFIX)
+        (found if segment != name and SEGMENT.match(segment) else strange).append(name)
+    return sorted(name.removesuffix(SUFFIX) for name in found), sorted(strange)
+
+
+def open_segment(folder: Path, segment: str) -> int:
+    """A handle to read a segment with; a link, a pipe or a folder in its place is refused.
+
+    Raises:
+        OSError: as the system says.
+    """
+    handle = os.open(path_of(folder, segment), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("not a regular file")
+    return handle
+
+
+def alive(handle: int) -> bool:
+    """Whether the segment's writer lives."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    return False
+
+
+@dataclass(slots=True)
+class Segment:
+    """A segment under writing: its handle, its size in bytes, and its last entry's number and hash."""
+
+    name: str
+    path: Path
+    handle: int
+    size: int = 0
+    n: int = -1
+    hash: bytes = NOTHING
+
+    @classmethod
+    def create(cls, folder: Path, at: str) -> Segment:
+        """A new, empty, locked one.
+
+        Raises:
+            OSError: as the system says.
+        """
+        name = segment_name(at)
+        path = path_of(folder, name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(path, flags, FILE_MODE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # a reader asking whether we live holds it for an instant
+        except BaseException:
+            os.close(handle)
+            raise
+        return cls(name, path, handle)
+
+    def retire(self) -> None:
+        """Let go of the lock and the handle. No sync may be under way."""
+        # Explicitly, because a child forked meanwhile shares the lock until it is let go of.
+        with suppress(OSError):
+            fcntl.flock(self.handle, fcntl.LOCK_UN)
+        os.close(self.handle)

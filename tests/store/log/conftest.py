@@ -1,0 +1,55 @@
+"""What the log's tests share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from albert_tools.store.log.log import Log
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a log may be; nothing is there yet."""
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def files(folder: Path) -> Callable[[], list[Path]]:
+    """`files()` are the segments' files, oldest first."""
+    return lambda: sorted(folder.glob("*.log"))
+
+
+@pytest.fixture
+def one(folder: Path, files: Callable[[], list[Path]]) -> Path:
+    """The only segment of a log that ended well: a header, entries 1 to 6 and the closing entry 7."""
+    with Log(folder) as log:
+        for i in range(6):
+            log.append("step", {"i": i, "text": "ä"})
+    return files()[0]
+
+
+@pytest.fixture(scope="session")
+def child() -> Callable[[Callable[[], None]], int]:
+    """`child(work)` runs `work` in a forked process, which ends with 0, or 1 when it raised; gives its id."""
+
+    def start(work: Callable[[], None]) -> int:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    return start
