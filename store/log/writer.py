@@ -181,7 +181,7 @@ class Writer:
         if mark.position > self._synced:
             with self._turn:
                 if mark.position > self._synced:
-                    self._commit(None)
+                    self._commit()
 
     async def adurable(self, mark: Mark) -> None:
         """As `durable`, waiting in the event loop while a thread syncs."""
@@ -192,35 +192,45 @@ class Writer:
         # A future each: one of them being cancelled is nobody else's business.
         waiter = loop.create_future()
         with self._lock:
-            waiting = self._waiting.get(loop)
-            if waiting is not None:
-                waiting.append(waiter)
-            else:
-                waiting = self._waiting[loop] = [waiter]
-                if self._thread is None:
-                    self._thread = ThreadPoolExecutor(1, "albert-log")
-                self._thread.submit(self._serve, loop, waiting)
-        await waiter
+            served = loop in self._waiting or self._begin_serving(loop)
+            if served:
+                self._waiting[loop].append(waiter)
+        if served:
+            await waiter
+        else:
+            self.durable(mark)
+
+    def _begin_serving(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Have a thread sync for those who will be waiting in `loop`; False where no thread can be had."""
+        waiting: Waiting = []
+        try:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "albert-log")
+            self._thread.submit(self._serve, loop, waiting)
+        except RuntimeError:
+            self._thread = None
+            return False
+        self._waiting[loop] = waiting
+        return True
 
     def _serve(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
         """Sync for those who wait in `loop`, and wake them all at once."""
         failure: BaseException | None = None
         try:
             with self._turn:
-                self._commit(loop)
+                with self._lock:
+                    # Who comes from now on needs the next sync.
+                    if self._waiting.get(loop) is waiting:
+                        del self._waiting[loop]
+                self._commit()
         except BaseException as error:
             failure = error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_wake, waiting, failure)
 
-    def _commit(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Sync what has been appended by now. `_turn` must be held.
-
-        `loop`'s waiters are served by this; those who come from now on need the next one.
-        """
+    def _commit(self) -> None:
+        """Sync what has been appended by now. `_turn` must be held."""
         with self._lock:
-            if loop is not None:
-                self._waiting.pop(loop, None)
             if self._broken is not None:
                 raise self._refusal()
             segment, position, fresh = self._segment, self._position, self._fresh
