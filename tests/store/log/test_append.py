@@ -250,17 +250,22 @@ def test_an_interrupt_at_any_instant_leaves_the_chain_whole(folder: Path) -> Non
     log.append("step", {"i": -1})
     before = signal.signal(signal.SIGALRM, interrupt)
     interrupts = 0
-    returned = []
+    returned: list[int] = []
     i = 0
+
+    def go_on() -> None:
+        nonlocal i
+        signal.setitimer(signal.ITIMER_REAL, 0.0001 + (i % 97) * 0.00001)
+        while time.monotonic() < end + 5:
+            i += 1
+            log.append("step", {"i": i})
+            returned.append(i)
+
     try:
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0001 + (i % 97) * 0.00001)
-                while time.monotonic() < end + 5:
-                    i += 1
-                    log.append("step", {"i": i})
-                    returned.append(i)
+                go_on()
             except Interrupted:
                 interrupts += 1
     finally:
