@@ -215,7 +215,7 @@ def test_after_closing_another_segment_begins(folder: Path, files: Callable[[], 
     assert [p.read_text().count('"closed"') for p in files()] == [1, 0]
 
 
-def test_a_forked_child_writes_a_segment_of_its_own(folder: Path, child: Callable[[Callable[[], None]], int]) -> None:
+def test_a_forked_child_writes_a_segment_of_its_own(folder: Path, fork: Callable[[Callable[[], None]], int]) -> None:
     log = Log(folder)
     mark = log.append("parent", {"i": 0})
 
@@ -225,7 +225,7 @@ def test_a_forked_child_writes_a_segment_of_its_own(folder: Path, child: Callabl
         log.durable(log.append("child", {}))
         log.close()
 
-    pid = child(work)
+    pid = fork(work)
     log.append("parent", {"i": 1})
     assert os.waitpid(pid, 0)[1] == 0
     log.durable(log.append("parent", {"i": 2}))
