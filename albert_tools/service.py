@@ -26,6 +26,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.sandbox.pool import Sandbox
 from albert_tools.store.homes import Homes
+from albert_tools.store.log.log import Log as RecordLog
 from albert_tools.store.tools import TinyToolStore
 
 if TYPE_CHECKING:
@@ -79,8 +80,10 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         rules = _rules(governance, homes, found)
         limits = rules.limits if isinstance(rules, Governance) else RunLimits()
-        modes = Modes(homes.state / "mode.json")
-        service = cls(registry, store, Surroundings(found, rules, modes=modes, ask=ask), Sandbox(limits))
+        ledger = RecordLog(homes.state / "log")
+        modes = Modes(homes.state / "mode.json", ledger=ledger)
+        surroundings = Surroundings(found, rules, modes=modes, ask=ask, ledger=ledger)
+        service = cls(registry, store, surroundings, Sandbox(limits))
         service.homes = homes
         return service
 

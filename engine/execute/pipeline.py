@@ -6,7 +6,8 @@
    present mode; where they say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
-5. **Record**: one result, with every effect that happened, also when it failed after them.
+5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
+   call, on the disk before any that may change something; what came of it follows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from albert_tools.engine.execute.record import CallId, Recorder, new_id
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.authority import Asker, Authority, Question, nobody, refused
 from albert_tools.engine.govern.guarded import GuardedWorkspace
@@ -28,10 +30,11 @@ from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.hashing import result_hash
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.model.protocols import Ledger, ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import kind_of, violations
 from albert_tools.engine.sandbox.domain import Unexportable, export
@@ -56,6 +59,7 @@ class Surroundings:
     modes: Modes = field(default_factory=lambda: Modes(None))
     #: Who is asked where the rules say so; None: nobody, and that means no.
     ask: Asker | None = None
+    ledger: Ledger | None = None
     authority: Authority | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -79,6 +83,8 @@ class _Chain:
     spent: _Spent = field(default_factory=lambda: _Spent())
     callers: tuple[str, ...] = ()
     decision: Decision | None = None
+    recorder: Recorder = field(kw_only=True)
+    call: CallId = field(default_factory=lambda: CallId(new_id()))
 
 
 @dataclass(slots=True)
@@ -112,9 +118,12 @@ class _Context:
     settings: Mapping[str, Any]
     tool: str
     effects: list[Effect]
+    own: list[Effect]
 
     def effect(self, kind: str, **facts: Any) -> None:
-        self.effects.append(Effect(kind, self.tool, facts))
+        effect = Effect(kind, self.tool, facts)
+        self.effects.append(effect)
+        self.own.append(effect)
 
 
 class Pipeline:
@@ -150,7 +159,8 @@ class Pipeline:
         run_seconds = 600.0
         if isinstance(surroundings.governance, Governance):
             run_seconds = surroundings.governance.limits.run_seconds
-        chain = _Chain(invocation, started + run_seconds, log=log, watch=watch)
+        recorder = Recorder(surroundings.ledger, invocation)
+        chain = _Chain(invocation, started + run_seconds, log=log, watch=watch, recorder=recorder)
         target: _Target | None = None
         output, error = None, None
         async with self._turns:
@@ -159,6 +169,8 @@ class Pipeline:
                 output = await self._pass(target, invocation.arguments, chain, surroundings)
             except Failure as failure:
                 error = failure
+                if target is None:
+                    recorder.denied(chain.call, invocation.tool, invocation.arguments, failure)
         return ToolResult(
             tool=str(invocation.tool),
             output=output,
@@ -182,25 +194,73 @@ class Pipeline:
         return _violations(self.look_up(name, version).definition, arguments)
 
     async def _pass(self, target: _Target, given: Any, chain: _Chain, surroundings: Surroundings) -> Any:
-        """Stages 2 to 4, for a call from outside and one from a program alike."""
+        """Stages 2 to 5, for a call from outside and one from a program alike."""
+        recorder, call = chain.recorder, chain.call
         try:
-            arguments = _validated(target.definition, given)
+            arguments, governance = await self._permitted(target, given, chain, surroundings)
+        except Failure as failure:
+            recorder.denied(call, target.definition.name, given, failure)
+            raise
+        began = self._clock()
+        own: list[Effect] = []
+        try:
+            output = await self._done(target, arguments, chain, surroundings, governance, own)
+        except Failure as failure:
+            recorder.ended(call, failure, None, own, self._clock() - began)
+            raise
+        except asyncio.CancelledError:
+            recorder.ended(call, Failure("cancelled", "it was called off"), None, own, self._clock() - began)
+            raise
+        if surroundings.ledger is not None:
+            recorder.ended(call, None, result_hash(output), own, self._clock() - began)
+        return output
+
+    async def _permitted(
+        self, target: _Target, given: Any, chain: _Chain, surroundings: Surroundings
+    ) -> tuple[dict[str, Any], Governance]:
+        """Stages 2 and 3, and the decision's record.
+
+        Raises:
+            Failure: the arguments are invalid, the call is denied, or anything on the way to knowing that went wrong.
+        """
+        definition = target.definition
+        try:
+            arguments = _validated(definition, given)
             governance, decision = self._authorise(target, arguments, chain, surroundings)
-            if decision is not None and not chain.depth:
+            if decision is None:
+                return arguments, governance
+            if not chain.depth:
                 chain.decision = decision
-            if decision is not None and decision.verdict == "ask":
-                await self._ask(Question(target.definition, arguments, decision, chain.callers), chain, surroundings)
+            # A saved tool does nothing by itself; its calls are recorded one by one.
+            changes = target.primitive is not None and not set(definition.effects) <= {"read"}
+            await chain.recorder.decided(
+                chain.call, definition, arguments, decision, surroundings.modes.mode, durable=changes
+            )
+            if decision.verdict == "ask":
+                await self._ask(Question(definition, arguments, decision, chain.callers), chain, surroundings)
+            return arguments, governance
         except Failure:
             raise
         except Exception as fault:
             raise _unjudged(fault) from fault
+
+    async def _done(
+        self,
+        target: _Target,
+        arguments: dict[str, Any],
+        chain: _Chain,
+        surroundings: Surroundings,
+        governance: Governance,
+        own: list[Effect],
+    ) -> Any:
+        """Stage 4; `own` takes the effects of a primitive."""
         stub = surroundings.stubs.get(target.definition.name)
         try:
             if stub is not None and chain.depth:
                 # As much of an answer as the example is about, so it isn't held against the promise.
                 return stub(arguments)
             if target.primitive is not None:
-                output = await self._run_primitive(target.primitive, arguments, chain, surroundings, governance)
+                output = await self._run_primitive(target.primitive, arguments, chain, surroundings, governance, own)
             else:
                 assert target.version is not None
                 output = await self._run_composite(target.version, arguments, chain, surroundings, governance)
@@ -336,6 +396,7 @@ class Pipeline:
         try:
             async with spent.asking:
                 answer = await surroundings.ask(question)
+            await chain.recorder.answered(chain.call, question.decision.rule, answer is True)
         finally:
             spent.open -= 1
             if not spent.open:
@@ -379,6 +440,7 @@ class Pipeline:
         chain: _Chain,
         surroundings: Surroundings,
         governance: Governance,
+        own: list[Effect],
     ) -> Any:
         name = primitive.name
         left = chain.deadline + chain.spent.waited - self._clock()
@@ -394,7 +456,7 @@ class Pipeline:
                 name,
             )
         settings = governance.primitives.get(name, {})
-        context = _Context(workspace, max(0.0, seconds), settings, name, chain.effects)
+        context = _Context(workspace, max(0.0, seconds), settings, name, chain.effects, own)
         if seconds <= 0:
             raise Failure(
                 "run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name
@@ -468,6 +530,8 @@ class Pipeline:
                 chain.watch,
                 spent,
                 callers=(*chain.callers, version.name),
+                recorder=chain.recorder,
+                call=CallId(f"{chain.call.id}.{key}", chain.call.id),
             )
             spent.calls += 1
             if spent.calls > bounds.calls:
@@ -478,7 +542,11 @@ class Pipeline:
                     tool=name,
                 )
             _tell(chain.watch, name)
-            target = self._found(name, None if pin.kind == "primitive" else pin.version)
+            try:
+                target = self._found(name, None if pin.kind == "primitive" else pin.version)
+            except Failure as failure:
+                chain.recorder.denied(inner.call, name, given, failure)
+                raise
             return await self._pass(target, given, inner, surroundings)
 
         def printed(text: str) -> None:

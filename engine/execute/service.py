@@ -11,6 +11,7 @@ import asyncio
 import builtins
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -161,9 +162,12 @@ class ToolService:
         """End the sandbox and let go of the workspace. Nothing can be run or defined from here on."""
         self._closed = True
         await self._sandbox.close()
-        close = getattr(self.surroundings.workspace, "close", None)
-        if close is not None:
-            close()
+        for held in (self.surroundings.workspace, self.surroundings.ledger):
+            close = getattr(held, "close", None)
+            if close is not None:
+                # What had to be on the disk was waited for; the rest of the log survives this process anyway.
+                with suppress(Failure):
+                    close()
 
     def _must_be_open(self) -> None:
         if self._closed:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Ledger
 
 #: Where each mode can be left for. Who may do it is another question: a service only does what `_BY_ITSELF` says.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
@@ -67,12 +68,15 @@ class Modes:
         file: Path | None,
         thresholds: Thresholds | None = None,
         clock: Callable[[], float] = time.monotonic,
+        ledger: Ledger | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
     ) -> None:
-        """`file` keeps the mode; None keeps it in this process. `free` gives MiB of disk and the share of memory left."""
+        """`file` keeps the mode; None keeps it in this process. `ledger` is told of each change that is made here; `free` gives
+        MiB of disk and the share of memory left."""
         self._file = file
         self._thresholds = thresholds or Thresholds()
         self._clock = clock
+        self._ledger = ledger
         self._free = free or self._measured
         self._seen: tuple[int, int, int] | None = None
         self._standing = Standing()
@@ -176,12 +180,20 @@ class Modes:
         before, self._standing = self._standing, standing
         if before.mode != standing.mode:
             self._tell(before, standing)
+            self._record(before, standing)
         if self._file is not None:
             _write(self._file, standing)
             with suppress(OSError):
                 facts = os.stat(self._file)
                 self._seen = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
         return standing
+
+    def _record(self, before: Standing, now: Standing) -> None:
+        if self._ledger is not None:
+            # What can't be written down must not keep anyone from a lockdown.
+            with suppress(Failure):
+                data = {"from": before.mode, "to": now.mode, "by": now.by, "cause": now.cause}
+                self._ledger.durable(self._ledger.append("mode", data))
 
     def _tell(self, before: Standing, now: Standing) -> None:
         for listener in self._listeners:

@@ -560,7 +560,7 @@ class _Run:
     call: Call
     log: Callable[[str], None] | None
     limits: RunLimits
-    report: RunReport
+    report: RunReport = field(default_factory=RunReport)
     calls: int = 0
     own_spent: float = 0.0
     _since: float = 0.0

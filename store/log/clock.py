@@ -23,22 +23,22 @@ class Clock:
 
     def now(self) -> str:
         """The time, or the last one given if that is later."""
-        return self._at_least(self._last)
+        return self._at_least(self._nanoseconds() // 1000, self._last)
 
     def later(self) -> str:
         """The time, and later than any given before: a segment's, so that its entries sort behind those before it."""
-        return self._at_least(self._last + 1)
+        return self._at_least(self._nanoseconds() // 1000, self._last + 1)
 
-    def _at_least(self, earliest: int) -> str:
-        micro = self._nanoseconds() // 1000
+    def _at_least(self, micro: int, earliest: int) -> str:
         if micro < earliest:
             micro = earliest
-        self._last = micro
         part = micro - self._second
         if not 0 <= part < 1_000_000:
             part = micro % 1_000_000
-            self._second = micro - part
-            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micro // 1_000_000))
+            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micro // 1_000_000))
+            # Both at once: a signal's handler may raise wherever something is called.
+            self._second, self._text = micro - part, text
+        self._last = micro
         return f"{self._text}.{part:06d}Z"
 
 

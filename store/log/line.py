@@ -75,8 +75,8 @@ def body(kind: str, data: Mapping[str, Any]) -> bytes:
             f"an entry of kind {kind!r} has {len(text)} bytes, more than {MAX_ENTRY - _STAMP}",
             hint="put the large value into the content store and record its reference",
         )
-    # Counting is fast and settles it for nearly every entry.
-    if text.count(b"[") + text.count(b"{") >= MAX_DEPTH and _deeper(data, MAX_DEPTH):
+    # Counting brackets is fast and settles it for nearly every entry.
+    if len(text) - len(text.translate(None, b"[{")) >= MAX_DEPTH and _deeper(data, MAX_DEPTH):
         raise Failure("not_json", f"an entry of kind {kind!r} nests deeper than {MAX_DEPTH}")
     return text
 

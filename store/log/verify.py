@@ -185,12 +185,12 @@ def _walk(handle: int, proof: _Proof) -> None:
             proof.hash = None
             return
         n = proof.n + 1
-        if not whole:
-            _torn(handle, proof, offset, content, candidates)
-            return
         if proof.closed:
             proof.problem(n, offset, "inserted", "it stands behind the entry that ends the segment")
             continue
+        if not whole:
+            _torn(handle, proof, offset, content, candidates)
+            return
         try:
             stated, text = line.split(content)
             fields = line.fields(text)

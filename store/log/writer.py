@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,18 @@ from albert_tools.store.log.segment import Segment, begun
 from albert_tools.store.private import make_private
 from albert_tools.store.trouble import io_failure
 
+Waiting = list["asyncio.Future[None]"]
+
 #: Bytes of a segment; the next line goes to another one. Small enough to verify or copy in a moment.
 ROTATE_AT = 64 * 1024 * 1024
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 #: macOS has no fdatasync; its fsync covers more and costs more.
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+#: A named tuple's own constructor takes three times as long.
+_new = tuple.__new__
 
 
 class Writer:
@@ -64,7 +71,7 @@ class Writer:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
-        self._waiting: dict[asyncio.AbstractEventLoop, asyncio.Future[None]] = {}
+        self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
 
     # Appending
 
@@ -79,7 +86,9 @@ class Writer:
         """
         body = line.body(kind, data)
         with self._lock:
-            segment = self._writable()
+            segment = self._segment
+            if segment is None or self._broken is not None:
+                segment = self._writable()
             if self._fits(segment, body):
                 return self._add(segment, body)
         with self._turn, self._lock:
@@ -91,7 +100,7 @@ class Writer:
 
     def _add(self, segment: Segment, body: bytes) -> Mark:
         self._write(segment, line.stamped(segment.n + 1, self._clock.now(), body))
-        return Mark(segment.name, segment.n, self._position)
+        return _new(Mark, (segment.name, segment.n, self._position))
 
     def _writable(self) -> Segment:
         if self._broken is not None:
@@ -172,7 +181,7 @@ class Writer:
         if mark.position > self._synced:
             with self._turn:
                 if mark.position > self._synced:
-                    self._commit(None)
+                    self._commit()
 
     async def adurable(self, mark: Mark) -> None:
         """As `durable`, waiting in the event loop while a thread syncs."""
@@ -180,27 +189,48 @@ class Writer:
         if mark.position <= self._synced:
             return
         loop = asyncio.get_running_loop()
+        # A future each: one of them being cancelled is nobody else's business.
+        waiter = loop.create_future()
         with self._lock:
-            waiting = self._waiting.get(loop)
-            if waiting is None:
-                if self._thread is None:
-                    self._thread = ThreadPoolExecutor(1, "albert-log")
-                waiting = self._waiting[loop] = loop.run_in_executor(self._thread, self._take_turn, loop)
-        # Many wait for the one future, and one of them being cancelled is nobody else's business.
-        await asyncio.shield(waiting)
+            served = loop in self._waiting or self._begin_serving(loop)
+            if served:
+                self._waiting[loop].append(waiter)
+        if served:
+            await waiter
+        else:
+            self.durable(mark)
 
-    def _take_turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self._turn:
-            self._commit(loop)
+    def _begin_serving(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Have a thread sync for those who will be waiting in `loop`; False where no thread can be had."""
+        waiting: Waiting = []
+        try:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "albert-log")
+            self._thread.submit(self._serve, loop, waiting)
+        except RuntimeError:
+            self._thread = None
+            return False
+        self._waiting[loop] = waiting
+        return True
 
-    def _commit(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Sync what has been appended by now. `_turn` must be held.
+    def _serve(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
+        """Sync for those who wait in `loop`, and wake them all at once."""
+        failure: BaseException | None = None
+        try:
+            with self._turn:
+                with self._lock:
+                    # Who comes from now on needs the next sync.
+                    if self._waiting.get(loop) is waiting:
+                        del self._waiting[loop]
+                self._commit()
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_wake, waiting, failure)
 
-        `loop`'s waiters are served by this; those who come from now on need the next one.
-        """
+    def _commit(self) -> None:
+        """Sync what has been appended by now. `_turn` must be held."""
         with self._lock:
-            if loop is not None:
-                self._waiting.pop(loop, None)
             if self._broken is not None:
                 raise self._refusal()
             segment, position, fresh = self._segment, self._position, self._fresh
@@ -269,6 +299,16 @@ class Writer:
                 os.close(self._segment.handle)
         self._synced = self._position
         self._begin()
+
+
+def _wake(waiting: Waiting, failure: BaseException | None) -> None:
+    for waiter in waiting:
+        if waiter.done():
+            continue
+        if failure is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(replace(failure) if isinstance(failure, Failure) else failure)
 
 
 def _boot() -> str | None:

@@ -23,12 +23,15 @@ def mode(options: argparse.Namespace, console: Console) -> int:
     """Say the mode, or switch it; 0, or 1 when it can't be reached from the present one."""
     from albert_tools.engine.govern.modes import Modes
     from albert_tools.store.homes import Homes
+    from albert_tools.store.log.log import Log
 
-    modes = Modes(Homes.resolve(environ_of(options)).state / "mode.json")
-    before = modes.standing()
-    if options.mode is not None:
-        modes.switch(options.mode.upper(), _person(), options.cause)
-    now = modes.standing()
+    state = Homes.resolve(environ_of(options)).state
+    with Log(state / "log") as ledger:
+        modes = Modes(state / "mode.json", ledger=ledger)
+        before = modes.standing()
+        if options.mode is not None:
+            modes.switch(options.mode.upper(), _person(), options.cause)
+        now = modes.standing()
     if console.json:
         console.document({"ok": True, **now._asdict()})
         return 0

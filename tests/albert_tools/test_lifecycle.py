@@ -203,7 +203,10 @@ def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None
             service.define(SOURCE)
         assert caught.value.code == "io_error"
         assert "file" in caught.value.message
-        assert service.invoke("current_time").ok
+        # Nothing can be recorded there, so nothing is done.
+        error = service.invoke("current_time").error
+        assert error is not None
+        assert (error.code, error.rule) == ("governance_unavailable", "unrecorded")
         with pytest.raises(Failure, match=r"can't read the folder .*: Not a directory"):
             service.list()
 

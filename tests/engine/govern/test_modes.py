@@ -80,7 +80,7 @@ class World:
         self.now, self.disk, self.memory = 0.0, 10_000.0, 0.5
 
     def modes(self, file: Path) -> Modes:
-        return Modes(file, Thresholds(), lambda: self.now, lambda: (self.disk, self.memory))
+        return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
 
 
 def test_a_full_disk_degrades_and_room_brings_it_back_with_hysteresis(tmp_path: Path) -> None:

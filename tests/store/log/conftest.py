@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,24 +29,3 @@ def one(folder: Path, files: Callable[[], list[Path]]) -> Path:
         for i in range(6):
             log.append("step", {"i": i, "text": "ä"})
     return files()[0]
-
-
-@pytest.fixture(scope="session")
-def child() -> Callable[[Callable[[], None]], int]:
-    """`child(work)` runs `work` in a forked process, which ends with 0, or 1 when it raised; gives its id."""
-
-    def start(work: Callable[[], None]) -> int:
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid:
-            return pid
-        code = 1
-        try:
-            work()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-
-    return start

@@ -38,7 +38,7 @@ needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the ful
 
 
 @pytest.mark.parametrize("room", range(1, 200, 11))
-def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, child: Child, room: int) -> None:
+def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, fork: Child, room: int) -> None:
     log = Log(folder)
     for i in range(3):
         log.append("step", {"i": i})
@@ -59,7 +59,7 @@ def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, child
             else:
                 os.write(pipe[1], f"{i} ok\n".encode())
 
-    pid = child(work)
+    pid = fork(work)
     assert os.waitpid(pid, 0)[1] == 0
     os.close(pipe[1])
     said = os.read(pipe[0], 1000).decode().split("\n")[:-1]
@@ -199,7 +199,7 @@ def test_a_folder_that_others_can_enter(folder: Path, operation: Callable[[Log],
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away, and becomes somebody else")
-def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Path, child: Child) -> None:
+def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Path, fork: Child) -> None:
     Log(folder).append("a", {})
     os.chown(folder, 12345, 12345)
     for operation in OPERATIONS:
@@ -222,6 +222,6 @@ def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Pat
     here = os.getcwd()
     os.chdir(folder.parent)
     try:
-        assert os.waitpid(child(work), 0)[1] == 0
+        assert os.waitpid(fork(work), 0)[1] == 0
     finally:
         os.chdir(here)

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log import line
 from albert_tools.store.log.log import Log
+from albert_tools.store.log.trouble import Problem
 from albert_tools.store.log.verify import Verification
 
 
@@ -26,6 +29,12 @@ def _lines(path: Path) -> list[bytes]:
 def _chained(before: bytes, text: bytes) -> bytes:
     """A line made by somebody who knows the format, to stand behind the line `before`."""
     return line.line(line.chain(line.split(before.rstrip(b"\n"))[0], text), text)
+
+
+@pytest.fixture
+def pristine(one: Path) -> bytes:
+    """What `one` holds as it was written."""
+    return one.read_bytes()
 
 
 def test_a_log_as_it_was_written_proves_itself(folder: Path, one: Path) -> None:
@@ -151,6 +160,44 @@ def test_a_folder_or_a_link_in_place_of_a_segment_is_found(folder: Path, one: Pa
     one.rmdir()
     os.mkfifo(one)
     assert _where(Log(folder).verify()) == [(None, "unreadable")]
+
+
+@st.composite
+def tampered(draw: st.DrawFn) -> list[tuple[float, float, float, bytes]]:
+    """Edits: take a stretch away, put it somewhere else, put something in its place."""
+    part = st.floats(0, 1)
+    return draw(st.lists(st.tuples(part, part, part, st.binary(max_size=3)), min_size=1, max_size=3))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=tampered(), by_line=st.booleans())
+def test_whatever_is_done_is_seen(
+    folder: Path, one: Path, pristine: bytes, edits: list[tuple[float, float, float, bytes]], by_line: bool
+) -> None:
+    one.write_bytes(pristine)
+    log = Log(folder)
+    anchor = log.anchor()
+    whole = list(log.entries())
+    pieces = pristine.splitlines(keepends=True) if by_line else [bytes([b]) for b in pristine]
+    for start, length, target, more in edits:
+        i = int(start * len(pieces))
+        taken = pieces[i : i + int(length * (len(pieces) - i)) + 1]
+        del pieces[i : i + len(taken)]
+        k = int(target * len(pieces))
+        pieces[k:k] = taken if not more else [more] if more != b"\x00" else []
+    content = b"".join(pieces)
+    one.write_bytes(content)
+    found = log.verify()
+    if content == pristine:
+        assert found.ok
+    else:
+        # Only a tail cut off escapes (in the middle of a line or not), and not with an anchor.
+        assert not found.ok or pristine.startswith(content[: content.rfind(b"\n") + 1])
+        assert not log.verify(anchor).ok
+    told: list[Problem] = []
+    read = list(log.entries(on_damage=told.append))
+    assert not (found.ok and told)
+    assert read == whole[: len(read)]
 
 
 # A torn tail is no tampering

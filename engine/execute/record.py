@@ -1,0 +1,144 @@
+"""The record of every call: what was asked and how it was decided, before anything is done; what came of it, after.
+
+A call that may change something waits until its decision is on the disk. When the record can't be kept, nothing is done: a call
+that nobody could ever account for is denied.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from albert_tools.engine.govern.redact import redacted
+from albert_tools.engine.model.failure import Failure
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.policy.decision import Decision
+    from albert_tools.engine.model.definition import ToolDefinition
+    from albert_tools.engine.model.protocols import Ledger
+    from albert_tools.engine.model.result import Effect, ToolInvocation
+
+#: Effects of one call that its entry lists.
+MAX_EFFECTS = 100
+
+
+class CallId(NamedTuple):
+    """A call in the record: its own id, and that of the call it was made by."""
+
+    id: str
+    parent: str | None = None
+
+
+def new_id() -> str:
+    """The id of a call from outside; those made by it have their number behind it."""
+    return secrets.token_hex(8)
+
+
+class Recorder:
+    """Writes the entries of one request. Without a ledger it writes nothing."""
+
+    def __init__(self, ledger: Ledger | None, invocation: ToolInvocation) -> None:
+        self._ledger = ledger
+        self._of = {
+            name: value
+            for name in ("request_id", "session", "trace", "dedupe_key")
+            if (value := getattr(invocation, name)) is not None
+        }
+
+    async def decided(
+        self,
+        call: CallId,
+        definition: ToolDefinition,
+        arguments: Mapping[str, Any],
+        decision: Decision,
+        mode: str,
+        durable: bool,
+    ) -> None:
+        """A call that may be made, or asked about; with `durable` it is on the disk when this returns.
+
+        Raises:
+            Failure: `governance_unavailable`.
+        """
+        if self._ledger is None:
+            return
+        data = {
+            "call": call.id,
+            "tool": definition.name,
+            "version": definition.version,
+            "arguments": redacted(arguments),
+            "verdict": decision.verdict,
+            "rule_id": decision.rule,
+            "rationale_code": decision.rationale,
+            "mode": mode,
+            **({"parent": call.parent} if call.parent else self._of),
+        }
+        try:
+            mark = self._ledger.append("call", data)
+            if durable:
+                await self._ledger.adurable(mark)
+        except Failure as failure:
+            raise _unkept(failure) from None
+
+    def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure) -> None:
+        """A call that is not made: refused, unknown, or invalid. What can't be written down is denied all the same."""
+        self._append(
+            "denied",
+            {
+                "call": call.id,
+                "tool": str(tool)[:200],
+                "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
+                "code": failure.code,
+                "rule_id": failure.rule,
+                "message": failure.message[:500],
+                **({"parent": call.parent} if call.parent else self._of),
+            },
+        )
+
+    async def answered(self, call: CallId, rule: str, answer: bool) -> None:
+        """What a person said.
+
+        Raises:
+            Failure: `governance_unavailable`.
+        """
+        if self._ledger is None:
+            return
+        try:
+            await self._ledger.adurable(
+                self._ledger.append("approval", {"call": call.id, "rule_id": rule, "approved": answer})
+            )
+        except Failure as failure:
+            raise _unkept(failure) from None
+
+    def ended(
+        self, call: CallId, failure: Failure | None, result_hash: str | None, effects: Sequence[Effect], seconds: float
+    ) -> None:
+        """What came of a call that was made."""
+        data: dict[str, Any] = {"call": call.id, "ok": failure is None, "ms": round(seconds * 1000, 3)}
+        if failure is not None:
+            data |= {"code": failure.code, "message": failure.message[:500]}
+        if result_hash is not None:
+            data["result_hash"] = result_hash
+        if effects:
+            data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
+        if len(effects) > MAX_EFFECTS:
+            data["more_effects"] = len(effects) - MAX_EFFECTS
+        self._append("result", data)
+
+    def _append(self, kind: str, data: Mapping[str, Any]) -> None:
+        if self._ledger is None:
+            return
+        try:
+            self._ledger.append(kind, data)
+        except Failure:
+            # What was done is done and is told to the caller; from here on the log takes no more, so nothing else will be.
+            return
+
+
+def _unkept(failure: Failure) -> Failure:
+    return Failure(
+        "governance_unavailable",
+        f"the call can't be recorded, so it is denied: {failure.message}",
+        hint="make room, or mend the folder of the log (`albert doctor` says where the state is)",
+        rule="unrecorded",
+    )
