@@ -282,6 +282,8 @@ class ToolService:
         versions, total = self.store.history(version.name, 1)
         before = versions[0].version if versions and versions[0].current else None
         changed = self.store.save(version)
+        if changed:
+            self._record("definition", tool=version.name, version=version.version, replaced=before)
         callers = self._callers(version) if total > (before == version.version) else ()
         if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
@@ -580,6 +582,13 @@ class ToolService:
                 tool=name,
             )
         await self._in_thread(self.store.delete, name)
+        self._record("removal", tool=name)
+
+    def _record(self, kind: str, **data: Json) -> None:
+        """Write down what has been done to the store, which keeps its own history too: a full disk doesn't undo it."""
+        if self.surroundings.ledger is not None:
+            with suppress(Failure):
+                self.surroundings.ledger.append(kind, data)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application's own.

@@ -33,6 +33,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "completion"),
     "mode": ("governing", "mode"),
     "policy": ("governing", "policy"),
+    "ledger": ("ledger", "ledger"),
 }
 
 
@@ -226,9 +227,22 @@ def make_parser() -> argparse.ArgumentParser:
     policy.add_argument("name", nargs="?", metavar="TOOL", help="to explain: the tool")
     policy.add_argument("arguments", nargs="*", metavar="KEY=VALUE", help="its arguments")
     policy.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+    ledger = command("ledger", "read the record of all calls, or prove that nobody has changed it")
+    ledger.add_argument("action", choices=["tail", "query", "verify", "anchor"])
+    ledger.add_argument("-n", dest="count", type=_count, default=20, metavar="N", help="tail: how many calls")
+    ledger.add_argument("--tool", metavar="NAME", help="query: calls of one tool")
+    ledger.add_argument("--denied", action="store_true", help="query: what was denied")
+    ledger.add_argument("--since", metavar="TIME", help="query: ISO 8601, such as 2026-01-31 or 2026-01-31T12:00")
+    ledger.add_argument("--anchor", metavar="FILE", help="verify: against what `anchor` printed before")
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
+    return int(text)
 
 
 class _Parser(argparse.ArgumentParser):

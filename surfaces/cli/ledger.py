@@ -1,0 +1,157 @@
+"""``albert ledger``: what was called, how it was decided and what came of it; and the proof that the record is whole."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.running import environ_of
+from albert_tools.surfaces.cli.usage import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.records import Entry
+    from albert_tools.store.log.log import Log
+
+#: Kinds of entries that a reader is shown; what is left is the log's own.
+KINDS = ("call", "result", "denied", "approval", "mode", "definition", "removal")
+
+
+def ledger(options: argparse.Namespace, console: Console) -> int:
+    """0, or 1 when the record isn't whole."""
+    from albert_tools.store.homes import Homes
+    from albert_tools.store.log.log import Log
+
+    log = Log(Homes.resolve(environ_of(options)).state / "log")
+    if options.action == "verify":
+        return _verify(log, options, console)
+    if options.action == "anchor":
+        console.document(log.anchor())
+        return 0
+    found: Iterable[Entry] = _chosen(log, options)
+    if options.action == "tail":
+        found = deque(found, maxlen=options.count)
+    if console.json:
+        console.document({"ok": True, "entries": [_document(e) for e in found]})
+        return 0
+    for entry in found:
+        console.say(_line(entry, console))
+    return 0
+
+
+def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
+    """The entries that are asked for; a result goes with its call."""
+    wanted: set[str] = set()
+    query = options.action == "query"
+    for entry in log.entries(KINDS, _time(options.since)):
+        data = entry.data
+        if query and options.tool is not None:
+            if entry.kind in ("result", "approval"):
+                if data.get("call") not in wanted:
+                    continue
+            elif data.get("tool") != options.tool:
+                continue
+            else:
+                wanted.add(str(data.get("call")))
+        if query and options.denied and entry.kind != "denied":
+            continue
+        yield entry
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise Usage(f"--since {text!r} is not a time", "write it like 2026-01-31 or 2026-01-31T12:00") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **entry.data}
+
+
+_MARKS = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "denied": ("✗", "red")}
+
+
+def _line(entry: Entry, console: Console) -> str:
+    """One entry in one line."""
+    d = entry.data
+    when = console.paint(entry.at[:19].replace("T", " "), "dim")
+    call = safe(str(d.get("call", "")))
+    match entry.kind:
+        case "call":
+            mark, colour = _MARKS.get(str(d.get("verdict")), ("·", "dim"))
+            arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
+            rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(str(d.get('rule_id'))), 'dim')}"
+        case "denied":
+            mark, colour = _MARKS["denied"]
+            rest = f"{safe(str(d.get('tool')))}: {safe(str(d.get('message')))} ({safe(str(d.get('rule_id') or d.get('code')))})"
+        case "result":
+            mark, colour = ("→", "green") if d.get("ok") else ("→", "red")
+            what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
+            effects = "".join(f", {_effect(e)}" for e in d.get("effects", ()) if e.get("kind") != "read")
+            rest = f"{what} in {d.get('ms')} ms{effects}"
+        case "approval":
+            mark, colour = ("!", "yellow")
+            rest = f"a person said {'yes' if d.get('approved') else 'no'} ({safe(str(d.get('rule_id')))})"
+        case "mode":
+            mark, colour = ("!", "yellow")
+            cause = f": {d['cause']}" if d.get("cause") else ""
+            rest = (
+                f"mode {safe(str(d.get('from')))} → {safe(str(d.get('to')))} by {safe(str(d.get('by')))}{safe(cause)}"
+            )
+        case _:
+            mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
+            rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
+    return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}"
+
+
+def _effect(effect: dict[str, Any]) -> str:
+    return safe(
+        f"{effect.get('kind')} {effect.get('path') or effect.get('command') or effect.get('url') or ''}".strip()
+    )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
+    against = None
+    if options.anchor is not None:
+        try:
+            against = json.loads(Path(options.anchor).read_bytes())
+        except (OSError, ValueError) as error:
+            raise Usage(
+                f"the anchor {options.anchor!r} can't be read: {error}", "give the file that `anchor` was kept in"
+            ) from None
+    found = log.verify(against)
+    problems = [str(problem) for problem in found.problems]
+    locked = False
+    if problems:
+        from albert_tools.engine.govern.modes import Modes
+
+        # Who could change the record can do more; until a person has looked, nothing is done any more.
+        modes = Modes(log.folder.parent / "mode.json", ledger=log)
+        if modes.mode not in ("LOCKDOWN", "RECOVERY"):
+            locked = modes.switch("LOCKDOWN", "albert", f"the ledger is not whole: {problems[0]}").mode == "LOCKDOWN"
+    if console.json:
+        document = {"ok": found.ok, "entries": found.entries, "problems": problems, "unseen": found.unseen}
+        console.document({**document, "locked": locked})
+        return 0 if found.ok else 1
+    for text in problems:
+        console.say(f"{console.paint('✗', 'red')} {safe(text)}")
+    whole = "the record is whole" if found.ok else "the record is not whole"
+    console.say(f"{whole}: {found.entries:,} entries")
+    if locked:
+        console.say("everything is in LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
+    console.say(console.paint(safe(found.unseen), "dim"))
+    return 0 if found.ok else 1

@@ -1,0 +1,94 @@
+"""``albert ledger``: every call is there, secrets are not, and a changed byte is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def segments(albert: Any) -> list[Path]:
+    return sorted((albert.home / "state" / "log").glob("*.log"))
+
+
+@pytest.fixture
+def used(albert: Any) -> Any:
+    albert.write(
+        "mine.tool", 'def mine(path: str) -> int:\n    """Count."""\n    return len(tools.read_file(path=path))\n'
+    )
+    albert.write("a.txt", "four")
+    assert albert("define", "mine.tool").code == 0
+    assert albert("run", "mine", "path=a.txt").code == 0
+    assert albert("run", "write_file", "path=b.txt", "content=password: sk-abcdefghijklmnopqrstuv").code == 0
+    assert albert("run", "read_file", "path=../x").code == 3
+    assert albert("run", "nothing").code == 1
+    assert albert("mode", "ALERT", "--cause", "a drill").code == 0
+    return albert
+
+
+def test_what_happened_is_told(used: Any) -> None:
+    entries = used("ledger", "tail", "--json").document()["entries"]
+    assert [e["kind"] for e in entries] == (
+        ["definition", "call", "call", "result", "result", "call", "result", "denied", "mode"]
+    )
+    outer, inner = entries[1], entries[2]
+    assert (outer["tool"], outer["arguments"], outer["verdict"]) == ("mine", {"path": "a.txt"}, "allow")
+    assert (inner["tool"], inner["parent"], inner["call"]) == ("read_file", outer["call"], f"{outer['call']}.0")
+    assert entries[3]["effects"][0]["path"] == "a.txt"
+    assert entries[4]["result_hash"].startswith("b3:")
+    written = entries[6]["effects"][0]
+    assert (written["kind"], written["path"], written["size_bytes"]) == ("write", "b.txt", 35)
+    assert (entries[7]["code"], entries[7]["rule_id"]) == ("permission_denied", "path_traversal")
+    assert (entries[8]["to"], entries[8]["cause"]) == ("ALERT", "a drill")
+    assert all("sk-abc" not in path.read_text() for path in segments(used))
+    shown = used("ledger", "tail", "-n", "3").out
+    assert shown.count("\n") == 3
+    assert "✗ read_file: '../x' has '..' in it, which no path may (path_traversal)" in shown
+
+
+def test_a_query(used: Any) -> None:
+    of_one = used("ledger", "query", "--tool", "read_file", "--json").document()["entries"]
+    assert [e["kind"] for e in of_one] == ["call", "result", "denied"]
+    assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"]
+    assert used("ledger", "query", "--since", "2999-01-01", "--json").document()["entries"] == []
+    assert used("ledger", "query", "--since", "soon").code == 2
+
+
+def test_a_changed_record_is_found_and_locks_everything(used: Any) -> None:
+    kept = used("ledger", "anchor").out
+    used.write("anchor.json", kept)
+    assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
+    whole = used("ledger", "verify")
+    assert (whole.code, whole.out.splitlines()[0]) == (0, "the record is whole: 14 entries")
+    victim = next(path for path in segments(used) if b"b.txt" in path.read_bytes())
+    victim.write_bytes(victim.read_bytes().replace(b'"path":"b.txt"', b'"path":"c.txt"', 1))
+    found = used("ledger", "verify")
+    assert found.code == 1
+    assert f"✗ segment {victim.stem}, entry 1, byte " in found.out
+    assert "everything is in LOCKDOWN now" in found.out
+    assert used("run", "list_directory").code == 3
+    assert used("mode", "RECOVERY").code == 0
+    assert used("ledger", "verify", "--json").document()["locked"] is False
+
+
+def test_a_removed_segment_is_seen_against_an_anchor(used: Any) -> None:
+    used.write("anchor.json", used("ledger", "anchor").out)
+    segments(used)[0].unlink()
+    assert used("ledger", "verify").code == 0
+    assert used("ledger", "verify", "--anchor", "anchor.json").code == 1
+    assert used("ledger", "verify", "--anchor", "nothing.json").code == 2
+
+
+def test_where_nothing_can_be_recorded_nothing_is_done(albert: Any) -> None:
+    (albert.home / "state").mkdir(parents=True)
+    (albert.home / "state" / "log").write_text("in the way")
+    done = albert("run", "write_file", "path=a", "content=b")
+    assert done.code == 3
+    assert done.err.startswith("error[governance_unavailable]: the call can't be recorded, so it is denied: ")
+    assert not (albert.project / "a").exists()
+
+
+def test_an_empty_record(albert: Any) -> None:
+    assert albert("ledger", "tail").out == ""
+    assert albert("ledger", "verify").code == 0
