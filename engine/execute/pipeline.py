@@ -28,7 +28,7 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.model.definition import ToolDefinition, ToolVersion, spell
+from albert_tools.engine.model.definition import Mode, ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.hashing import result_hash
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
@@ -226,16 +226,16 @@ class Pipeline:
         definition = target.definition
         try:
             arguments = _validated(definition, given)
-            governance, decision = self._authorise(target, arguments, chain, surroundings)
+            surroundings.modes.look()
+            mode = surroundings.modes.mode
+            governance, decision = self._authorise(target, arguments, chain, surroundings, mode)
             if decision is None:
                 return arguments, governance
             if not chain.depth:
                 chain.decision = decision
             # A saved tool does nothing by itself; its calls are recorded one by one.
             changes = target.primitive is not None and not set(definition.effects) <= {"read"}
-            await chain.recorder.decided(
-                chain.call, definition, arguments, decision, surroundings.modes.mode, durable=changes
-            )
+            await chain.recorder.decided(chain.call, definition, arguments, decision, mode, durable=changes)
             if decision.verdict == "ask":
                 await self._ask(Question(definition, arguments, decision, chain.callers), chain, surroundings)
             return arguments, governance
@@ -330,7 +330,7 @@ class Pipeline:
     # 3. Authorise
 
     def _authorise(
-        self, target: _Target, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings
+        self, target: _Target, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings, mode: Mode
     ) -> tuple[Governance, Decision | None]:
         name = target.definition.name
         # A copy: the one that is kept would gather a traceback with each call.
@@ -351,7 +351,7 @@ class Pipeline:
             _demand_harmless(target, chain, surroundings, governance)
         else:
             assert surroundings.authority is not None
-            decision = self._judged(target, arguments, surroundings)
+            decision = self._judged(target, arguments, surroundings, mode)
             if decision.verdict == "deny":
                 chain.decision = chain.decision or decision
                 raise decision.failure(name)
@@ -367,11 +367,12 @@ class Pipeline:
         return governance, decision
 
     @staticmethod
-    def _judged(target: _Target, arguments: dict[str, Any], surroundings: Surroundings) -> Decision:
+    def _judged(target: _Target, arguments: dict[str, Any], surroundings: Surroundings, mode: Mode) -> Decision:
         assert surroundings.authority is not None
-        surroundings.modes.look()
         try:
-            return surroundings.authority.decide(target.definition, target.primitive, arguments, surroundings.workspace)
+            return surroundings.authority.decide(
+                target.definition, target.primitive, arguments, surroundings.workspace, mode
+            )
         except Failure as failure:
             if failure.rule in ("path_traversal", "outside_workspace"):
                 surroundings.modes.violation()
@@ -406,7 +407,8 @@ class Pipeline:
         if answer is not True:
             raise refused(question.decision, name)
         # The rules or the mode may have changed while the person thought.
-        again = self._judged(self._found(name, question.tool.version), dict(question.arguments), surroundings)
+        target = self._found(name, question.tool.version)
+        again = self._judged(target, dict(question.arguments), surroundings, surroundings.modes.mode)
         if again.verdict == "deny":
             raise again.failure(name)
 
@@ -655,7 +657,7 @@ def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], l
             place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
         message = f"{place + ': ' if place else ''}{error.problem} can't be an argument: {error.hint}"
         return {}, [{"field": place, "rule": error.code, "message": message}]
-    return copy, violations(copy, definition.parameters_schema())
+    return copy, violations(copy, definition.schema)
 
 
 def _promised(definition: ToolDefinition, output: Any) -> Any:

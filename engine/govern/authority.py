@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.rules import Policy, Resource
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 
@@ -37,28 +37,38 @@ class Authority:
         self.modes = modes
 
     def judge(
-        self, definition: ToolDefinition, primitive: Primitive | None, arguments: Mapping[str, Any], workspace: Any
+        self,
+        definition: ToolDefinition,
+        primitive: Primitive | None,
+        arguments: Mapping[str, Any],
+        workspace: Any,
+        mode: Mode | None = None,
     ) -> list[Decision]:
-        """Every verdict on a call whose arguments are valid; at least one.
+        """Every verdict on a call whose arguments are valid; at least one. `mode` is the present one when it isn't given.
 
         Raises:
             Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
         """
         gated = primitive is not None and primitive.gated
-        found = [self.policy.permits(definition, gated, self.modes.mode)]
+        found = [self.policy.permits(definition, gated, mode or self.modes.mode)]
         if primitive is not None and (primitive.paths or primitive.urls):
             found += self.policy.touches(definition, _resources(primitive, arguments, workspace))
         return found
 
     def decide(
-        self, definition: ToolDefinition, primitive: Primitive | None, arguments: Mapping[str, Any], workspace: Any
+        self,
+        definition: ToolDefinition,
+        primitive: Primitive | None,
+        arguments: Mapping[str, Any],
+        workspace: Any,
+        mode: Mode | None = None,
     ) -> Decision:
         """The verdict that holds.
 
         Raises:
             Failure: as `judge`.
         """
-        return gravest(self.judge(definition, primitive, arguments, workspace))
+        return gravest(self.judge(definition, primitive, arguments, workspace, mode))
 
 
 def nobody(decision: Decision, tool: str) -> Failure:

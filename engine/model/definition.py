@@ -81,6 +81,7 @@ class ToolDefinition:
     risk: Risk | Literal[""] = ""
     allowed_modes: tuple[Mode, ...] = MODES
     approval: bool = False
+    _schema: Schema | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.category:
@@ -108,6 +109,14 @@ class ToolDefinition:
             "required": [p.name for p in self.parameters if p.required],
             "additionalProperties": False,
         }
+
+    @property
+    def schema(self) -> Schema:
+        """As `parameters_schema`, made once: to hold arguments against, not to be changed."""
+        if self._schema is None:
+            object.__setattr__(self, "_schema", self.parameters_schema())
+        assert self._schema is not None
+        return self._schema
 
     def signature(self) -> str:
         """One line for people and models: ``read_file(path: string, encoding: string = "utf-8") -> string``."""
