@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -156,6 +157,7 @@ class Pipeline:
         name of each tool that the program calls, as the call begins.
         """
         started = self._clock()
+        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         run_seconds = 600.0
         if isinstance(surroundings.governance, Governance):
             run_seconds = surroundings.governance.limits.run_seconds
@@ -182,6 +184,7 @@ class Pipeline:
             seconds=self._clock() - started,
             own_seconds=chain.report.own_seconds,
             calls=chain.spent.calls,
+            timestamp_utc=timestamp,
             policy=chain.decision.as_dict() if chain.decision is not None else None,
         )
 

@@ -85,6 +85,11 @@ class Failure(Exception):
         """Whether this is a denial: nothing was done."""
         return self.code in DENIALS
 
+    @property
+    def kind(self) -> str:
+        """The name of its kind, as records and other languages call it: ``PolicyDenied``, ``NotFound``, …"""
+        return CODES[self.code][0]
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON form; `type` names the kind of `code`."""
         source = None
@@ -93,7 +98,7 @@ class Failure(Exception):
             source = {"tool": trail[-1]["tool"], "line": self.line} if trail else {"line": self.line}
         return {
             "code": self.code,
-            "type": CODES[self.code][0],
+            "type": self.kind,
             "message": self.message,
             "hint": self.hint,
             "retryable": self.retryable,

@@ -56,6 +56,8 @@ class ToolResult:
     own_seconds: float = 0.0
     calls: int = 0
     repeated: bool = False
+    #: When the call was made: ISO 8601, UTC.
+    timestamp_utc: str = ""
     #: The verdict of the rules on the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
     policy: dict[str, Json] | None = None
     details: dict[str, Json] = field(default_factory=dict)
@@ -82,6 +84,47 @@ class ToolResult:
             raise self.error
         return self.output
 
+    unwrap = value
+
+    def simple(self) -> dict[str, Json]:
+        """``{success, output, error}``: what many callers know; the error is its sentence."""
+        return {
+            "success": self.ok,
+            "output": self.output,
+            "error": None if self.error is None else self.error.message,
+        }
+
+    def strict(self, family: str = "") -> dict[str, Json]:
+        """The form that says everything, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error}``.
+
+        `family` is the family of the tool that was called; `action` is the tool itself.
+        """
+        denied = self.error is not None and self.error.denied
+        policy = self.policy or {"rule_id": self.error.rule if self.error is not None else None, "rationale_code": None}
+        return {
+            "timestamp_utc": self.timestamp_utc,
+            "ok": self.ok,
+            "tool": family or self.tool,
+            "action": self.tool,
+            "latency_ms": round(self.seconds * 1000, 3),
+            "policy": {
+                "allowed": not denied,
+                "rule_id": policy["rule_id"],
+                "rationale_code": policy["rationale_code"],
+                "message": self.error.message if denied and self.error is not None else "",
+            },
+            "output": {"value": self.output, "truncated": self.truncated},
+            "effects": [e.as_dict() for e in self.effects],
+            "error": None if self.error is None else {"type": self.error.kind, "message": self.error.message},
+            "result_hash": self.result_hash,
+            "request_id": self.request_id,
+        }
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the output says of itself that it is not the whole."""
+        return isinstance(self.output, Mapping) and self.output.get("truncated") is True
+
     def as_dict(self) -> dict[str, Json]:
         """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, with what else is known."""
         found: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
@@ -89,6 +132,10 @@ class ToolResult:
             found["output"] = self.output
         else:
             found["error"] = self.error.as_dict()
+        if self.timestamp_utc:
+            found["timestamp_utc"] = self.timestamp_utc
+        if self.policy is not None:
+            found["policy"] = self.policy
         found["effects"] = [e.as_dict() for e in self.effects]
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from albert_tools import SyncToolService
+from albert_tools import Failure, SyncToolService
 from albert_tools.engine.govern.authority import Question
 
 ASKS = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
@@ -77,6 +78,31 @@ def test_a_result_tells_the_decision(make_bench: Any) -> None:
     }
     asked = bench.service.invoke("write_file", {"path": "a", "content": ""}).policy
     assert (asked["verdict"], asked["rule_id"]) == ("ask", "tools.write_file.requires_approval_in_modes")
+
+
+def test_the_views_of_a_result(make_bench: Any) -> None:
+    bench = make_bench(governance={"deny": ["note"]})
+    written = bench.service.invoke("write_file", {"path": "a", "content": "x"})
+    assert written.simple() == {"success": True, "output": written.output, "error": None}
+    strict = written.strict("filesystem")
+    assert datetime.fromisoformat(strict["timestamp_utc"]).utcoffset() == timedelta(0)
+    assert (strict["ok"], strict["tool"], strict["action"]) == (True, "filesystem", "write_file")
+    assert strict["policy"]["allowed"] is True
+    assert strict["effects"][0]["sha256"] == written.output["sha256"]
+    assert strict["output"] == {"value": written.output, "truncated": False}
+    denied = bench.service.invoke("note", {"text": "x"})
+    assert denied.simple() == {"success": False, "output": None, "error": "note is denied by the rules"}
+    assert denied.strict()["policy"] == {
+        "allowed": False,
+        "rule_id": "deny",
+        "rationale_code": "denied",
+        "message": "note is denied by the rules",
+    }
+    assert denied.strict()["error"] == {"type": "PolicyDenied", "message": "note is denied by the rules"}
+    missing = bench.service.invoke("read_file", {"path": "nothing"}).strict()
+    assert (missing["policy"]["allowed"], missing["error"]["type"]) == (True, "NotFound")
+    with pytest.raises(Failure):
+        denied.unwrap()
 
 
 def test_what_a_link_leads_to_is_judged_when_it_is_opened(make_bench: Any) -> None:
