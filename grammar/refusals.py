@@ -81,7 +81,7 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
         word = {"While": 5, "With": 4, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
         at = node.handlers[0] if name == "TryStar" else node  # type: ignore[attr-defined]
         yield Diagnostic(code, message, _span(at, 7 if name == "TryStar" else word.get(name, 0)), hint=hint)
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for extra, star in ((node.args.vararg, "*"), (node.args.kwarg, "**")):
             if extra is not None:
                 yield Diagnostic(

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from albert_tools.engine.check import schemas
+from albert_tools.engine.check.beside import findings_beside
 from albert_tools.engine.check.facts import CheckLimits, Facts
 from albert_tools.engine.check.rules import RULES
 from albert_tools.engine.check.rules.shape import docstring
@@ -76,15 +77,20 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     limits = limits or CheckLimits()
     parsed = parse(source, max_bytes=limits.source_bytes)
     if parsed.module is None:
-        return Report(parsed.diagnostics, None)
+        beside = findings_beside(source, lambda module: _findings(Facts(module, catalog, limits)))
+        return Report(in_order([*parsed.diagnostics, *beside]) if beside else parsed.diagnostics, None)
     facts = Facts(parsed.module, catalog, limits)
-    found = in_order(d for rule in RULES for d in rule(facts))
+    found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
         return Report(_proven(found, facts), None)
     refused = uncompilable(facts.module.source)
     if refused is not None:
         return Report(in_order([*found, refused]), None)
     return Report(found, _checked(facts))
+
+
+def _findings(facts: Facts) -> Iterator[Diagnostic]:
+    return (d for rule in RULES for d in rule(facts))
 
 
 #: Bytes that may be read again to try fixes out, so that a large source with many findings is answered in time.
