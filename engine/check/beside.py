@@ -60,7 +60,7 @@ def _told(found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], lost
         at = places.get((d.span.line, d.span.column))
         if at is None or d.code not in TELLING:
             continue
-        if d.code == "unknown-name" and any(f"{name!r}" in d.message for name in lost):
+        if d.code == "unknown-name" and ("*" in lost or any(f"{name!r}" in d.message for name in lost)):
             continue
         yield replace(d, span=at, fix=None)
 
@@ -101,6 +101,12 @@ class _Turning(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.lost: set[str] = set()
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.generic_visit(node)
+        # What became of an import there would be a fault of its own.
+        node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
+        return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)

@@ -59,6 +59,7 @@ async def t(xs: list) -> list:  # error: 1 [no-async] "`async def` is not in the
 def t(path: str) -> str:
     """Read."""
     with open(path) as f:  # error: 5 [no-with] "`with` is not in the language: there are no files or locks to hold"
+        # error: 10 [outside-name] "'open' is not in the language"
         return f.read()
 ---
 # yield
@@ -90,7 +91,7 @@ def t(n: int) -> int:
 # nonlocal
 def t(n: int) -> int:
     """Add."""
-    def inner():
+    def inner():  # error: 9 [nested-function] "the function 'inner' is defined inside another block"
         nonlocal n  # error: 9 [no-nonlocal] "`nonlocal` is not in the language: functions are not nested"
         n += 1
     return n
@@ -133,6 +134,7 @@ def t() -> str:
 def t(d: dict) -> dict:
     """Set."""
     d.x: int = 1  # error: 5 [no-annotated-target] "only plain names take an annotation"
+    # error: 5 [attribute-assignment] "the attribute 'x' can't be assigned"
     return d
 ---
 # an annotated item
