@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -12,6 +13,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Whoever starts this in the background may have interrupts ignored, and every process that a test starts would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
 

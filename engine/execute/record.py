@@ -87,7 +87,7 @@ class Recorder:
             {
                 "call": call.id,
                 "tool": str(tool)[:200],
-                "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
+                "arguments": _shown(arguments),
                 "code": failure.code,
                 "rule_id": failure.rule,
                 "message": failure.message[:500],
@@ -133,6 +133,14 @@ class Recorder:
         except Failure:
             # What was done is done and is told to the caller; from here on the log takes no more, so nothing else will be.
             return
+
+
+def _shown(arguments: Any) -> Any:
+    """Arguments that nobody has checked, as far as they can be looked at."""
+    try:
+        return redacted(arguments) if isinstance(arguments, Mapping) else None
+    except Exception:
+        return None
 
 
 def _unkept(failure: Failure) -> Failure:

@@ -81,9 +81,10 @@ def test_fifty_runs_leave_nothing_behind() -> None:
                 break
         return before, me.num_fds()
 
+    others = set(me.children(recursive=True))
     before, after = within(work)
     assert after <= before + 4
-    assert me.children(recursive=True) == []
+    assert set(me.children(recursive=True)) <= others
 
 
 def test_a_worker_killed_in_its_run_and_a_zygote_killed_in_between() -> None:
@@ -94,7 +95,8 @@ def test_a_worker_killed_in_its_run_and_a_zygote_killed_in_between() -> None:
     async def work(sandbox: Sandbox) -> None:
         task = asyncio.create_task(sandbox.run(WAIT, {}, call=short))
         await asyncio.sleep(0.3)
-        zygote = psutil.Process().children()[0]
+        assert sandbox._zygote is not None
+        zygote = psutil.Process(sandbox._zygote._process.pid)
         running = asyncio.create_task(
             sandbox.run(Program("t", "t", "def t():\n    for i in range(10**12):\n        pass\n"), {}, call=call)
         )

@@ -31,7 +31,7 @@ def _reports(pipe: int) -> list[int]:
     while chunk := os.read(pipe, 65536):
         content += chunk
     os.close(pipe)
-    return [int(line) for line in content.decode().split("\n")[1:-1]]
+    return [int(line) for line in content.decode().split("\n")[:-1]]
 
 
 def test_nothing_reported_is_lost_by_kill_9(folder: Path, fork: Child) -> None:
@@ -54,6 +54,8 @@ def test_nothing_reported_is_lost_by_kill_9(folder: Path, fork: Child) -> None:
 
         pid = fork(work)
         os.close(write)
+        # However long it took to come up: its life is counted from here.
+        assert os.read(read, 6) == b"ready\n"
         return pid, read, time.monotonic() + chance.uniform(*LIFE), life
 
     reader = Log(folder)
