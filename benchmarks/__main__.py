@@ -6,13 +6,13 @@ import argparse
 import platform
 import sys
 
-from benchmarks import evaluate, keeping, records, runs
+from benchmarks import evaluate, governed, keeping, records, runs
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=["evaluate", "runs", "keeping", "records"], help="one part")
+    parser.add_argument("--only", choices=["evaluate", "runs", "keeping", "records", "governed"], help="one part")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
     parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
     options = parser.parse_args()
@@ -28,6 +28,8 @@ def main() -> None:
         print("## Defining and keeping\n", *keeping.table(sizes, options.rounds * 3), "", sep="\n", flush=True)
     if options.only in (None, "records"):
         print("## Records\n", *records.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "governed"):
+        print("## A governed call\n", *governed.table(options.rounds), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""What judging and recording a call costs: a primitive that does nothing, called through everything, beside peers' tool calls.
+
+Peers validate arguments and wrap results; none decides or records. All are called in turn, a block of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from albert_tools import ToolService, primitive
+from albert_tools.engine.govern.policy.paths import PathRules
+
+#: Calls in a block.
+BLOCK = 300
+
+Call = Callable[[], Awaitable[Any]]
+
+
+@primitive
+async def echo(path: str) -> str:
+    """Give it back."""
+    return path
+
+
+def table(rounds: int) -> list[str]:
+    """The lines of both tables."""
+    return [*asyncio.run(_calls(rounds)), "", *_path_rules(rounds)]
+
+
+async def _calls(rounds: int) -> list[str]:
+    async with AsyncExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="albert-governed-")))
+        (place / "work" / ".albert").mkdir(parents=True)
+        service = await stack.enter_async_context(
+            ToolService.open(home=place / "home", workspace=place / "work", primitives=[echo], governance={})
+        )
+        sides: dict[str, Call] = {
+            "the function itself": lambda: echo.function(path="a"),
+            "Albert Tools: judged, recorded": lambda: service.invoke("echo", {"path": "a"}),
+        }
+        await _langchain(sides)
+        await _fastmcp(sides, stack)
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(rounds):
+            for name, call in sides.items():
+                started = time.perf_counter()
+                for _ in range(BLOCK):
+                    await call()
+                times[name].append((time.perf_counter() - started) / BLOCK)
+    lines = ["| a call | µs |", "|---|---:|"]
+    return [*lines, *(f"| {name} | {statistics.median(taken) * 1e6:.1f} |" for name, taken in times.items())]
+
+
+async def _langchain(sides: dict[str, Call]) -> None:
+    try:
+        from langchain_core.tools import tool
+    except ImportError:
+        return
+
+    @tool
+    async def echo(path: str) -> str:
+        """Give it back."""
+        return path
+
+    sides["LangChain: tool.ainvoke"] = lambda: echo.ainvoke({"path": "a"})
+
+
+async def _fastmcp(sides: dict[str, Call], stack: AsyncExitStack) -> None:
+    try:
+        from fastmcp import Client, FastMCP
+    except ImportError:
+        return
+    server = FastMCP("echo")
+
+    @server.tool
+    async def echo(path: str) -> str:
+        """Give it back."""
+        return path
+
+    client = await stack.enter_async_context(Client(server))
+    sides["FastMCP: call_tool in memory"] = lambda: client.call_tool("echo", {"path": "a"})
+
+
+def _path_rules(rounds: int) -> list[str]:
+    lines = ["| rules about paths | µs a path |", "|---:|---:|"]
+    for count in (10, 1_000, 10_000):
+        kinds = ["src/part{i}/**", "secret{i}", "*.ext{i}", "/opt/data{i}"]
+        rules = PathRules(((kinds[i % 4].format(i=i), "rule") for i in range(count)), "/home/u/work", "/home/u")
+        taken = []
+        for _ in range(rounds):
+            started = time.perf_counter()
+            for i in range(BLOCK):
+                rules.match(f"/home/u/work/src/module/file{i}.py")
+            taken.append((time.perf_counter() - started) / BLOCK)
+        lines.append(f"| {count:,} | {statistics.median(taken) * 1e6:.1f} |")
+    return lines
