@@ -38,7 +38,11 @@ MAX_ALL = 64 * 1024
 
 def redacted(value: Any, name: str = "") -> Any:
     """A copy of a value for the record, always JSON and of bounded size; `name` is what it is called where it stands."""
-    return _Redaction().of(value, name, 0)
+    try:
+        return _Redaction().of(value, name, 0)
+    except Exception as fault:
+        # Whatever a caller's own objects do when they are read, the entry is written.
+        return {"$unreadable": type(fault).__name__[:100]}
 
 
 def redacted_text(text: str, most: int = 500) -> str:

@@ -306,6 +306,13 @@ def test_links_that_lead_out_count_as_attempts(make_bench: Any) -> None:
     assert bench.service.service.surroundings.modes.mode == "ALERT"
 
 
+class Broken(dict[str, Any]):
+    """Arguments that can't be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no")
+
+
 def test_every_denied_call_is_in_the_log_whatever_it_was_given(make_bench: Any) -> None:
     bench = make_bench()
     deep: Any = "x" * 190
@@ -320,9 +327,11 @@ def test_every_denied_call_is_in_the_log_whatever_it_was_given(make_bench: Any) 
     ]
     for arguments in given:
         assert not bench.service.invoke("read_file", arguments).ok
+    assert not bench.service.invoke("read_file", Broken()).ok
     assert not bench.service.invoke("sk-live-abcdefghij1234567890", {}).ok
     found = entries(bench)
-    assert [kind for kind, _ in found] == ["denied"] * 6
+    assert [kind for kind, _ in found] == ["denied"] * 7
+    assert found[5][1]["arguments"] == {"$unreadable": "RuntimeError"}
     assert "abcdefghij" not in str(found)
 
 

@@ -200,7 +200,7 @@ def test_no_time_is_left() -> None:
         assert result.error is not None
         assert (result.error.code, result.error.message) == ("run_limit", "no time was left for t")
         assert result.seconds == 1000
-        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(400) or clock())  # type: ignore[func-returns-value]
+        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(250) or clock())  # type: ignore[func-returns-value]
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
         assert result.error is None
         made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(700) or clock())  # type: ignore[func-returns-value]
