@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,10 @@ from albert_tools.engine.sandbox.pool import MAX_ANSWER, RunReport, Sandbox
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
+
+#: The number of a call within a run: `3`, or `2.0.1` within `gather`.
+_KEY = re.compile(r"[0-9]+(\.[0-9]+)*")
+_MAX_KEY = 100
 
 Log = Callable[[str, str], None]
 
@@ -204,6 +209,10 @@ class Pipeline:
         except Failure as failure:
             recorder.denied(call, target.definition.name, given, failure)
             raise
+        except asyncio.CancelledError:
+            off = Failure("cancelled", "it was called off before it was decided")
+            recorder.denied(call, target.definition.name, given, off)
+            raise
         began = self._clock()
         own: list[Effect] = []
         try:
@@ -240,7 +249,9 @@ class Pipeline:
             changes = target.primitive is not None and not set(definition.effects) <= {"read"}
             await chain.recorder.decided(chain.call, definition, arguments, decision, mode, durable=changes)
             if decision.verdict == "ask":
-                await self._ask(Question(definition, arguments, decision, chain.callers), chain, surroundings)
+                # A copy: what is done is what was decided and recorded, whatever becomes of the question.
+                shown = export(arguments, MAX_ANSWER)
+                await self._ask(Question(definition, shown, decision, chain.callers), arguments, chain, surroundings)
             return arguments, governance
         except Failure:
             raise
@@ -382,7 +393,9 @@ class Pipeline:
             failure.tool = failure.tool or target.definition.name
             raise
 
-    async def _ask(self, question: Question, chain: _Chain, surroundings: Surroundings) -> None:
+    async def _ask(
+        self, question: Question, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings
+    ) -> None:
         """Ask a person; the clocks stand still until the answer.
 
         Raises:
@@ -393,11 +406,11 @@ class Pipeline:
             raise nobody(question.decision, name)
         spent = chain.spent
         spent.open += 1
-        if spent.open == 1:
-            spent.since = self._clock()
-            for run in spent.runs:
-                run.pause()
         try:
+            if spent.open == 1:
+                spent.since = self._clock()
+                for run in spent.runs:
+                    run.pause()
             async with spent.asking:
                 answer = await surroundings.ask(question)
             await chain.recorder.answered(chain.call, question.decision.rule, answer is True)
@@ -411,7 +424,7 @@ class Pipeline:
             raise refused(question.decision, name)
         # The rules or the mode may have changed while the person thought.
         target = self._found(name, question.tool.version)
-        again = self._judged(target, dict(question.arguments), surroundings, surroundings.modes.mode)
+        again = self._judged(target, arguments, surroundings, surroundings.modes.mode)
         if again.verdict == "deny":
             raise again.failure(name)
 
@@ -451,7 +464,7 @@ class Pipeline:
         left = chain.deadline + chain.spent.waited - self._clock()
         seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
         workspace = surroundings.workspace
-        if surroundings.authority is not None and primitive.context is not None:
+        if surroundings.authority is not None:
             policy = surroundings.authority.policy
             seconds = min(seconds, policy.timeout(primitive.definition))
             workspace = GuardedWorkspace(
@@ -483,6 +496,9 @@ class Pipeline:
             ) from None
         except Failure as failure:
             failure.tool = failure.tool or name
+            if failure.rule == "outside_workspace":
+                # Led out by a link, which only the opening finds.
+                surroundings.modes.violation()
             raise
         except asyncio.CancelledError as stray:
             task = asyncio.current_task()
@@ -511,6 +527,8 @@ class Pipeline:
             )
         spent, bounds = chain.spent, governance.limits
         seconds = min(left, bounds.run_seconds, version.definition.timeout)
+        if surroundings.authority is not None:
+            seconds = min(seconds, surroundings.authority.policy.timeout(version.definition))
         limits = bounds._replace(
             run_seconds=seconds,
             own_seconds=min(bounds.own_seconds, version.definition.timeout),
@@ -519,11 +537,9 @@ class Pipeline:
         deadline = self._clock() + seconds - spent.waited
 
         async def call(name: str, given: dict[str, Any], key: str) -> Any:
-            pin = pins.get(name)
-            if pin is None:
-                raise Failure(
-                    "permission_denied", f"{version.name} was not checked to call {name!r}", rule="pins", tool=name
-                )
+            # It comes from the worker, and the record's ids are made of it.
+            if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
+                raise Failure("sandbox_violation", "a call's number is none", tool=version.name)
             inner = _Chain(
                 chain.invocation,
                 deadline,
@@ -539,15 +555,23 @@ class Pipeline:
                 call=CallId(f"{chain.call.id}.{key}", chain.call.id),
             )
             spent.calls += 1
-            if spent.calls > bounds.calls:
-                raise Failure(
-                    "call_limit",
-                    f"the run has made its {bounds.calls:,} tool calls, those of the tools it calls included",
-                    hint="call less often, or split the work over several runs",
-                    tool=name,
-                )
-            _tell(chain.watch, name)
             try:
+                pin = pins.get(name)
+                if pin is None:
+                    raise Failure(
+                        "permission_denied",
+                        f"{version.name} was not checked to call {_brief(name)}",
+                        rule="pins",
+                        tool=version.name,
+                    )
+                if spent.calls > bounds.calls:
+                    raise Failure(
+                        "call_limit",
+                        f"the run has made its {bounds.calls:,} tool calls, those of the tools it calls included",
+                        hint="call less often, or split the work over several runs",
+                        tool=name,
+                    )
+                _tell(chain.watch, name)
                 target = self._found(name, None if pin.kind == "primitive" else pin.version)
             except Failure as failure:
                 chain.recorder.denied(inner.call, name, given, failure)

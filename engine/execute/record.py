@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from albert_tools.engine.govern.redact import redacted
+from albert_tools.engine.govern.redact import redacted, redacted_text
 from albert_tools.engine.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Recorder:
     def __init__(self, ledger: Ledger | None, invocation: ToolInvocation) -> None:
         self._ledger = ledger
         self._of = {
-            name: value
+            name: redacted_text(str(value), 200)
             for name in ("request_id", "session", "trace", "dedupe_key")
             if (value := getattr(invocation, name)) is not None
         }
@@ -86,11 +86,11 @@ class Recorder:
             "denied",
             {
                 "call": call.id,
-                "tool": str(tool)[:200],
+                "tool": redacted_text(str(tool), 200),
                 "arguments": _shown(arguments),
                 "code": failure.code,
                 "rule_id": failure.rule,
-                "message": failure.message[:500],
+                "message": redacted_text(failure.message),
                 **({"parent": call.parent} if call.parent else self._of),
             },
         )
@@ -116,7 +116,7 @@ class Recorder:
         """What came of a call that was made."""
         data: dict[str, Any] = {"call": call.id, "ok": failure is None, "ms": round(seconds * 1000, 3)}
         if failure is not None:
-            data |= {"code": failure.code, "message": failure.message[:500]}
+            data |= {"code": failure.code, "message": redacted_text(failure.message)}
         if result_hash is not None:
             data["result_hash"] = result_hash
         if effects:

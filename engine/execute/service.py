@@ -27,6 +27,7 @@ from albert_tools.engine.sandbox.pool import Sandbox
 
 if TYPE_CHECKING:
     from albert_tools.engine.check.check import Report
+    from albert_tools.engine.govern.authority import Authority
     from albert_tools.engine.sandbox.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -305,10 +306,21 @@ class ToolService:
 
     def _denied(self) -> frozenset[str]:
         """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
-        rules = self.surroundings.governance
+        rules, authority = self.surroundings.governance, self.surroundings.authority
         if not isinstance(rules, Failure):
-            return rules.denied
+            return rules.denied | (frozenset() if authority is None else self._not_in_examples(authority))
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
+
+    def _not_in_examples(self, authority: Authority) -> frozenset[str]:
+        """What the rules forbid in the present mode, or want a person asked about who would not be: all but files of the
+        scratch workspace."""
+        found = []
+        mode = authority.modes.mode
+        for p in self.registry.primitives():
+            verdict = authority.policy.permits(p.definition, p.gated, mode).verdict
+            if not p.gated and (verdict == "deny" or (verdict == "ask" and p.context is None)):
+                found.append(p.name)
+        return frozenset(found)
 
     def _report(
         self, source: str | bytes | Mapping[str, Any], beside: Mapping[str, ToolDefinition] | None = None

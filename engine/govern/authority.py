@@ -98,13 +98,29 @@ def refused(decision: Decision, tool: str) -> Failure:
 def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Any) -> list[Resource]:
     found = []
     for name, use in primitive.paths.items():
-        path = arguments.get(name)
-        if isinstance(path, str):
+        for path in _texts(primitive, name, arguments):
             relative = workspace.spell(path or ".")
             root = str(workspace.root)
             found.append(Resource("path", root if relative == "." else f"{root}/{relative}", use))
     for name, method in primitive.urls.items():
-        url = arguments.get(name)
-        if isinstance(url, str):
+        for url in _texts(primitive, name, arguments):
             found.append(Resource("url", url, str(arguments.get(method) or "GET")))
+    return found
+
+
+def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:
+    """The paths or URLs of one argument: a text, several, or none.
+
+    Raises:
+        Failure: `permission_denied` for what can't be judged because it is something else.
+    """
+    value = arguments.get(name)
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(text, str) for text in found):
+        raise Failure(
+            "permission_denied",
+            f"{name} of {primitive.name} holds neither a text nor a list of texts, so the rules can't judge it",
+            rule="unjudged",
+            tool=primitive.name,
+        )
     return found

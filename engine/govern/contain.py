@@ -164,10 +164,11 @@ class Workspace:
                     raise
                 raise self._through_link(path, parts) from None
 
-    def listing(self, path: str, recursive: bool = False) -> list[Entry]:
+    def listing(self, path: str, recursive: bool = False, *, real: str | None = None) -> list[Entry]:
         """What is in the folder at `path`, sorted by path; with `recursive` in all folders under it as well.
 
-        Linked folders are listed as links and not entered; neither are sealed ones.
+        Linked folders are listed as links and not entered; neither are sealed ones. `real` is where `path` leads, if that was
+        found out (and judged) before: it is opened without following a link.
 
         Raises:
             Failure: `not_found`, `not_a_directory`, `too_large` past `MAX_ENTRIES`, and as `read`.
@@ -175,19 +176,19 @@ class Workspace:
         parts = parts_of(path, str(self.root))
         found: list[Entry] = []
         with self._reporting(path, parts):
-            real = beneath.follow(self._fd, parts)
-            ahead: list[tuple[beneath.Parts, beneath.Parts]] = [(parts, real)]
+            top = beneath.follow(self._fd, parts) if real is None else parts_of(real, str(self.root))
+            ahead: list[tuple[beneath.Parts, beneath.Parts]] = [(parts, top)]
             while ahead:
                 shown, here = ahead.pop()
                 try:
                     with self._folder(here, path) as folder:
                         inner = _entries(folder, shown, MAX_ENTRIES - len(found), path)
                 except (FileNotFoundError, NotADirectoryError):
-                    if here == real:
+                    if here == top:
                         raise
                     continue  # It went away while we were looking; so it isn't there.
                 except Failure as failure:
-                    if here == real or failure.rule != "albert_own":
+                    if here == top or failure.rule != "albert_own":
                         raise
                     continue
                 found.extend(entry for _, entry in inner)
@@ -200,15 +201,15 @@ class Workspace:
         return sorted(found)
 
     @contextmanager
-    def folder(self, path: str) -> Iterator[int]:
-        """The folder at `path` as a descriptor, for a command to start in; closed at the end.
+    def folder(self, path: str, *, follow: bool = True) -> Iterator[int]:
+        """The folder at `path` as a descriptor, for a command to start in; closed at the end. `follow` as in `read`.
 
         Raises:
             Failure: as `listing`.
         """
         parts = parts_of(path, str(self.root))
         with self._reporting(path, parts):
-            real = beneath.follow(self._fd, parts)
+            real = beneath.follow(self._fd, parts) if follow else parts
             opened = beneath.open_folder(self._fd, real)
         try:
             with self._reporting(path, parts):

@@ -72,7 +72,7 @@ class GuardedWorkspace:
         """As `Workspace.listing`, without what lies in folders that the rules forbid."""
         real = self._workspace.locate(path)
         self._demand(real, "read")
-        found = self._workspace.listing(path, recursive)
+        found = self._workspace.listing(path, recursive, real=real)
         if not recursive:
             return found
         top, shown = self._absolute(real), self._workspace.spell(path)
@@ -89,7 +89,7 @@ class GuardedWorkspace:
         """As `Workspace.folder`, of one that the rules let be read."""
         real = self._workspace.locate(path)
         self._demand(real, "read")
-        with self._workspace.folder(real) as opened:
+        with self._workspace.folder(real, follow=False) as opened:
             yield opened
 
     def _absolute(self, relative: str) -> str:

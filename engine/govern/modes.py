@@ -11,8 +11,8 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,11 @@ from typing import NamedTuple
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None  # type: ignore[assignment]
 
 #: Where each mode can be left for. Who may do it is another question: a service only does what `_BY_ITSELF` says.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
@@ -30,6 +35,9 @@ NEXT: dict[Mode, tuple[Mode, ...]] = {
     "RECOVERY": ("NORMAL", "ALERT", "DEGRADED", "LOCKDOWN"),
 }
 _BY_ITSELF = {("NORMAL", "ALERT"), ("NORMAL", "DEGRADED"), ("DEGRADED", "NORMAL")}
+
+#: Seconds to wait for another process that is just writing the mode.
+_LOCK_SECONDS = 1.0
 
 #: As much as a mode's file can sensibly have.
 _MAX_BYTES = 8192
@@ -96,11 +104,13 @@ class Modes:
         try:
             facts = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
-            seen, standing = None, Standing()
+            # It is there from the first change on, and nothing of ours removes it: what it said isn't taken back by its absence.
+            gone = self._seen is not None and self._standing.mode != "NORMAL"
+            seen, standing = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else Standing()
         except OSError as error:
             seen, standing = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
         else:
-            seen = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+            seen = _stamp(facts)
             if seen == self._seen:
                 return self._standing
             standing = _read(self._file)
@@ -119,16 +129,38 @@ class Modes:
         Raises:
             Failure: `invalid_arguments` for what is no mode or can't be reached from the present one, `io_error`.
         """
-        now = self.standing()
         if mode not in MODES:
             raise Failure("invalid_arguments", f"there is no mode {mode!r}", hint=f"the modes are {', '.join(MODES)}")
+        with ExitStack() as alone:
+            try:
+                alone.enter_context(self._alone())
+            except Failure:
+                # Whoever holds the lock must not keep anyone from a lockdown.
+                if mode != "LOCKDOWN":
+                    raise
+            before, now = self._switched(mode, by, cause)
+        self._changed(before, now)
+        return now
+
+    def _switched(self, mode: Mode, by: str, cause: str) -> tuple[Standing, Standing]:
+        now = self.standing()
         if mode != now.mode and mode not in NEXT[now.mode]:
             raise Failure(
                 "invalid_arguments",
                 f"{now.mode} can't be left for {mode}",
                 hint=f"it can be left for {', '.join(NEXT[now.mode])}",
             )
-        return self._put(Standing(mode, datetime.now(UTC).isoformat(timespec="seconds"), by, cause))
+        standing = Standing(mode, _now(), by, cause)
+        # What can't be written down is no change, but for a lockdown: that holds here all the same.
+        try:
+            self._write(standing)
+        except Failure:
+            if mode == "LOCKDOWN":
+                self._standing = standing
+                self._changed(now, standing)
+            raise
+        self._standing = standing
+        return now, standing
 
     def violation(self) -> None:
         """Count an attempt to leave the workspace's bounds; too many raise `ALERT`."""
@@ -171,22 +203,66 @@ class Modes:
         return psutil.disk_usage(str(place)).free / 2**20, memory.available / memory.total
 
     def _by_itself(self, mode: Mode, cause: str) -> None:
-        if (self.mode, mode) in _BY_ITSELF:
+        try:
+            with self._alone():
+                change = self._stepped(mode, cause, keep=True)
+        except Failure:
+            change = self._stepped(mode, cause, keep=False)
+        if change is not None:
+            self._changed(*change)
+
+    def _stepped(self, mode: Mode, cause: str, keep: bool) -> tuple[Standing, Standing] | None:
+        # Only now: a person's lockdown of a moment ago must not be written over.
+        before = self.standing()
+        if (before.mode, mode) not in _BY_ITSELF:
+            return None
+        self._standing = now = Standing(mode, _now(), "albert", cause)
+        if keep:
             # What can't be written down holds in this process all the same.
             with suppress(Failure):
-                self._put(Standing(mode, datetime.now(UTC).isoformat(timespec="seconds"), "albert", cause))
+                self._write(now)
+        return before, now
 
-    def _put(self, standing: Standing) -> Standing:
-        before, self._standing = self._standing, standing
-        if before.mode != standing.mode:
-            self._tell(before, standing)
-            self._record(before, standing)
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While the mode is read and written, no other process writes it.
+
+        Raises:
+            Failure: `io_error`: the lock can't be had, or not within `_LOCK_SECONDS`.
+        """
+        if self._file is None or fcntl is None:
+            yield
+            return
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            lock = os.open(self._file.with_name(f".{self._file.name}-lock"), flags, 0o600)
+        except OSError as error:
+            raise _unwritten(self._file, error) from error
+        try:
+            given_up = time.monotonic() + _LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if time.monotonic() > given_up:
+                        raise _unwritten(self._file, error) from error
+                time.sleep(0.01)
+            yield
+        finally:
+            os.close(lock)
+
+    def _write(self, standing: Standing) -> None:
         if self._file is not None:
             _write(self._file, standing)
             with suppress(OSError):
-                facts = os.stat(self._file)
-                self._seen = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-        return standing
+                self._seen = _stamp(os.stat(self._file))
+
+    def _changed(self, before: Standing, now: Standing) -> None:
+        if before.mode != now.mode:
+            self._tell(before, now)
+            self._record(before, now)
 
     def _record(self, before: Standing, now: Standing) -> None:
         if self._ledger is not None:
@@ -198,6 +274,19 @@ class Modes:
     def _tell(self, before: Standing, now: Standing) -> None:
         for listener in self._listeners:
             listener(before, now)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _stamp(facts: os.stat_result) -> tuple[int, int, int]:
+    """What a change of the file changes; the time of its inode too, which nobody can set back."""
+    return facts.st_ino, facts.st_ctime_ns, facts.st_size
+
+
+def _unwritten(file: Path, error: OSError) -> Failure:
+    return Failure("io_error", f"the mode can't be written to {str(file)!r}: {error.strerror}")
 
 
 def _unknown(why: str) -> Standing:
@@ -228,4 +317,4 @@ def _write(file: Path, standing: Standing) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        raise Failure("io_error", f"the mode can't be written to {str(file)!r}: {error.strerror}") from error
+        raise _unwritten(file, error) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 #: Characters of one string that are kept whole, values of one container, levels of nesting.
@@ -22,29 +23,81 @@ _NAMES = re.compile(
 _FORMS = re.compile(
     r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY|\b(sk|pk|rk)[-_](live|test|proj)?[-_]?[A-Za-z0-9]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
     r"|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
-    r"|://[^/\s:@]+:[^/\s:@]+@|\bbearer\s+[A-Za-z0-9._~+/-]{8,}"
+    r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
+)
+#: A secret that stands behind its name: in a command, a URL's query, a header, a piece of JSON.
+_ASSIGNED = re.compile(
+    r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
+    r"|session[_-]?id)[A-Za-z0-9_]*(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
 )
 
 
-def redacted(value: Any, name: str = "", level: int = 0) -> Any:
-    """A copy of a JSON value for the record; `name` is what it is called where it stands."""
-    if name and value not in (None, "", True, False) and _NAMES.search(name):
-        return REDACTED
-    if isinstance(value, str):
-        if _FORMS.search(value[:10_000]):
+#: Characters that all of one value may come to; a container that is reached when they are used up is only counted.
+MAX_ALL = 64 * 1024
+
+
+def redacted(value: Any, name: str = "") -> Any:
+    """A copy of a value for the record, always JSON and of bounded size; `name` is what it is called where it stands."""
+    try:
+        return _Redaction().of(value, name, 0)
+    except Exception as fault:
+        # Whatever a caller's own objects do when they are read, the entry is written.
+        return {"$unreadable": type(fault).__name__[:100]}
+
+
+def redacted_text(text: str, most: int = 500) -> str:
+    """A sentence for the record: what looks like a secret is taken out of it, and it is cut after `most` characters."""
+    # A bit more than is kept, so that no secret is cut to where it isn't recognised.
+    text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text[: most + 10_000]))
+    return _unicode(text[:most])
+
+
+def _unicode(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+class _Redaction:
+    """One copy, with what is left of `MAX_ALL`."""
+
+    def __init__(self) -> None:
+        self.left = MAX_ALL
+
+    def of(self, value: Any, name: str, level: int) -> Any:
+        if name and value not in (None, "", True, False) and _NAMES.search(name):
+            return REDACTED
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            if level >= MAX_LEVELS or self.left <= 0:
+                return {"$object": len(value)}
+            kept = {self._key(k): self.of(v, str(k), level + 1) for k, v in islice(value.items(), MAX_VALUES)}
+            return kept if len(value) <= MAX_VALUES else {**kept, "$more": len(value) - MAX_VALUES}
+        if isinstance(value, list | tuple):
+            if level >= MAX_LEVELS or self.left <= 0:
+                return [f"… {len(value)} values"]
+            items = [self.of(v, name, level + 1) for v in value[:MAX_VALUES]]
+            return items if len(value) <= MAX_VALUES else [*items, f"… {len(value) - MAX_VALUES} more"]
+        self.left -= 8
+        if value is None or isinstance(value, bool | float):
+            return value
+        if isinstance(value, int):
+            return value if -(2**63) <= value < 2**64 else {"$integer_bits": value.bit_length()}
+        return {"$type": type(value).__name__[:100]}
+
+    def _text(self, value: str) -> Any:
+        self.left -= min(len(value), MAX_TEXT) + 8
+        named = _ASSIGNED.search(value[:10_000])
+        if _FORMS.search(value[:10_000]) or (named and len(value) <= MAX_TEXT):
             return REDACTED
         if len(value) <= MAX_TEXT:
-            return value
+            return _unicode(value)
         data = value.encode("utf-8", "surrogatepass")
-        return {"$text": value[:60] + "…", "size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    if isinstance(value, Mapping):
-        if level >= MAX_LEVELS:
-            return {"$object": len(value)}
-        kept = {str(k): redacted(v, str(k), level + 1) for k, v in list(value.items())[:MAX_VALUES]}
-        return kept if len(value) <= MAX_VALUES else {**kept, "$more": len(value) - MAX_VALUES}
-    if isinstance(value, list | tuple):
-        if level >= MAX_LEVELS:
-            return [f"… {len(value)} values"]
-        items = [redacted(v, name, level + 1) for v in value[:MAX_VALUES]]
-        return items if len(value) <= MAX_VALUES else [*items, f"… {len(value) - MAX_VALUES} more"]
-    return value
+        return {
+            "$text": REDACTED if named else _unicode(value[:60]) + "…",
+            "size_bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+    def _key(self, key: Any) -> str:
+        text = self._text(str(key))
+        return text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"

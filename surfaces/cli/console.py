@@ -10,6 +10,8 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from albert_tools.surfaces.cli.folding import columns, cut, folded
@@ -61,6 +63,8 @@ class Console:
         self.out_width = columns(sys.stdout)
         self.err_width = columns(sys.stderr)
         self.interactive = sys.stderr.isatty() and not quiet and not json_output
+        #: What waits until a question is answered; None when none stands.
+        self._held: list[tuple[str, TextIO]] | None = None
 
     def paint(self, text: str, *styles: str, err: bool = False) -> str:
         """`text` in colour, where the stream has colours."""
@@ -103,7 +107,7 @@ class Console:
 
     def progress(self, text: str) -> None:
         """A line that the next one takes the place of, on a terminal only; an empty one takes it away."""
-        if self.interactive:
+        if self.interactive and self._held is None:
             sys.stderr.write("\r\x1b[K" + (self.paint(cut(text, self.err_width), "dim", err=True) if text else ""))
             sys.stderr.flush()
 
@@ -127,8 +131,23 @@ class Console:
 
     def untrusted(self, text: str, stream: TextIO) -> None:
         """Text that isn't ours, spelled out where the stream is a terminal."""
+        if self._held is not None:
+            self._held.append((text, stream))
+            return
         stream.write(safe(text) if stream.isatty() else text)
         stream.flush()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For a question: meanwhile no progress is shown, and text that isn't ours waits."""
+        self.progress("")
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for text, stream in held:
+                self.untrusted(text, stream)
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:
         """A failure for people: what, where, and what to do."""

@@ -110,7 +110,8 @@ def _line(entry: Entry, console: Console) -> str:
         case _:
             mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
-    return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}"
+    # One line it must stay: what comes from agents could else be written as if it were entries of its own.
+    return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _effect(effect: dict[str, Any]) -> str:

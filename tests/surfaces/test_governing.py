@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import os
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from albert_tools.engine.govern.authority import Question
+from albert_tools.engine.govern.policy.decision import Decision
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.surfaces.cli.asking import asker
+from albert_tools.surfaces.cli.console import Console
 
 
 @pytest.fixture
@@ -78,3 +89,62 @@ def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
     assert "write_file needs a person's approval in NORMAL" in shown
     assert got == code
     assert (ruled.project / "a").exists() == (code == 0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Asks about a command at a terminal: the answer, and what was shown. `meanwhile` is done once the question stands."""
+
+    def ask(command: str, before: bytes, *then: bytes, meanwhile: Callable[[Console], None] | None = None) -> Any:
+        ours, theirs = os.openpty()
+        os.write(ours, before)
+        monkeypatch.setattr(sys, "stdin", os.fdopen(theirs))
+        monkeypatch.setattr(sys, "stderr", shown := io.TextIOWrapper(io.BytesIO(), write_through=True))
+        console = Console()
+        question = Question(
+            ToolDefinition("bash", "", (), {}, ()), {"command": command}, Decision("ask", "r", "mode", "m")
+        )
+
+        def so_far() -> str:
+            return shown.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+        async def both() -> bool:
+            answer = asyncio.create_task(asker(console)(question))
+            for number, typed in enumerate(then, 1):
+                while so_far().count("  yes or no") < number:
+                    await asyncio.sleep(0.01)
+                if meanwhile is not None:
+                    meanwhile(console)
+                await asyncio.sleep(0.05)
+                os.write(ours, typed)
+            return await answer
+
+        return asyncio.run(both()), so_far()
+
+    return ask
+
+
+def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
+    long = "a" * 1800 + "MIDDLE" + "b" * 1800 + "THE-END"
+    yes, shown = asked(long, b"", b"all\n", b"yes\n")
+    first, _, second = shown.partition("all to see all of it? ")
+    assert yes is True
+    assert "characters of command are not shown" in first
+    assert ("THE-END" in first, "MIDDLE" in first, "MIDDLE" in second) == (True, False, True)
+    assert asked("a" * 1000 + "; rm -rf x", b"", b"no\n")[1].count("rm -rf x") == 1
+
+
+def test_what_was_typed_before_the_question_is_no_answer(asked: Any) -> None:
+    assert asked("ls", b"yes\n", b"no\n")[0] is False
+    assert asked("ls", b"no\n", b"yes\n")[0] is True
+
+
+def test_a_program_puts_nothing_under_the_question(asked: Any) -> None:
+    def forge(console: Console) -> None:
+        console.progress("running")
+        console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)
+
+    _, shown = asked("rm -rf x", b"", b"no\n", meanwhile=forge)
+    before, _, after = shown.partition("yes or no? ")
+    assert "May ls" not in before
+    assert after == "May ls be called?\n  yes or no? "

@@ -39,6 +39,12 @@ def _of_layer(layer: Layer, known: dict[str, ToolDefinition], names: set[str]) -
     for name, section in layer.tools.items():
         definition = known.get(name)
         yield from _modes(f"{layer.place}tools.{name}", section, [definition] if definition else [])
+        if definition is None and name in names and _touches(section):
+            place = f"{layer.place}tools.{name}"
+            yield (
+                place,
+                f"{name} is a saved tool: paths, hosts and sizes are judged in the calls that it makes, by their names",
+            )
         if definition is not None:
             yield from _useless(f"{layer.place}tools.{name}", section, definition)
     for category, section in layer.categories.items():
@@ -63,6 +69,14 @@ def _modes(place: str, section: Section, tools: Sequence[ToolDefinition]) -> Ite
     for mode in sorted(allowed | asked):
         if tools and all(mode not in d.allowed_modes for d in tools):
             yield f"{place}.allowed_in_modes", f"the tool's own definition doesn't permit {mode}"
+
+
+def _touches(section: Section) -> bool:
+    """Whether it speaks of what a call touches."""
+    of_modes = section._replace(
+        allowed_in_modes=None, requires_approval_in_modes=None, forbidden_in_modes=None, timeout_seconds=None
+    )
+    return of_modes != Section()
 
 
 def _useless(place: str, section: Section, definition: ToolDefinition) -> Iterator[tuple[str, str]]:

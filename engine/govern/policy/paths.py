@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,9 @@ class PathRules:
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         self._workspace = _fold(workspace).rstrip("/")
-        self._home = home.rstrip("/")
+        # In a pattern; their own names may hold what there would be a wildcard.
+        self._home_text = _literal(home.rstrip("/"))
+        self._workspace_text = _literal(self._workspace)
         for pattern, rule in patterns:
             self._file(pattern, rule)
 
@@ -82,11 +85,16 @@ class PathRules:
         return None
 
     def _file(self, pattern: str, rule: str) -> None:
-        text = _fold(expanded(pattern, self._home, self._workspace))
+        text = _fold(expanded(pattern, self._home_text, self._workspace_text))
+        parts = text.split("/")
+        if "." in parts:
+            # `.` is the workspace, and `a/./b` is `a/b`; but `./a`, unlike `a`, is at the top.
+            plain = "/".join(p for p in parts if p not in ("", "."))
+            text = f"/{plain}" if text.startswith("/") else f"{self._workspace_text}/{plain}"
         if text.startswith("/"):
             parts = text.strip("/").split("/")
         elif "/" in text.rstrip("/") and not text.startswith("**/"):
-            parts = [*_fold(self._workspace).strip("/").split("/"), *text.removeprefix("./").strip("/").split("/")]
+            parts = [*self._workspace_text.strip("/").split("/"), *text.strip("/").split("/")]
         else:
             self._floating(text.strip("/"), pattern, rule)
             return
@@ -130,6 +138,10 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
     return pattern
 
 
+def _literal(path: str) -> str:
+    return _WILD.sub(r"\\\g<0>", path)
+
+
 def _spec(text: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
@@ -139,4 +151,9 @@ def _spec(text: str) -> GitIgnoreSpec:
         raise ValueError(f"it can't be read as a pattern: {error}") from None
 
 
-_fold: Callable[[str], str] = str.casefold if _FOLDED else str
+def _folded(text: str) -> str:
+    """One spelling of all that such a file system takes for the same name: case and composed characters aside."""
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+
+
+_fold: Callable[[str], str] = _folded if _FOLDED else str

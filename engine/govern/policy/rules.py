@@ -7,8 +7,12 @@ weigh the same.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address
+from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,6 +27,9 @@ from albert_tools.engine.govern.policy.sections import (
     Section,
 )
 from albert_tools.engine.model.definition import Category, Mode, ToolDefinition
+
+#: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 #: What a call does to what it names.
 Operation = str
@@ -70,7 +77,8 @@ class Policy:
     def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
         self.layers = layers
         self._workspace = workspace
-        self._home = home
+        # The paths that are judged have no link in them; a home folder often has (`/home` → `/var/home`).
+        self._home = home = os.path.realpath(home)
         self._static: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._paths: dict[str, tuple[PathRules, list[tuple[str, PathRules]]]] = {}
         self._shipped_paths = PathRules(
@@ -105,7 +113,9 @@ class Policy:
             return [Decision("deny", f"{layer.place}deny", "denied", f"{name} is denied by the rules", hint)]
         sections = [(place, s) for place, s in layer.sections(definition) if s.speaks_of_modes]
         named = name in layer.allow
-        if gated and not named and (layer.owner or layer.says_allow) and not (layer.owner and sections):
+        # Only what speaks of the tool by its name opens it: of a category nobody reads which gated tools are in it.
+        by_name = layer.owner and any(place == f"tools.{name}" for place, _ in sections)
+        if gated and not named and (layer.owner or layer.says_allow) and not by_name:
             return [
                 Decision(
                     "deny",
@@ -194,9 +204,14 @@ class Policy:
         return found
 
     def _url(self, definition: ToolDefinition, resource: Resource) -> Decision | None:
-        host = (urlsplit(resource.name).hostname or "").rstrip(".").lower()
+        host = host_of(resource.name)
         for layer in self.layers:
             for place, section in layer.sections(definition):
+                if host is None and (section.forbidden_hosts or section.allowed_hosts is not None):
+                    rule = f"{place}.{'forbidden_hosts' if section.forbidden_hosts else 'allowed_hosts'}"
+                    hint = "write it as https://example.org/…, with a name in other letters in its xn-- form"
+                    return Decision("deny", rule, "host", "the URL doesn't say plainly which host is meant", hint)
+                host = host or ""
                 if any(_is_host(host, pattern) for pattern in section.forbidden_hosts):
                     return Decision("deny", f"{place}.forbidden_hosts", "host", f"the host {host!r} is forbidden")
                 if section.allowed_hosts is not None and not any(_is_host(host, p) for p in section.allowed_hosts):
@@ -231,7 +246,40 @@ class Policy:
         return min([*said, definition.timeout])
 
 
+def host_of(url: str) -> str | None:
+    """The host that a URL names, in one spelling; None where two readers could take it for two different hosts."""
+    if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return None
+    # What isn't ASCII becomes another name on the way, and so may what is escaped; a user's name can look like a host.
+    if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
+        return None
+    return _plain_host(host)
+
+
+def _plain_host(host: str) -> str:
+    """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in the usual one."""
+    host = host.lower().rstrip(".")
+    if ":" in host:
+        try:
+            address = IPv6Address(host)
+        except ValueError:
+            return host
+        return str(address.ipv4_mapped or address)
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        try:
+            return inet_ntoa(inet_aton(host))
+        except OSError:
+            return host
+    return host
+
+
 def _is_host(host: str, pattern: str) -> bool:
     """Whether `pattern` (``example.org``, or ``*.example.org`` for all below) names `host`."""
-    pattern = pattern.rstrip(".").lower()
-    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:].rstrip(".").lower())
+    return host == _plain_host(pattern)

@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
-from albert_tools import Failure, SyncToolService
+from albert_tools import Failure, SyncToolService, primitive
 from albert_tools.engine.govern.authority import Question
+from albert_tools.engine.govern.guarded import GuardedWorkspace
+from albert_tools.engine.govern.policy.rules import Policy
+from albert_tools.engine.govern.settings import read_governance
+from albert_tools.engine.govern.workspace import Workspace
 
 ASKS = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 
@@ -214,3 +218,158 @@ def test_the_projects_rules_tighten(tmp_path: Path) -> None:
         assert error.rule == "project.tools.write_file.forbidden_paths"
         assert service.invoke("write_file", {"path": "other", "content": ""}).ok
     assert sorted(os.listdir(work)) == [".albert", "other"]
+
+
+def entries(bench: Any) -> list[tuple[str, dict[str, Any]]]:
+    return [(e.kind, e.data) for e in bench.service.service.surroundings.ledger.entries()]
+
+
+DONE_TO: list[Any] = []
+
+
+@primitive(effects=["delete"], paths={"paths": "delete"}, urls={"urls": ""}, category="system_write")
+def discard(paths: list[Any], urls: list[str]) -> int:
+    """Throw things away, wherever they are."""
+    DONE_TO.append((paths, urls))
+    return len(paths)
+
+
+@primitive(effects=["read"], approval=True)
+def ledgers() -> str:
+    """Read the firm's books."""
+    DONE_TO.append("ledgers")
+    return "books"
+
+
+@primitive(effects=["read"])
+async def dawdle(seconds: float) -> str:
+    """Take a while, without a look at anything."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"paths": ["a", "secrets/b"], "urls": []}, "tools.discard.forbidden_paths"),
+        ({"paths": ["../b"], "urls": []}, "path_traversal"),
+        ({"paths": [["secrets/b"]], "urls": []}, "unjudged"),
+        ({"paths": [], "urls": ["http://a/", "http://evil.org/"]}, "tools.discard.forbidden_hosts"),
+    ],
+)
+def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule: str) -> None:
+    rules = {"tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"]}}}
+    bench = make_bench(governance=rules, primitives=[discard])
+    DONE_TO.clear()
+    error = bench.error("discard", **given)
+    assert (error.code, error.rule) == ("permission_denied", rule)
+    assert DONE_TO == []
+    assert bench.value("discard", paths=["a", "b"], urls=["http://a/"]) == 2
+
+
+def test_a_timeout_in_the_rules_holds_for_every_tool(make_bench: Any) -> None:
+    rules = {"tools": {"dawdle": {"timeout_seconds": 0.1}, "outer": {"timeout_seconds": 0.3}}}
+    bench = make_bench(governance=rules, primitives=[dawdle])
+    assert bench.error("dawdle", seconds=5).code == "timeout"
+    bench.define("return tools.sleep(seconds=5)", "outer")
+    assert bench.error("outer").code in ("run_limit", "timeout")
+
+
+@pytest.mark.parametrize("rules", [{}, {"tools": {"ledgers": {"allowed_in_modes": ["ALERT"]}}}])
+def test_an_example_is_no_way_around_a_question(make_bench: Any, rules: Any) -> None:
+    bench = make_bench(governance=rules, primitives=[ledgers])
+    DONE_TO.clear()
+    failure = bench.refused("return tools.ledgers()", '@example(arguments={}, result="books")\n')
+    assert failure.code == "example_failed"
+    assert DONE_TO == []
+    bench.define("return tools.ledgers()", above='@example(arguments={}, result="x", stubs={"ledgers": "x"})\n')
+
+
+def test_what_is_done_is_what_was_asked_about(make_bench: Any) -> None:
+    person = Person()
+    bench = make_bench(governance=ASKS, ask=person)
+
+    def meddle() -> bool:
+        person.asked[0].arguments["path"] = "other"  # type: ignore[index]
+        return True
+
+    person.answers.append(meddle)
+    assert bench.value("write_file", path="a", content="")["path"] == "a"
+    assert not (bench.work / "other").exists()
+
+
+def test_links_that_lead_out_count_as_attempts(make_bench: Any) -> None:
+    bench = make_bench()
+    (bench.work / "out").symlink_to("/etc")
+    for _ in range(20):
+        assert bench.error("read_file", path="out/passwd").rule == "outside_workspace"
+    assert bench.service.service.surroundings.modes.mode == "ALERT"
+
+
+class Broken(dict[str, Any]):
+    """Arguments that can't be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no")
+
+
+def test_every_denied_call_is_in_the_log_whatever_it_was_given(make_bench: Any) -> None:
+    bench = make_bench()
+    deep: Any = "x" * 190
+    for _ in range(4):
+        deep = [deep] * 50
+    given: list[Any] = [
+        {"path": 10**30},
+        {"path": object()},
+        {"path": "\ud800"},
+        {"path": "a", "b": deep},
+        {"k" * 2**21: 1},
+    ]
+    for arguments in given:
+        assert not bench.service.invoke("read_file", arguments).ok
+    assert not bench.service.invoke("read_file", Broken()).ok
+    assert not bench.service.invoke("sk-live-abcdefghij1234567890", {}).ok
+    found = entries(bench)
+    assert [kind for kind, _ in found] == ["denied"] * 7
+    assert found[5][1]["arguments"] == {"$unreadable": "RuntimeError"}
+    assert "abcdefghij" not in str(found)
+
+
+def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_bench: Any) -> None:
+    person = Person(True)
+    person.seconds = 60
+    bench = make_bench(governance={**ASKS, "limits": {"own_seconds": 1}}, ask=person)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await bench.service.service.invoke("write_file", {"path": "a", "content": ""})
+
+    bench.service._wait(give_up())
+    assert [(kind, d.get("verdict"), d.get("code")) for kind, d in entries(bench)] == [
+        ("call", "ask", None),
+        ("denied", None, "cancelled"),
+    ]
+
+
+def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path: Path) -> None:
+    work = tmp_path.resolve()
+    for folder in ("secrets", "open"):
+        (work / folder).mkdir()
+        (work / folder / f"{folder}.txt").write_text("")
+    policy = Policy(read_governance({"tools": {"x": {"forbidden_paths": ["secrets"]}}}).layers(), str(work), "/home/u")
+
+    def judge(path: str, use: str) -> Any:
+        decision = policy.path(discard.definition, path, use)
+        (work / "open").rename(work / "gone")
+        (work / "open").symlink_to("secrets")
+        return decision
+
+    with Workspace(work) as workspace:
+        guarded = GuardedWorkspace(workspace, judge, 100, "x")
+        with pytest.raises(Failure):
+            guarded.listing("open")
+        (work / "open").unlink()
+        (work / "gone").rename(work / "open")
+        with pytest.raises(Failure), guarded.folder("open"):
+            pass

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -132,3 +135,82 @@ def test_what_is_measured_is_a_number() -> None:
     disk, memory = Modes(Path("/nowhere/at/all/mode.json"))._measured()
     assert disk > 0
     assert 0 < memory < 1
+
+
+def test_a_lockdown_is_never_written_over_by_an_alert(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    person = Modes(file)
+
+    class Slow(Modes):
+        """One in which a person is quicker, just as it has seen a mode."""
+
+        def violation_and_lockdown(self) -> None:
+            assert self.mode == "NORMAL"
+            person.switch("LOCKDOWN", "ada", "now")
+            self._by_itself("ALERT", "too late")
+
+    Slow(file).violation_and_lockdown()
+    assert Modes(file).mode == "LOCKDOWN"
+
+
+def test_many_at_once_lose_no_lockdown(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    for _ in range(10):
+        file.unlink(missing_ok=True)
+        agents = [Modes(file, Thresholds(violations=1)) for _ in range(4)]
+        person = Modes(file)
+        threads = [threading.Thread(target=a.violation) for a in agents]
+        threads.insert(2, threading.Thread(target=person.switch, args=("LOCKDOWN", "ada", "")))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert Modes(file).mode == "LOCKDOWN"
+        assert {m.mode for m in agents} == {"LOCKDOWN"}
+
+
+def test_a_lockdown_whose_file_is_removed_stays_one(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file)
+    one.switch("LOCKDOWN", "ada", "")
+    file.unlink()
+    assert (one.mode, one.standing().cause) == ("LOCKDOWN", "the mode can't be read: its file is gone")
+    assert one.mode == "LOCKDOWN"
+    assert Modes(file).switch("RECOVERY", "ada", "").mode == "RECOVERY"
+    assert one.mode == "RECOVERY"
+
+
+def test_a_change_with_the_old_time_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file)
+    one.switch("RECOVERY", "ada", "")
+    facts = file.stat()
+    file.write_text(file.read_text().replace("RECOVERY", "LOCKDOWN"))
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert one.mode == "LOCKDOWN"
+
+
+def test_what_can_not_be_written_loosens_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "mode.json"
+    one = Modes(file)
+    one.switch("RECOVERY", "ada", "")
+    (tmp_path / "state" / ".mode.json-lock").unlink()
+    (tmp_path / "state" / ".mode.json-lock").mkdir()
+    with pytest.raises(Failure, match="can't be written"):
+        one.switch("NORMAL", "ada", "")
+    assert one.mode == "RECOVERY"
+    assert one.switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"
+    assert Modes(file).mode == "LOCKDOWN"
+
+
+def test_a_lock_that_is_held_for_ever_keeps_nobody_from_a_lockdown(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file, Thresholds(violations=1))
+    one.switch("NORMAL", "ada", "")
+    with open(tmp_path / ".mode.json-lock") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        one.violation()
+        assert one.mode == "ALERT"
+        assert Modes(file).mode == "NORMAL"
+        assert Modes(file).switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"
+    assert one.mode == "LOCKDOWN"

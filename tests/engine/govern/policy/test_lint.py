@@ -45,6 +45,20 @@ TOOLS = [
             ["tools.read_file.allowed_hosts: read_file doesn't use the network"],
         ),
         (
+            {
+                "tools": {
+                    "mine": {"timeout_seconds": 1, "forbidden_in_modes": ["ALERT"], "allowed_in_modes": ["NORMAL"]}
+                }
+            },
+            [],
+        ),
+        (
+            {"tools": {"mine": {"forbidden_paths": ["x"]}}},
+            [
+                "tools.mine: mine is a saved tool: paths, hosts and sizes are judged in the calls that it makes, by their names"
+            ],
+        ),
+        (
             {"categories": {"artifact": {"timeout_seconds": 1}}},
             ["categories.artifact: no primitive is of this category"],
         ),

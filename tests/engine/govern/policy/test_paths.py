@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
+from albert_tools.engine.govern.policy import paths
 from albert_tools.engine.govern.policy.paths import PathRules
 
 ROOT, HOME = "/w/project", "/home/user"
@@ -23,6 +24,10 @@ ROOT, HOME = "/w/project", "/home/user"
             ["/w/project/src/b/a.py", "/w/project/x/src/a.py"],
         ),
         ("./y", ["/w/project/y", "/w/project/y/z"], ["/w/project/x/y"]),
+        (".", ["/w/project", "/w/project/y/z"], ["/w", "/w/projects"]),
+        ("./", ["/w/project/y"], ["/w"]),
+        ("a/./b/.", ["/w/project/a/b/c"], ["/w/project/x/a/b"]),
+        ("/etc/./x", ["/etc/x"], ["/w/project/x"]),
         ("*.pem", ["/w/project/a.pem", "/etc/x.pem/y", "/w/a.b.pem"], ["/w/project/pem", "/w/project/a.pem2"]),
         ("*.tar.gz", ["/w/a.tar.gz"], ["/w/a.gz"]),
         ("**/x/*.key", ["/w/project/x/a.key", "/x/b.key"], ["/w/project/x/y/b.key"]),
@@ -41,6 +46,21 @@ def test_pattern(pattern: str, hits: list[str], misses: list[str]) -> None:
         assert rules.match(path) == (pattern, "rule"), path
     for path in misses:
         assert rules.match(path) is None, path
+
+
+@pytest.mark.parametrize("pattern", ["a/b", "./a/b", "$WORKSPACE/a/b", "a/*", "."])
+def test_a_workspace_whose_name_looks_like_a_pattern(pattern: str) -> None:
+    rules = PathRules([(pattern, "rule")], "/w/p[1]*", HOME)
+    assert rules.match("/w/p[1]*/a/b") == (pattern, "rule")
+    assert rules.match("/w/p1x/a/b") is None
+
+
+def test_one_name_in_two_spellings_where_the_system_takes_them_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "_fold", paths._folded)
+    rules = PathRules([("Schl\u00fcssel", "rule")], ROOT, HOME)
+    assert rules.match("/w/project/schlu\u0308ssel/a")
+    assert rules.match("/w/project/SCHL\u00dcSSEL")
+    assert rules.match("/w/project/schlussel") is None
 
 
 @pytest.mark.parametrize("pattern", ["", "  ", "!x", "#x", "a/../b", "$HOEM/x", "a\0b"])

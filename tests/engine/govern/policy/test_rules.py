@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,6 +131,7 @@ def test_order(owner: dict[str, Any], project: dict[str, Any] | None, verdict: s
             "allow",
             "tools.http_request.allowed_in_modes",
         ),
+        ({"categories": {"network": {"allowed_in_modes": ["NORMAL"]}}}, None, "deny", "gated"),
         ({"allow": ["http_request"]}, {}, "allow", "allow.allowed_in_modes"),
         ({"allow": ["http_request"]}, {"allow": ["bash"]}, "deny", "project.allow"),
         ({}, {"allow": ["http_request"]}, "deny", "gated"),
@@ -265,3 +267,51 @@ def test_gravest_is_the_first_of_the_gravest() -> None:
 
 def test_without_any_rule_there_are_the_shipped_ones() -> None:
     assert [layer.owner for layer in Governance().layers()] == [True]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.1/",
+        "http://0x7f000001/",
+        "http://2130706433./",
+        "http://0177.0.0.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::FFFF:7f00:1]:80/",
+        "http://evil。example。org/",
+        "http://evil\uff0eexample.org/",
+        "http://bücher.example/",
+        "http://ev%69l.example.org/",
+        "http://good.example@evil.example.org/",
+        "http://evil.example.org\\@good.example/",
+        "ht\ntp://good.example/",
+        "evil.example.org/x",
+        "//evil.example.org/x",
+        "http:///evil.example.org/",
+        "http://[::1",
+    ],
+)
+def test_a_forbidden_host_by_another_spelling(url: str) -> None:
+    hosts = ["127.0.0.1", "evil.example.org", "xn--bcher-kva.example"]
+    rules = policy({"tools": {"http_request": {"forbidden_hosts": hosts}}})
+    found = rules.touches(FETCH, [Resource("url", url, "GET")])
+    assert [(d.verdict, d.rule) for d in found] == [("deny", "tools.http_request.forbidden_hosts")]
+    # Where no rule speaks of hosts, the tool itself says what is wrong with a URL.
+    assert policy().touches(FETCH, [Resource("url", url, "GET")]) == []
+
+
+def test_an_address_in_the_rules_has_many_spellings_too() -> None:
+    rules = policy({"tools": {"http_request": {"forbidden_hosts": ["127.1"]}}})
+    assert rules.touches(FETCH, [Resource("url", "http://127.0.0.1/", "GET")])
+    assert not rules.touches(FETCH, [Resource("url", "http://127.0.0.2/", "GET")])
+    assert not rules.touches(FETCH, [Resource("url", "http://x127.1.example/", "GET")])
+
+
+def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:
+    real = tmp_path.resolve() / "var" / "ada"
+    (real / ".ssh").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("var")
+    rules = Policy(read_governance({}).layers(), f"{real}/.ssh", str(tmp_path / "home" / "ada"))
+    found = rules.path(READ, f"{real}/.ssh/id", "read")
+    assert found is not None
+    assert found.rule == "shipped.forbidden_paths"

@@ -1,0 +1,66 @@
+"""What a record keeps of a value: nothing that looks like a secret, always JSON, never much."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.govern.redact import MAX_ALL, REDACTED, redacted, redacted_text
+
+KEY = "sk-live-abcdefghij1234567890"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        KEY,
+        "PGPASSWORD=hunter22 psql",
+        "mysql --password hunter22",
+        "https://example.org/?api_key=hunter22&x=1",
+        '{"token": "hunter22"}',
+        "curl -H 'Authorization: Basic aHVudGVyMjI6eA=='",
+        "postgres://ada:hunter22@db/x",
+        "redis://:hunter22@db/0",
+    ],
+)
+def test_a_secret_in_a_text(value: str) -> None:
+    assert redacted({"a": value}) == {"a": REDACTED}
+    told = redacted_text(f"there is nothing at {value!r}, is there?")
+    assert "hunter22" not in told
+    assert "aHVudGVyMjI6eA" not in told
+    assert KEY not in told
+    assert told.startswith("there is nothing at ")
+    long = json.dumps(redacted({"a": value + " " * 300}))
+    assert "hunter22" not in long
+    assert KEY not in long
+
+
+@pytest.mark.parametrize(
+    "value", ["a password is needed", "the token: $TOKEN", "cookies.txt", "https://example.org/a@b"]
+)
+def test_what_only_speaks_of_secrets_stays(value: str) -> None:
+    assert redacted({"a": value}) == {"a": value}
+    assert redacted_text(value) == value
+
+
+def test_a_secret_as_a_name() -> None:
+    assert KEY not in json.dumps(redacted({KEY: 1, "a": {KEY * 100: 2}}))
+
+
+def test_a_secret_at_the_end_of_what_is_kept() -> None:
+    assert "abcdefghij" not in redacted_text("x" * 480 + " " + KEY)
+
+
+@pytest.mark.parametrize("value", [10**30, -(2**70), object(), b"x", {1: "\ud800"}, {"\ud800": {2, 3}}, float("nan")])
+def test_whatever_it_is_becomes_json(value: Any) -> None:
+    json.dumps(redacted({"a": value, "b": [value]})).encode()
+    json.dumps(redacted({"a": value}), ensure_ascii=False).encode()
+
+
+def test_much_is_never_much() -> None:
+    deep: Any = "x" * 190
+    for _ in range(5):
+        deep = [deep] * 50
+    assert len(json.dumps(redacted({"a": deep, "k" * 100_000: [10**9] * 100}))) < 2 * MAX_ALL
