@@ -27,12 +27,11 @@ from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.authority import Asker, Authority, Question, nobody, refused
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.policy.decision import Decision
+from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import Mode, ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.hashing import result_hash
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.primitive import Primitive, call_primitive
@@ -217,14 +216,11 @@ class Pipeline:
         own: list[Effect] = []
         try:
             output = await self._done(target, arguments, chain, surroundings, governance, own)
-        except Failure as failure:
-            recorder.ended(call, failure, None, own, self._clock() - began)
+        except (Failure, asyncio.CancelledError) as error:
+            came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
+            recorder.ended(call, came, own, self._clock() - began)
             raise
-        except asyncio.CancelledError:
-            recorder.ended(call, Failure("cancelled", "it was called off"), None, own, self._clock() - began)
-            raise
-        if surroundings.ledger is not None:
-            recorder.ended(call, None, result_hash(output), own, self._clock() - began)
+        recorder.ended(call, output, own, self._clock() - began)
         return output
 
     async def _permitted(
@@ -384,8 +380,10 @@ class Pipeline:
     def _judged(target: _Target, arguments: dict[str, Any], surroundings: Surroundings, mode: Mode) -> Decision:
         assert surroundings.authority is not None
         try:
-            return surroundings.authority.decide(
-                target.definition, target.primitive, arguments, surroundings.workspace, mode
+            return gravest(
+                surroundings.authority.judge(
+                    target.definition, target.primitive, arguments, surroundings.workspace, mode
+                )
             )
         except Failure as failure:
             if failure.rule in ("path_traversal", "outside_workspace"):

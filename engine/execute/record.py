@@ -6,16 +6,17 @@ that nobody could ever account for is denied.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.govern.redact import redacted, redacted_text
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.hashing import result_hash
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.policy.decision import Decision
-    from albert_tools.engine.model.definition import ToolDefinition
+    from albert_tools.engine.model.definition import Json, ToolDefinition
     from albert_tools.engine.model.protocols import Ledger
     from albert_tools.engine.model.result import Effect, ToolInvocation
 
@@ -32,7 +33,7 @@ class CallId(NamedTuple):
 
 def new_id() -> str:
     """The id of a call from outside; those made by it have their number behind it."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class Recorder:
@@ -87,7 +88,7 @@ class Recorder:
             {
                 "call": call.id,
                 "tool": redacted_text(str(tool), 200),
-                "arguments": _shown(arguments),
+                "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
                 "message": redacted_text(failure.message),
@@ -110,15 +111,15 @@ class Recorder:
         except Failure as failure:
             raise _unkept(failure) from None
 
-    def ended(
-        self, call: CallId, failure: Failure | None, result_hash: str | None, effects: Sequence[Effect], seconds: float
-    ) -> None:
-        """What came of a call that was made."""
-        data: dict[str, Any] = {"call": call.id, "ok": failure is None, "ms": round(seconds * 1000, 3)}
-        if failure is not None:
-            data |= {"code": failure.code, "message": redacted_text(failure.message)}
-        if result_hash is not None:
-            data["result_hash"] = result_hash
+    def ended(self, call: CallId, came: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
+        """What came of a call that was made: its output, or its failure."""
+        if self._ledger is None:
+            return
+        data: dict[str, Any] = {"call": call.id, "ok": not isinstance(came, Failure), "ms": round(seconds * 1000, 3)}
+        if isinstance(came, Failure):
+            data |= {"code": came.code, "message": redacted_text(came.message)}
+        else:
+            data["result_hash"] = result_hash(came)
         if effects:
             data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
         if len(effects) > MAX_EFFECTS:
@@ -133,14 +134,6 @@ class Recorder:
         except Failure:
             # What was done is done and is told to the caller; from here on the log takes no more, so nothing else will be.
             return
-
-
-def _shown(arguments: Any) -> Any:
-    """Arguments that nobody has checked, as far as they can be looked at."""
-    try:
-        return redacted(arguments) if isinstance(arguments, Mapping) else None
-    except Exception:
-        return None
 
 
 def _unkept(failure: Failure) -> Failure:

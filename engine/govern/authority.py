@@ -1,6 +1,6 @@
 """May this call be made? Everything that has a say, each as a decision: the tool, its category, the mode, what it touches.
 
-The gravest verdict holds. Where it is *ask*, a person is asked if there is one; nobody to ask means no.
+The gravest verdict holds (`gravest`). Where it is *ask*, a person is asked if there is one; nobody to ask means no.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.policy.decision import Decision, gravest
+from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.rules import Policy, Resource
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -42,33 +42,18 @@ class Authority:
         primitive: Primitive | None,
         arguments: Mapping[str, Any],
         workspace: Any,
-        mode: Mode | None = None,
+        mode: Mode,
     ) -> list[Decision]:
-        """Every verdict on a call whose arguments are valid; at least one. `mode` is the present one when it isn't given.
+        """Every verdict on a call whose arguments are valid; at least one.
 
         Raises:
             Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
         """
         gated = primitive is not None and primitive.gated
-        found = [self.policy.permits(definition, gated, mode or self.modes.mode)]
+        found = [self.policy.permits(definition, gated, mode)]
         if primitive is not None and (primitive.paths or primitive.urls):
             found += self.policy.touches(definition, _resources(primitive, arguments, workspace))
         return found
-
-    def decide(
-        self,
-        definition: ToolDefinition,
-        primitive: Primitive | None,
-        arguments: Mapping[str, Any],
-        workspace: Any,
-        mode: Mode | None = None,
-    ) -> Decision:
-        """The verdict that holds.
-
-        Raises:
-            Failure: as `judge`.
-        """
-        return gravest(self.judge(definition, primitive, arguments, workspace, mode))
 
 
 def nobody(decision: Decision, tool: str) -> Failure:

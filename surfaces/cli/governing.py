@@ -105,11 +105,12 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
     assert authority is not None
     primitive = service.registry.primitive(options.name)
     given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
-    decisions = authority.judge(described.definition, primitive, given, surroundings.workspace)
+    present = authority.modes.mode
+    decisions = authority.judge(described.definition, primitive, given, surroundings.workspace, present)
     holds = gravest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
-        "mode": authority.modes.mode,
+        "mode": present,
         "category": described.definition.category,
         "risk": described.definition.risk,
         "timeout_seconds": policy.timeout(described.definition),

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address
 from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -227,23 +226,16 @@ class Policy:
 
     def max_file_bytes(self, definition: ToolDefinition) -> int:
         """The largest file that a tool may read or write: the lowest number that any rule names."""
-        said = [
-            s.max_file_size_mb
-            for layer in self.layers
-            for _, s in layer.sections(definition)
-            if s.max_file_size_mb is not None
-        ]
+        said = [s.max_file_size_mb for s in self._sections(definition) if s.max_file_size_mb is not None]
         return int(min(said, default=MAX_FILE_SIZE_MB) * 1024 * 1024)
 
     def timeout(self, definition: ToolDefinition) -> float:
         """Seconds that a call may take."""
-        said = [
-            s.timeout_seconds
-            for layer in self.layers
-            for _, s in layer.sections(definition)
-            if s.timeout_seconds is not None
-        ]
+        said = [s.timeout_seconds for s in self._sections(definition) if s.timeout_seconds is not None]
         return min([*said, definition.timeout])
+
+    def _sections(self, definition: ToolDefinition) -> list[Section]:
+        return [s for layer in self.layers for _, s in layer.sections(definition)]
 
 
 def host_of(url: str) -> str | None:
@@ -265,6 +257,8 @@ def _plain_host(host: str) -> str:
     """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in the usual one."""
     host = host.lower().rstrip(".")
     if ":" in host:
+        from ipaddress import IPv6Address
+
         try:
             address = IPv6Address(host)
         except ValueError:
