@@ -4,7 +4,7 @@ Ledger, journals, the table of repeats, approvals and rate windows are all proje
 disagree about what happened. Each process writes a segment of its own (`segment`), line by line (`line`), and needs no lock
 shared with others (`writer`); readers merge the segments by time (`reader`); `verify` proves them.
 
-Nothing is hidden here: whoever appends redacts secrets first.
+Nothing is hidden here: whoever appends redacts secrets first. Who only appends, as every run does, loads no reader.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.records import Cursor, Entry, Mark
-from albert_tools.store.log import reader
 from albert_tools.store.log.clock import Clock
-from albert_tools.store.log.reader import OnDamage
-from albert_tools.store.log.verify import Verification, anchor, verify
 from albert_tools.store.log.writer import ROTATE_AT, Writer
+
+if TYPE_CHECKING:
+    from albert_tools.store.log.reader import OnDamage
+    from albert_tools.store.log.verify import Verification
 
 
 class Log:
@@ -93,6 +94,8 @@ class Log:
             Failure: `damaged`, naming the first bad line; `io_error`.
             ValueError: when `since` has no time zone.
         """
+        from albert_tools.store.log import reader
+
         return reader.entries(self.folder, kinds, since, on_damage)
 
     def changes(self, cursor: Cursor = Cursor(), kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:  # noqa: B008
@@ -104,6 +107,8 @@ class Log:
         Raises:
             Failure: `damaged`, naming the first bad line, also when a segment is shortened or gone; `io_error`.
         """
+        from albert_tools.store.log import reader
+
         return reader.changes(self.folder, cursor, kinds)
 
     def verify(self, against: Mapping[str, Any] | None = None) -> Verification:
@@ -112,6 +117,8 @@ class Log:
         Raises:
             Failure: `io_error` when the folder can't be listed; `invalid_arguments` for what is no anchor.
         """
+        from albert_tools.store.log.verify import verify
+
         return verify(self.folder, against)
 
     def anchor(self) -> dict[str, Any]:
@@ -122,4 +129,6 @@ class Log:
         Raises:
             Failure: `damaged` when the log doesn't verify now; `io_error`.
         """
+        from albert_tools.store.log.verify import anchor
+
         return anchor(self.folder, Clock(self._nanoseconds).now())
