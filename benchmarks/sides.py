@@ -58,6 +58,17 @@ def plain(source: str) -> str:
     return re.sub(r"def (\w+)\((\w+): int(?: = \d+)?\) -> \w+:", r"def \1(\2):", source)
 
 
+def _timed(function: Callable[[int], Any]) -> Callable[[int], tuple[float, Any]]:
+    """`function`, telling how many seconds it took."""
+
+    def run(n: int) -> tuple[float, Any]:
+        started = time.perf_counter()
+        result = function(n)
+        return time.perf_counter() - started, result
+
+    return run
+
+
 class CPython:
     """The measure."""
 
@@ -67,14 +78,7 @@ class CPython:
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         names = {**prelude(lambda *_: None), "Any": Any}
         exec(compile(source, "<tool>", "exec", dont_inherit=True), names)  # noqa: S102 (a program of ours)
-        function = names["t"]
-
-        def run(n: int) -> tuple[float, Any]:
-            started = time.perf_counter()
-            result = function(n)
-            return time.perf_counter() - started, result
-
-        return run
+        return _timed(names["t"])
 
     def close(self) -> None:
         """Nothing to do."""
@@ -146,14 +150,7 @@ class Restricted:
             "_inplacevar_": lambda op, a, b: INPLACE[op](a, b),
         }
         exec(code, names)  # noqa: S102 (a program of ours)
-        function = names["t"]
-
-        def run(n: int) -> tuple[float, Any]:
-            started = time.perf_counter()
-            result = function(n)
-            return time.perf_counter() - started, result
-
-        return run
+        return _timed(names["t"])
 
     def close(self) -> None:
         """Nothing to do."""

@@ -22,6 +22,7 @@ from albert_tools.engine.check.check import Example
 from albert_tools.engine.execute.pipeline import Pipeline, Surroundings
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.settings import Governance
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import CODES, Failure
 from albert_tools.engine.model.limits import RunLimits
@@ -120,8 +121,7 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
 
 def _shown(value: Json) -> str:
     """A value in a sentence: short, and for two long ones there are `expected` and `got`."""
-    text = repr(value)
-    return text if len(text) <= 120 else text[:119] + "…"
+    return brief(repr(value), 120)
 
 
 def _kinds(error: Failure) -> set[str]:

@@ -30,6 +30,7 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Mode, ToolDefinition, ToolVersion, spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
@@ -629,7 +630,7 @@ def _told(fault: BaseException) -> str:
 
 
 def _brief(text: str, most: int = 300, *, quoted: bool = True) -> str:
-    short = text if len(text) <= most else text[: most - 1] + "…"
+    short = brief(text, most)
     return repr(short) if quoted else short
 
 

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.surfaces.cli.stdin import read_stdin
@@ -137,7 +138,7 @@ def _how(key: str, text: str, schema: dict[str, Any]) -> list[str]:
 
 
 def _brief(text: str) -> str:
-    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+    return repr(brief(text, SHOWN))
 
 
 def _kinds(schema: dict[str, Any]) -> set[str]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.brief import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.running import environ_of
 from albert_tools.surfaces.cli.usage import Usage
@@ -121,8 +122,7 @@ def _effect(effect: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    return brief(json.dumps(value, ensure_ascii=False), 40)
 
 
 def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:

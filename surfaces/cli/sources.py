@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS, told
@@ -351,9 +352,7 @@ def _show_examples(failure: Failure, console: Console) -> None:
         for part in ("expected", "got"):
             if part in problem:
                 shown = json.dumps(problem[part], ensure_ascii=False)
-                console.note(
-                    f"  line {problem['line']:,} {part}: {safe(shown if len(shown) <= 400 else shown[:399] + '…')}", 4
-                )
+                console.note(f"  line {problem['line']:,} {part}: {safe(brief(shown, 400))}", 4)
 
 
 def _finish(console: Console, documents: list[dict[str, Any]], files: int) -> None:

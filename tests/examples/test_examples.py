@@ -136,28 +136,21 @@ def test_they_work_on_the_example_project(
     assert service.invoke(name, arguments).value() == wanted
 
 
-def test_the_embedding_application(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "embed.py")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=60,
-    )
+def script(name: str, home: Path, timeout: float) -> str:
+    """What a script of the examples prints, which must end well."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(home)}
+    command = [sys.executable, str(ROOT / "examples" / name)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout)
     assert done.returncode == 0, done.stderr
-    assert "{'Ada': 46.875, 'Grace': 15.625}" in done.stdout
-    assert "did you mean 'orders_of'" in done.stdout
+    return done.stdout
+
+
+def test_the_embedding_application(tmp_path: Path) -> None:
+    printed = script("embed.py", tmp_path, timeout=60)
+    assert "{'Ada': 46.875, 'Grace': 15.625}" in printed
+    assert "did you mean 'orders_of'" in printed
 
 
 @pytest.mark.slow
 def test_the_demonstration(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    script("demo.py", tmp_path, timeout=120)
