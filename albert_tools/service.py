@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.execute import service as engine
-from albert_tools.engine.execute.pipeline import Log, Surroundings
+from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.authority import Asker
 from albert_tools.engine.govern.modes import Modes

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.check.check import Example
-from albert_tools.engine.execute.pipeline import Pipeline, Surroundings
+from albert_tools.engine.execute.chain import Surroundings
+from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.brief import brief

@@ -13,33 +13,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
-from albert_tools.engine.execute.record import CallId, Recorder, new_id
+from albert_tools.engine.execute.arguments import problems_of, promised, validated
+from albert_tools.engine.execute.chain import Chain, Log, Surroundings
+from albert_tools.engine.execute.faults import shown, tell, told, unjudged
+from albert_tools.engine.execute.lookup import Lookup, Target
+from albert_tools.engine.execute.performing import run_primitive
+from albert_tools.engine.execute.record import CallId, Recorder
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.govern.authority import Asker, Authority, Question, nobody, refused
-from albert_tools.engine.govern.guarded import GuardedWorkspace
-from albert_tools.engine.govern.modes import Modes
+from albert_tools.engine.govern.authority import Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision, gravest
-from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.model.brief import brief
-from albert_tools.engine.model.definition import Mode, ToolDefinition, ToolVersion, spell
+from albert_tools.engine.model.definition import Mode, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
-from albert_tools.engine.model.naming import did_you_mean
-from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.protocols import Ledger, ToolStore
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
-from albert_tools.engine.model.schema import kind_of, violations
-from albert_tools.engine.sandbox.domain import Unexportable, export
+from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER, RunReport, Sandbox
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
@@ -48,88 +45,6 @@ MAX_RUNS = 32
 #: The number of a call within a run: `3`, or `2.0.1` within `gather`.
 _KEY = re.compile(r"[0-9]+(\.[0-9]+)*")
 _MAX_KEY = 100
-
-Log = Callable[[str, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What calls are judged by and happen in. `workspace` and `governance` may be the failure that says why they are missing."""
-
-    workspace: Any
-    governance: Governance | Failure
-    #: Answers for tools by name, instead of the tools: in the examples of a source.
-    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    #: Whether only what stays inside the workspace may be done for real.
-    scratch: bool = False
-    modes: Modes = field(default_factory=lambda: Modes(None))
-    #: Who is asked where the rules say so; None: nobody, and that means no.
-    ask: Asker | None = None
-    ledger: Ledger | None = None
-    authority: Authority | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.governance, Governance) and not isinstance(self.workspace, Failure) and not self.scratch:
-            policy = Policy(self.governance.layers(), str(self.workspace.root), os.path.expanduser("~"))
-            object.__setattr__(self, "authority", Authority(policy, self.modes))
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What a call inherits from the one it is made by."""
-
-    invocation: ToolInvocation
-    deadline: float
-    depth: int = 0
-    log: Log | None = None
-    printed: list[str] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
-    report: RunReport = field(default_factory=RunReport)
-    watch: Callable[[str], None] | None = None
-    spent: _Spent = field(default_factory=lambda: _Spent())
-    callers: tuple[str, ...] = ()
-    decision: Decision | None = None
-    recorder: Recorder = field(kw_only=True)
-    call: CallId = field(default_factory=lambda: CallId(new_id()))
-
-
-@dataclass(slots=True)
-class _Spent:
-    """What a run has used up, nested runs included: each of them alone could keep within its limits for ever."""
-
-    calls: int = 0
-    printed: int = 0
-    #: Seconds that people took to answer; they don't count.
-    waited: float = 0.0
-    #: The runs that stand still meanwhile, and how many questions are open.
-    runs: list[RunReport] = field(default_factory=list)
-    open: int = 0
-    since: float = 0.0
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    definition: ToolDefinition
-    primitive: Primitive | None = None
-    version: ToolVersion | None = None
-
-
-@dataclass(slots=True)
-class _Context:
-    """The `CallContext` of a primitive."""
-
-    workspace: Any
-    remaining: float
-    settings: Mapping[str, Any]
-    tool: str
-    effects: list[Effect]
-    own: list[Effect]
-
-    def effect(self, kind: str, **facts: Any) -> None:
-        effect = Effect(kind, self.tool, facts)
-        self.effects.append(effect)
-        self.own.append(effect)
 
 
 class Pipeline:
@@ -142,8 +57,7 @@ class Pipeline:
         sandbox: Callable[[], Awaitable[Sandbox]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._registry = registry
-        self._store = store
+        self.lookup = Lookup(registry, store)
         self._sandbox = sandbox
         self._clock = clock
         self._turns = asyncio.Semaphore(MAX_RUNS)
@@ -167,12 +81,12 @@ class Pipeline:
         if isinstance(surroundings.governance, Governance):
             run_seconds = surroundings.governance.limits.run_seconds
         recorder = Recorder(surroundings.ledger, invocation)
-        chain = _Chain(invocation, started + run_seconds, log=log, watch=watch, recorder=recorder)
-        target: _Target | None = None
+        chain = Chain(invocation, started + run_seconds, log=log, watch=watch, recorder=recorder)
+        target: Target | None = None
         output, error = None, None
         async with self._turns:
             try:
-                target = self._found(invocation.tool, invocation.version, unsaved)
+                target = self.lookup.found(invocation.tool, invocation.version, unsaved)
                 output = await self._pass(target, invocation.arguments, chain, surroundings)
             except Failure as failure:
                 error = failure
@@ -199,9 +113,9 @@ class Pipeline:
         Raises:
             Failure: `unknown_tool`, `damaged`.
         """
-        return _violations(self.look_up(name, version).definition, arguments)
+        return problems_of(self.lookup.look_up(name, version).definition, arguments)
 
-    async def _pass(self, target: _Target, given: Any, chain: _Chain, surroundings: Surroundings) -> Any:
+    async def _pass(self, target: Target, given: Any, chain: Chain, surroundings: Surroundings) -> Any:
         """Stages 2 to 5, for a call from outside and one from a program alike."""
         recorder, call = chain.recorder, chain.call
         try:
@@ -225,7 +139,7 @@ class Pipeline:
         return output
 
     async def _permitted(
-        self, target: _Target, given: Any, chain: _Chain, surroundings: Surroundings
+        self, target: Target, given: Any, chain: Chain, surroundings: Surroundings
     ) -> tuple[dict[str, Any], Governance]:
         """Stages 2 and 3, and the decision's record.
 
@@ -234,7 +148,7 @@ class Pipeline:
         """
         definition = target.definition
         try:
-            arguments = _validated(definition, given)
+            arguments = validated(definition, given)
             surroundings.modes.look()
             mode = surroundings.modes.mode
             governance, decision = self._authorise(target, arguments, chain, surroundings, mode)
@@ -253,13 +167,13 @@ class Pipeline:
         except Failure:
             raise
         except Exception as fault:
-            raise _unjudged(fault) from fault
+            raise unjudged(fault) from fault
 
     async def _done(
         self,
-        target: _Target,
+        target: Target,
         arguments: dict[str, Any],
-        chain: _Chain,
+        chain: Chain,
         surroundings: Surroundings,
         governance: Governance,
         own: list[Effect],
@@ -271,77 +185,28 @@ class Pipeline:
                 # As much of an answer as the example is about, so it isn't held against the promise.
                 return stub(arguments)
             if target.primitive is not None:
-                output = await self._run_primitive(target.primitive, arguments, chain, surroundings, governance, own)
+                output = await run_primitive(
+                    target.primitive, arguments, chain, surroundings, governance, own, self._clock
+                )
             else:
                 assert target.version is not None
                 output = await self._run_composite(target.version, arguments, chain, surroundings, governance)
-            return _promised(target.definition, output)
+            return promised(target.definition, output)
         except Failure:
             raise
         except Exception as fault:
             name = target.definition.name
             raise Failure(
                 "internal_error",
-                f"{name} failed by a fault of its own: {_told(fault)}",
+                f"{name} failed by a fault of its own: {told(fault)}",
                 hint="the fault is in the tool, not in the call; tell whoever made the tool",
                 tool=name,
             ) from fault
 
-    # 1. Look up
-
-    def _found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> _Target:
-        """As `look_up`, with a fault of the store's as a denial."""
-        try:
-            return self.look_up(name, version, unsaved)
-        except Failure:
-            raise
-        except Exception as fault:
-            raise _unjudged(fault) from fault
-
-    def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> _Target:
-        """The primitive or the saved version that a call means.
-
-        Raises:
-            Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` for what is no name.
-        """
-        if unsaved is not None:
-            return _Target(unsaved.definition, version=unsaved)
-        for what, value in (("name", name), ("version", version or "")):
-            if not isinstance(value, str):
-                raise Failure(
-                    "invalid_arguments",
-                    f"the {what} of a tool is a string, not {type(value).__name__}",
-                    hint="`list` gives names and versions",
-                )
-        primitive = self._registry.primitive(name)
-        if primitive is not None and version in (None, primitive.definition.version):
-            return _Target(primitive.definition, primitive=primitive)
-        try:
-            found = self._store.load(name, version)
-        except Failure as failure:
-            if failure.code != "unknown_tool":
-                raise
-            if primitive is not None:
-                raise Failure(
-                    "unknown_tool",
-                    f"{name} is a primitive and has no version {_brief(str(version))}",
-                    hint="leave the version out: a primitive has the one that the application brings",
-                    tool=name,
-                ) from None
-            if version is None and not failure.details.get("removed"):
-                raise Failure(
-                    "unknown_tool",
-                    f"no tool named {_brief(name)}{did_you_mean(name, self._registry.names())}",
-                    hint="`list` and `search` say what there is",
-                    tool=name,
-                ) from None
-            raise
-        return _Target(found.definition, version=found)
-
     # 3. Authorise
 
     def _authorise(
-        self, target: _Target, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings, mode: Mode
+        self, target: Target, arguments: dict[str, Any], chain: Chain, surroundings: Surroundings, mode: Mode
     ) -> tuple[Governance, Decision | None]:
         name = target.definition.name
         # A copy: the one that is kept would gather a traceback with each call.
@@ -367,7 +232,7 @@ class Pipeline:
                 chain.decision = chain.decision or decision
                 raise decision.failure(name)
         if target.version is not None and not chain.depth:
-            problem = self.outdated(target.version)
+            problem = self.lookup.outdated(target.version)
             if problem:
                 raise Failure(
                     "outdated",
@@ -378,7 +243,7 @@ class Pipeline:
         return governance, decision
 
     @staticmethod
-    def _judged(target: _Target, arguments: dict[str, Any], surroundings: Surroundings, mode: Mode) -> Decision:
+    def _judged(target: Target, arguments: dict[str, Any], surroundings: Surroundings, mode: Mode) -> Decision:
         assert surroundings.authority is not None
         try:
             return gravest(
@@ -393,7 +258,7 @@ class Pipeline:
             raise
 
     async def _ask(
-        self, question: Question, arguments: dict[str, Any], chain: _Chain, surroundings: Surroundings
+        self, question: Question, arguments: dict[str, Any], chain: Chain, surroundings: Surroundings
     ) -> None:
         """Ask a person; the clocks stand still until the answer.
 
@@ -422,97 +287,18 @@ class Pipeline:
         if answer is not True:
             raise refused(question.decision, name)
         # The rules or the mode may have changed while the person thought.
-        target = self._found(name, question.tool.version)
+        target = self.lookup.found(name, question.tool.version)
         again = self._judged(target, arguments, surroundings, surroundings.modes.mode)
         if again.verdict == "deny":
             raise again.failure(name)
 
-    def outdated(self, version: ToolVersion) -> str | None:
-        """Why a version may not run until it is checked again: a callee has changed or is gone; None when it may."""
-        seen: set[str] = set()
-        pending = [version]
-        while pending:
-            current = pending.pop()
-            for callee in current.calls:
-                if callee.kind == "primitive":
-                    primitive = self._registry.primitive(callee.name)
-                    if primitive is None:
-                        return f"this application has no {callee.name}"
-                    if primitive.definition.version != callee.version:
-                        return f"{callee.name} has changed since {current.name} was checked"
-                elif callee.version not in seen:
-                    seen.add(callee.version)
-                    try:
-                        pending.append(self._store.load(callee.name, callee.version))
-                    except Failure as failure:
-                        return f"{callee.name} can't be loaded: {failure.message}"
-        return None
-
     # 4. Execute
-
-    async def _run_primitive(
-        self,
-        primitive: Primitive,
-        arguments: dict[str, Any],
-        chain: _Chain,
-        surroundings: Surroundings,
-        governance: Governance,
-        own: list[Effect],
-    ) -> Any:
-        name = primitive.name
-        left = chain.deadline + chain.spent.waited - self._clock()
-        seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
-        workspace = surroundings.workspace
-        if surroundings.authority is not None:
-            policy = surroundings.authority.policy
-            seconds = min(seconds, policy.timeout(primitive.definition))
-            workspace = GuardedWorkspace(
-                workspace,
-                partial(policy.path, primitive.definition),
-                policy.max_file_bytes(primitive.definition),
-                name,
-            )
-        settings = governance.primitives.get(name, {})
-        context = _Context(workspace, max(0.0, seconds), settings, name, chain.effects, own)
-        if seconds <= 0:
-            raise Failure(
-                "run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name
-            )
-        timer = asyncio.timeout(seconds)
-        try:
-            async with timer:
-                return await call_primitive(primitive, arguments, context)
-        except TimeoutError:
-            # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
-            if not timer.expired():
-                raise
-            raise Failure(
-                "timeout",
-                f"{name} did not answer within {seconds:.3g} s",
-                hint="ask for less at once; whether it did anything is not known",
-                tool=name,
-                details={"seconds": round(seconds, 3)},
-            ) from None
-        except Failure as failure:
-            failure.tool = failure.tool or name
-            if failure.rule == "outside_workspace":
-                # Led out by a link, which only the opening finds.
-                surroundings.modes.violation()
-            raise
-        except asyncio.CancelledError as stray:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise RuntimeError("it called itself off") from stray
-        except SystemExit as leaving:
-            # A function made for a command line; it must not end the service.
-            raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
     async def _run_composite(
         self,
         version: ToolVersion,
         arguments: dict[str, Any],
-        chain: _Chain,
+        chain: Chain,
         surroundings: Surroundings,
         governance: Governance,
     ) -> Any:
@@ -539,7 +325,7 @@ class Pipeline:
             # It comes from the worker, and the record's ids are made of it.
             if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
                 raise Failure("sandbox_violation", "a call's number is none", tool=version.name)
-            inner = _Chain(
+            inner = Chain(
                 chain.invocation,
                 deadline,
                 chain.depth + 1,
@@ -559,7 +345,7 @@ class Pipeline:
                 if pin is None:
                     raise Failure(
                         "permission_denied",
-                        f"{version.name} was not checked to call {_brief(name)}",
+                        f"{version.name} was not checked to call {shown(name)}",
                         rule="pins",
                         tool=version.name,
                     )
@@ -570,8 +356,8 @@ class Pipeline:
                         hint="call less often, or split the work over several runs",
                         tool=name,
                     )
-                _tell(chain.watch, name)
-                target = self._found(name, None if pin.kind == "primitive" else pin.version)
+                tell(chain.watch, name)
+                target = self.lookup.found(name, None if pin.kind == "primitive" else pin.version)
             except Failure as failure:
                 chain.recorder.denied(inner.call, name, given, failure)
                 raise
@@ -587,7 +373,7 @@ class Pipeline:
                     tool=version.name,
                 )
             chain.printed.append(text)
-            _tell(chain.log, version.name, text)
+            tell(chain.log, version.name, text)
 
         sandbox = await self._sandbox()
         spent.runs.append(chain.report)
@@ -599,42 +385,7 @@ class Pipeline:
             spent.runs.remove(chain.report)
 
 
-def _tell(listener: Callable[..., None] | None, *what: str) -> None:
-    """Tell a listener. One that fails is the application's trouble, not the program's: it goes to the loop's handler."""
-    if listener is None:
-        return
-    try:
-        listener(*what)
-    except Exception as fault:
-        loop = asyncio.get_running_loop()
-        loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
-
-
-def _unjudged(fault: Exception) -> Failure:
-    return Failure(
-        "governance_unavailable",
-        f"the call can't be judged, so it is denied: {_told(fault)}",
-        hint="this is a fault of the service or of what it was given, not of the tool",
-        rule="fault",
-    )
-
-
-def _told(fault: BaseException) -> str:
-    """An exception in a line: no traceback, bounded, whatever its own text does."""
-    kind = type(fault).__name__
-    try:
-        text = str(fault)
-    except Exception:
-        return kind
-    return f"{kind}: {_brief(text, quoted=False)}" if text else kind
-
-
-def _brief(text: str, most: int = 300, *, quoted: bool = True) -> str:
-    short = brief(text, most)
-    return repr(short) if quoted else short
-
-
-def _demand_harmless(target: _Target, chain: _Chain, surroundings: Surroundings, governance: Governance) -> None:
+def _demand_harmless(target: Target, chain: Chain, surroundings: Surroundings, governance: Governance) -> None:
     """In an example only what stays in its scratch workspace is done for real.
 
     Raises:
@@ -662,68 +413,3 @@ def _stays_inside(primitive: Primitive) -> bool:
         return False
     effects = set(primitive.definition.effects)
     return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})
-
-
-def _violations(definition: ToolDefinition, arguments: Any) -> list[dict[str, str]]:
-    return _read(definition, arguments)[1]
-
-
-def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """A copy of the arguments, which nobody else can change any more, and everything that is wrong with them."""
-    if not isinstance(arguments, Mapping):
-        message = f"expected an object, the arguments by name; got {kind_of(arguments)}"
-        return {}, [{"field": "", "rule": "type", "message": message}]
-    try:
-        copy = export(dict(arguments), MAX_ANSWER)
-    except Unexportable as error:
-        if error.code != "not_json":
-            return {}, [{"field": "", "rule": error.code, "message": error.sentence("the argument")}]
-        place = ""
-        for part in reversed(error.path):
-            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
-        message = f"{place + ': ' if place else ''}{error.problem} can't be an argument: {error.hint}"
-        return {}, [{"field": place, "rule": error.code, "message": message}]
-    return copy, violations(copy, definition.schema)
-
-
-def _promised(definition: ToolDefinition, output: Any) -> Any:
-    """A copy of the output, if it is what the tool promises.
-
-    Raises:
-        Failure: `invalid_result`, with every violation in `details`; what the tool has done stays done.
-    """
-    try:
-        output = export(output, MAX_ANSWER)
-    except Unexportable as refused:
-        raise Failure(
-            "invalid_result", refused.sentence(f"the output of {definition.name}"), tool=definition.name
-        ) from None
-    found = violations(output, definition.result) if definition.result else []
-    if found:
-        raise Failure(
-            "invalid_result",
-            f"{definition.name} gave what it doesn't promise: " + "; ".join(v["message"] for v in found[:10]),
-            hint=f"it promises {spell(definition.result)}: return that, or let the annotation after -> say what comes",
-            tool=definition.name,
-            details={"violations": found},
-        )
-    return output
-
-
-def _validated(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
-    """Stage 2: the arguments with defaults filled in.
-
-    Raises:
-        Failure: `invalid_arguments`, with every violation in `details`.
-    """
-    read, found = _read(definition, arguments)
-    if found:
-        raise Failure(
-            "invalid_arguments",
-            f"{definition.name}: " + "; ".join(v["message"] for v in found),
-            hint=f"the tool is called as {definition.signature()}",
-            tool=definition.name,
-            details={"violations": found},
-        )
-    # A default is copied as well: the function that gets it may change it.
-    return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}

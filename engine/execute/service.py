@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from albert_tools.engine.execute.pipeline import Log, Pipeline, Surroundings
+from albert_tools.engine.execute.chain import Log, Surroundings
+from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion, canonical
 from albert_tools.engine.model.failure import Failure
@@ -370,7 +371,7 @@ class ToolService:
         if self.registry.primitive(name) is not None:
             return None
         try:
-            return self._pipeline.outdated(self.store.load(name))
+            return self._pipeline.lookup.outdated(self.store.load(name))
         except Failure as failure:
             return failure.message
 
@@ -483,7 +484,7 @@ class ToolService:
             return Description(primitive.definition, gated=primitive.gated)
 
         def load() -> Description:
-            found = self._pipeline.look_up(name, version).version
+            found = self._pipeline.lookup.look_up(name, version).version
             assert found is not None
             versions, total = self.store.history(name, MAX_VERSIONS)
             return Description(
@@ -491,7 +492,7 @@ class ToolService:
                 found.source,
                 found.calls,
                 found.created,
-                self._pipeline.outdated(found),
+                self._pipeline.lookup.outdated(found),
                 newest=self._newest(found.calls),
                 versions=tuple(versions),
                 total=total,
@@ -563,7 +564,7 @@ class ToolService:
         return dataclasses.replace(
             listed,
             signature=version.definition.signature(),
-            outdated=self._pipeline.outdated(version),
+            outdated=self._pipeline.lookup.outdated(version),
             changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
         )
 

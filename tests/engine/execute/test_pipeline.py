@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from albert_tools import ToolService
 from albert_tools.engine.check.check import check_or_raise
 from albert_tools.engine.compile.program import compile_version
-from albert_tools.engine.execute.pipeline import Pipeline, Surroundings
+from albert_tools.engine.execute.chain import Surroundings
+from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import CODES
