@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from albert_tools.engine.model.bounds import (
     HASH_BYTES,
@@ -88,6 +89,15 @@ def _prompt_hash(text: str) -> Iterator[Fault]:
     return _hash(text) if text else iter(())
 
 
+def _time(text: str) -> Iterator[Fault]:
+    if not text:
+        return
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        yield "time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty"
+
+
 #: Name of a format → everything that is wrong with a string.
 FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
     "albert-path": _path,
@@ -98,6 +108,7 @@ FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
     "albert-entry": _entry,
     "albert-hash": _hash,
     "albert-prompt-hash": _prompt_hash,
+    "albert-time": _time,
     "albert-content": lambda text: _bytes(text, MAX_WRITE),
     "albert-edit": lambda text: _bytes(text, MAX_EDIT),
 }

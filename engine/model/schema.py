@@ -178,6 +178,9 @@ def _wrong(found: list[Violation], field: str, rule: str, message: str) -> None:
 def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
     if not schema:
         return
+    if "$defs" in schema:
+        # Where schemas were made one by one and put together, each names its own.
+        root = schema
     if "$ref" in schema:
         target: Any = root
         for part in str(schema["$ref"]).removeprefix("#/").split("/"):
