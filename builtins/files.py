@@ -12,14 +12,13 @@ from typing import TypedDict
 from albert_tools.builtins.text import decode, encode, known_encoding
 from albert_tools.engine.govern.contain import EntryType
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.kinds import WorkspacePath, WriteContent
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
 #: Bytes of one file, read or written: what a program can hold in its memory several times over.
 MAX_FILE = 10 * MiB
-
-_PATH = {"minLength": 1, "maxLength": 4096}
 
 
 class FileWritten(TypedDict):
@@ -38,8 +37,8 @@ class Entry(TypedDict):
     size_bytes: int
 
 
-@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH}, paths={"path": "read"})
-def read_file(context: CallContext, path: str, encoding: str = "utf-8") -> str:
+@primitive(effects=["read"], idempotent=True, paths={"path": "read"})
+def read_file(context: CallContext, path: WorkspacePath, encoding: str = "utf-8") -> str:
     """Read a text file and return its whole content as a string.
 
     The path is relative to the workspace (an absolute path inside it works too; `..` is refused). The text is
@@ -62,8 +61,8 @@ def read_file(context: CallContext, path: str, encoding: str = "utf-8") -> str:
     return decode(data, encoding, repr(path))
 
 
-@primitive(effects=["write"], idempotent=True, schemas={"path": _PATH}, paths={"path": "write"})
-def write_file(context: CallContext, path: str, content: str) -> FileWritten:
+@primitive(effects=["write"], idempotent=True, paths={"path": "write"})
+def write_file(context: CallContext, path: WorkspacePath, content: WriteContent) -> FileWritten:
     """Write a text file as UTF-8, creating it or replacing all of its content.
 
     Returns {"path", "size_bytes", "sha256"}: the path relative to the workspace, the size in bytes, and the
@@ -89,8 +88,8 @@ def write_file(context: CallContext, path: str, content: str) -> FileWritten:
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 
-@primitive(effects=["read"], idempotent=True, schemas={"path": _PATH}, paths={"path": "read"})
-def list_directory(context: CallContext, path: str = ".", recursive: bool = False) -> list[Entry]:
+@primitive(effects=["read"], idempotent=True, paths={"path": "read"})
+def list_directory(context: CallContext, path: WorkspacePath = ".", recursive: bool = False) -> list[Entry]:
     """List what is in a folder, hidden files included, as a list sorted by path.
 
     Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/" (so it can be

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from albert_tools.builtins.processes import MARK, kill_group, kill_marked, kill_tree
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.kinds import CommandText, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.limits import LARGE_STRING
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -59,10 +60,12 @@ class CommandResult(TypedDict):
     effects=["read", "write", "delete", "execute", "network"],
     timeout=MAX_TIMEOUT,
     gated=True,
-    schemas={"command": {"minLength": 1}, "timeout": {"exclusiveMinimum": 0, "maximum": MAX_TIMEOUT}},
+    schemas={"timeout": {"maximum": MAX_TIMEOUT}},
     paths={"cwd": "read"},
 )
-async def bash(context: CallContext, command: str, cwd: str = "", timeout: float = 30) -> CommandResult:
+async def bash(
+    context: CallContext, command: CommandText, cwd: WorkingDirectory = "", timeout: TimeoutSeconds = 30
+) -> CommandResult:
     """Run a command with bash and return what it printed, once it has ended.
 
     Returns {"exit_code", "output", "truncated", "signal"}. A non-zero exit code is an answer, not a failure.

@@ -10,6 +10,7 @@ import pkgutil
 from pathlib import Path
 
 from albert_tools.engine.check import rules
+from albert_tools.engine.model import bounds
 from albert_tools.engine.model.failure import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
 
@@ -21,12 +22,16 @@ def errors() -> str:
         "",
         "A code is stable: compare `error.code`, in a program and in its caller alike. With it, an error",
         "carries a sentence, mostly a hint that says what to do, the line in the tool's own text, `retryable`. Those marked * mean",
-        "that nothing was done.",
+        "that nothing was done. The category is what failures are counted by; the type is how the strict form of a result and",
+        "other languages call it.",
         "",
-        "| code | meaning |",
-        "|---|---|",
+        "| code | category | type | meaning |",
+        "|---|---|---|---|",
     ]
-    lines += [f"| `{code}`{' *' if code in DENIALS else ''} | {meaning} |" for code, (_, meaning) in CODES.items()]
+    lines += [
+        f"| `{name}`{' *' if name in DENIALS else ''} | {code.category} | `{code.kind}` | {code.meaning} |"
+        for name, code in CODES.items()
+    ]
     limits = RunLimits()
     lines += [
         "",
@@ -46,8 +51,54 @@ def errors() -> str:
         f"| tool calls | {limits.calls:,} | `call_limit` |",
         f"| depth of recursion | {limits.recursion} | `recursion_limit` |",
         "",
+        "## Bounds of arguments",
+        "",
+        "They hold for every tool that takes such an argument; a tool or a rule may set less. All that is wrong with a call is",
+        "said at once, as `{field, rule, message}`. A hash is spelled as 64 hex digits in lower case, with or without `b3:` before",
+        "them.",
+        "",
+        "| argument | bound | rules |",
+        "|---|---|---|",
+        *(f"| {what} | {bound} | {', '.join(f'`{r}`' for r in rules.split())} |" for what, bound, rules in _bounds()),
+        "",
     ]
     return "\n".join(lines)
+
+
+def _bounds() -> list[tuple[str, str, str]]:
+    lengths = "min_length max_length"
+    return [
+        ("identifier, provider, model, category", f"1 to {bounds.MAX_IDENTIFIER} characters", lengths),
+        ("dedupe key", f"{bounds.MAX_DEDUPE_KEY} characters, may be empty", "max_length"),
+        ("path", f"1 to {bounds.MAX_PATH:,} bytes, no NUL, no `..`", f"{lengths} max_bytes nul path_traversal"),
+        (
+            "working directory",
+            f"{bounds.MAX_WORKING_DIRECTORY:,} bytes, may be empty, no NUL",
+            "max_length max_bytes nul",
+        ),
+        ("command", f"1 byte to {_size(bounds.MAX_COMMAND)}, no NUL", f"{lengths} max_bytes nul"),
+        ("one argument of a command", f"{_size(bounds.MAX_ENTRY)}, no NUL", "max_length max_bytes nul"),
+        (
+            "one entry of an environment or of metadata",
+            f"{_size(bounds.MAX_ENTRY)}, no NUL, one `=` with a name before it",
+            "max_length max_bytes nul one_equals",
+        ),
+        ("list", f"{bounds.MAX_ITEMS:,} items", "max_items"),
+        ("timeout", f"more than 0 s, to {bounds.MAX_TIMEOUT_SECONDS:,} s", "minimum maximum"),
+        ("read limit", f"1 byte to {_size(bounds.MAX_READ)}", "minimum maximum"),
+        ("content of a file", _size(bounds.MAX_WRITE), "max_length max_bytes"),
+        ("text of an edit", f"{_size(bounds.MAX_EDIT)}; the old one is not empty", f"{lengths} max_bytes"),
+        ("tokens of an answer", f"1 to {bounds.MAX_TOKENS:,}", "minimum maximum"),
+        ("hash", f"{bounds.HASH_BYTES} bytes; that of a prompt may be empty", "hash max_length"),
+        ("two that exclude each other", "one of them, neither false nor null", "excludes"),
+    ]
+
+
+def _size(count: int) -> str:
+    for unit, name in ((bounds.GiB, "GiB"), (bounds.MiB, "MiB"), (bounds.KiB, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} bytes"
 
 
 def checks() -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args
 
 Json = Any
 Schema = dict[str, Any]
@@ -31,6 +32,10 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 Risk = Literal["low", "medium", "high"]
 
 Kind = Literal["primitive", "composite"]
+
+#: What a parameter can be, in a word.
+ParameterType = Literal["string", "number", "boolean", "object", "array"]
+PARAMETER_TYPES: tuple[ParameterType, ...] = get_args(ParameterType)
 
 _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
     ("execute", "execute"),
@@ -55,6 +60,23 @@ class ToolParameter:
     required: bool = True
     default: Json = None
 
+    @property
+    def type(self) -> ParameterType | None:
+        """Its type in a word; None where it can be of several. `schema` says it precisely."""
+        return type_of(self.schema)
+
+
+class Invariant(NamedTuple):
+    """What holds between parameters. `rule` is ``excludes``: at the most one of `names` is given, neither false nor null."""
+
+    rule: Literal["excludes"]
+    names: tuple[str, ...]
+
+
+def excludes(*names: str) -> Invariant:
+    """The invariant that at the most one of these parameters is given: ``excludes("create_only", "append")``."""
+    return Invariant("excludes", names)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
@@ -63,7 +85,8 @@ class ToolDefinition:
     `result` is a JSON Schema; `depth` counts nested saved tools (a primitive is 0, a composite 1 + its deepest
     callee); `timeout` is in seconds; `version` is the content hash of a composite or the schema hash of a
     primitive. `category` and `risk` follow from the effects where they aren't given. `allowed_modes` bounds what policy can
-    allow; `approval` means that a person is asked whatever policy says.
+    allow; `approval` means that a person is asked whatever policy says. `rate_limit` is in calls per hour, None for as many as
+    policy allows; `sandbox` says that it is to run confined.
     """
 
     name: str
@@ -81,6 +104,9 @@ class ToolDefinition:
     risk: Risk | Literal[""] = ""
     allowed_modes: tuple[Mode, ...] = MODES
     approval: bool = False
+    rate_limit: int | None = None
+    sandbox: bool = False
+    invariants: tuple[Invariant, ...] = ()
     _schema: Schema | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -103,11 +129,30 @@ class ToolDefinition:
             if not p.required:
                 entry["default"] = p.default
             properties[p.name] = entry
-        return {
+        whole = {
             "type": "object",
             "properties": properties,
             "required": [p.name for p in self.parameters if p.required],
             "additionalProperties": False,
+        }
+        groups = [list(i.names) for i in self.invariants]
+        if groups:
+            whole["x-excludes"] = groups
+            # The same for validators that know only the standard.
+            pairs = [_both(pair) for names in groups for pair in combinations(names, 2)]
+            whole["not"] = pairs[0] if len(pairs) == 1 else {"anyOf": pairs}
+        return whole
+
+    def governance(self) -> dict[str, Json]:
+        """What it is to policy, in JSON."""
+        return {
+            "category": self.category,
+            "risk": self.risk,
+            "allowed_modes": list(self.allowed_modes),
+            "approval": self.approval,
+            "sandbox": self.sandbox,
+            "rate_limit_per_hour": self.rate_limit,
+            "idempotent": self.idempotent,
         }
 
     @property
@@ -127,20 +172,60 @@ class ToolDefinition:
         return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
 
     def schema_hash(self) -> str:
-        """sha256 (hex) over what a caller depends on: parameters in order, result, effects."""
-        content = {
+        """sha256 (hex) over what a caller depends on: parameters in order with what holds between them, result, effects."""
+        content: dict[str, Json] = {
             "name": self.name,
             "parameters": [[p.name, p.schema, p.required, p.default] for p in self.parameters],
             "result": self.result,
             "effects": sorted(self.effects),
         }
+        if self.invariants:
+            content["invariants"] = self.invariants
         return digest(content)
+
+
+def _both(names: tuple[str, str]) -> Schema:
+    """The schema of an object that gives both."""
+    return {"required": list(names), "properties": {n: {"not": {"enum": [False, None]}} for n in names}}
 
 
 def category_of(effects: Iterable[str]) -> Category:
     """The category of a tool with these effects: that of the gravest."""
     found = set(effects)
     return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
+
+
+def type_of(schema: Schema) -> ParameterType | None:
+    """The one type that values of a schema have, null and the difference between integers and numbers aside; else None."""
+    found = set(_types(schema)) - {"null"}
+    one = found.pop() if len(found) == 1 else None
+    return next((t for t in PARAMETER_TYPES if t == one), None)
+
+
+def _types(schema: Schema) -> Iterator[str]:
+    kinds = schema.get("type")
+    if kinds is not None:
+        yield from ("number" if k == "integer" else k for k in (kinds if isinstance(kinds, list) else [kinds]))
+    elif "enum" in schema or "const" in schema:
+        for value in schema.get("enum", [schema.get("const")]):
+            yield _TYPE_OF_VALUE.get(type(value), "any")
+    elif "anyOf" in schema:
+        for inner in schema["anyOf"]:
+            yield from _types(inner)
+    else:
+        yield "any"
+
+
+_TYPE_OF_VALUE: dict[type, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+    tuple: "array",
+    type(None): "null",
+}
 
 
 def spell(schema: Schema) -> str:

@@ -1,56 +1,83 @@
 """What can go wrong, as codes.
 
 A code is stable: programs match on ``error.code``, the command line maps it to an exit code, and the tests name
-it. The sentence beside it is for reading. `CODES` is the whole list; a code that is not on it is a bug.
+it. The sentence beside it is for reading. Each code is of one of five categories, for those who count. `CODES` is the
+whole list; a code that is not on it is a bug.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
-#: Every code with the name of its kind, as records and other languages call it, and its meaning.
-CODES: dict[str, tuple[str, str]] = {
-    "permission_denied": ("PolicyDenied", "a rule, or the absence of one, said no"),
-    "governance_unavailable": ("GovernanceUnavailable", "nothing can be judged, so everything is denied"),
-    "unknown_tool": ("UnknownTool", "no tool of that name, or no such version"),
-    "invalid_arguments": ("ValidationFailed", "the arguments break the tool's schema"),
-    "invalid_result": ("ValidationFailed", "the output breaks the tool's result schema"),
-    "not_json": ("ValidationFailed", "a value that can not cross the boundary"),
-    "not_found": ("NotFound", "there is nothing at that path"),
-    "exists": ("Conflict", "something is there already"),
-    "not_a_file": ("IOFailed", "the path names something that is not a regular file"),
-    "not_a_directory": ("IOFailed", "the path names something that is not a folder"),
-    "encoding_error": ("EncodingError", "bytes that are not text in the encoding asked for"),
-    "too_large": ("ResourceExhausted", "a size over its limit"),
-    "io_error": ("IOFailed", "the operating system refused"),
-    "network_error": ("IOFailed", "no answer from the other side"),
-    "timeout": ("Timeout", "a call took longer than it may"),
-    "time_limit": ("Timeout", "the program's own time is used up"),
-    "run_limit": ("Timeout", "the whole run took longer than it may"),
-    "cpu_limit": ("ResourceExhausted", "the processor time is used up"),
-    "memory_limit": ("ResourceExhausted", "the memory is used up"),
-    "recursion_limit": ("ResourceExhausted", "calls nest deeper than they may"),
-    "call_limit": ("ResourceExhausted", "more tool calls than a run may make"),
-    "result_limit": ("ResourceExhausted", "a value larger than may cross the boundary"),
-    "log_limit": ("ResourceExhausted", "more printed than a run may print"),
-    "depth_limit": ("ResourceExhausted", "saved tools nest deeper than they may"),
-    "tool_error": ("ToolFailed", "the program raised ToolError"),
-    "exception": ("ToolFailed", "the program raised an exception"),
-    "sandbox_violation": ("SandboxViolation", "the worker tried what a worker may not"),
-    "sandbox_unavailable": ("GovernanceUnavailable", "no sandbox can be had, so nothing runs"),
-    "worker_died": ("Internal", "the worker ended without an answer"),
-    "outdated": ("Outdated", "a tool it calls has changed or is gone; check it again"),
-    "damaged": ("Damaged", "what the store holds is not what was saved"),
-    "dedupe_conflict": ("Conflict", "the same key with other arguments"),
-    "cancelled": ("Cancelled", "somebody called it off"),
-    "example_failed": ("ExampleFailed", "an example of the source did not come out as it says"),
-    "invalid_source": ("ValidationFailed", "the source was refused"),
-    "internal_error": ("Internal", "a fault in Albert Tools itself"),
+#: What sort of thing goes wrong; failures are counted by it.
+FailureCategory = Literal["permission", "validation", "timeout", "exception", "exhaustion"]
+FAILURE_CATEGORIES: tuple[FailureCategory, ...] = get_args(FailureCategory)
+
+
+class Code(NamedTuple):
+    """What a code says: the name of its kind, as records and other languages call it, its category, its meaning."""
+
+    kind: str
+    category: FailureCategory
+    meaning: str
+
+
+#: Every code there is.
+CODES: dict[str, Code] = {
+    "permission_denied": Code("PolicyDenied", "permission", "a rule, or the absence of one, said no"),
+    "governance_unavailable": Code(
+        "GovernanceUnavailable", "permission", "nothing can be judged, so everything is denied"
+    ),
+    "suspended": Code("Suspended", "permission", "waits for a person's answer; nothing is lost"),
+    "rate_limited": Code(
+        "RateLimited", "exhaustion", "more calls within the time than a rule allows; `retry_after_ms` says when"
+    ),
+    "budget_exceeded": Code("BudgetExceeded", "exhaustion", "the session's budget has no room for the call"),
+    "unknown_tool": Code("UnknownTool", "validation", "no tool of that name, or no such version"),
+    "invalid_arguments": Code("ValidationFailed", "validation", "the arguments break the tool's schema"),
+    "invalid_result": Code("ValidationFailed", "validation", "the output breaks the tool's result schema"),
+    "not_json": Code("ValidationFailed", "validation", "a value that can not cross the boundary"),
+    "not_found": Code("NotFound", "exception", "there is nothing at that path"),
+    "exists": Code("Conflict", "exception", "something is there already"),
+    "not_a_file": Code("IOFailed", "exception", "the path names something that is not a regular file"),
+    "not_a_directory": Code("IOFailed", "exception", "the path names something that is not a folder"),
+    "encoding_error": Code("EncodingError", "exception", "bytes that are not text in the encoding asked for"),
+    "too_large": Code("ResourceExhausted", "exhaustion", "a size over its limit"),
+    "io_error": Code("IOFailed", "exception", "the operating system refused"),
+    "network_error": Code("IOFailed", "exception", "no answer from the other side"),
+    "timeout": Code("Timeout", "timeout", "a call took longer than it may"),
+    "time_limit": Code("Timeout", "timeout", "the program's own time is used up"),
+    "run_limit": Code("Timeout", "timeout", "the whole run took longer than it may"),
+    "cpu_limit": Code("ResourceExhausted", "exhaustion", "the processor time is used up"),
+    "memory_limit": Code("ResourceExhausted", "exhaustion", "the memory is used up"),
+    "recursion_limit": Code("ResourceExhausted", "exhaustion", "calls nest deeper than they may"),
+    "call_limit": Code("ResourceExhausted", "exhaustion", "more tool calls than a run may make"),
+    "result_limit": Code("ResourceExhausted", "exhaustion", "a value larger than may cross the boundary"),
+    "log_limit": Code("ResourceExhausted", "exhaustion", "more printed than a run may print"),
+    "depth_limit": Code("ResourceExhausted", "exhaustion", "saved tools nest deeper than they may"),
+    "tool_error": Code("ToolFailed", "exception", "the program raised ToolError"),
+    "exception": Code("ToolFailed", "exception", "the program raised an exception"),
+    "sandbox_violation": Code("SandboxViolation", "permission", "the worker tried what a worker may not"),
+    "sandbox_unavailable": Code("GovernanceUnavailable", "permission", "no sandbox can be had, so nothing runs"),
+    "worker_died": Code("Internal", "exception", "the worker ended without an answer"),
+    "outdated": Code("Outdated", "validation", "a tool it calls has changed or is gone; check it again"),
+    "damaged": Code("Damaged", "exception", "what the store holds is not what was saved"),
+    "dedupe_conflict": Code("Conflict", "validation", "the same key with other arguments"),
+    "cancelled": Code("Cancelled", "exception", "somebody called it off"),
+    "diverged": Code("Diverged", "exception", "the program asks for another call than the run's journal has"),
+    "unknown_outcome": Code(
+        "UnknownOutcome", "exception", "whether an effect that was interrupted took place is not known"
+    ),
+    "example_failed": Code("ExampleFailed", "validation", "an example of the source did not come out as it says"),
+    "invalid_source": Code("ValidationFailed", "validation", "the source was refused"),
+    "internal_error": Code("Internal", "exception", "a fault in Albert Tools itself"),
 }
 
 #: Codes that mean "refused before anything was done".
-DENIALS = frozenset({"permission_denied", "governance_unavailable", "sandbox_unavailable"})
+DENIALS = frozenset(
+    {"permission_denied", "governance_unavailable", "sandbox_unavailable", "rate_limited", "budget_exceeded"}
+)
 
 
 @dataclass(slots=True)
@@ -88,7 +115,12 @@ class Failure(Exception):
     @property
     def kind(self) -> str:
         """The name of its kind, as records and other languages call it: ``PolicyDenied``, ``NotFound``, …"""
-        return CODES[self.code][0]
+        return CODES[self.code].kind
+
+    @property
+    def category(self) -> FailureCategory:
+        """What sort of thing went wrong."""
+        return CODES[self.code].category
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form; `type` names the kind of `code`."""
@@ -99,6 +131,7 @@ class Failure(Exception):
         return {
             "code": self.code,
             "type": self.kind,
+            "category": self.category,
             "message": self.message,
             "hint": self.hint,
             "retryable": self.retryable,

@@ -23,6 +23,7 @@ from albert_tools.engine.model.definition import (
     MODES,
     Category,
     Effect,
+    Invariant,
     Mode,
     Risk,
     Schema,
@@ -79,6 +80,9 @@ def primitive(
     risk: Risk | Literal[""] = "",
     allowed_modes: Sequence[Mode] = MODES,
     approval: bool = False,
+    rate_limit: int | None = None,
+    sandbox: bool = False,
+    invariants: Sequence[Invariant] = (),
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -99,6 +103,9 @@ def primitive(
     risk: Risk | Literal[""] = "",
     allowed_modes: Sequence[Mode] = MODES,
     approval: bool = False,
+    rate_limit: int | None = None,
+    sandbox: bool = False,
+    invariants: Sequence[Invariant] = (),
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
@@ -120,16 +127,20 @@ def primitive(
         risk: How much a person should think before saying yes; follows from the category when not given.
         allowed_modes: The modes that it can be used in at all; policy can't allow it in others.
         approval: Whether a person is asked each time, whatever policy says.
+        rate_limit: Calls per hour, where that is bounded whatever policy says.
+        sandbox: Whether it is to run confined.
+        invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
-            `paths` or `urls` of a parameter that there isn't.
+            `paths`, `urls` or `invariants` of a parameter that there isn't, a rate limit that isn't positive.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
-        return _governed(made, paths or {}, urls or {}, category, risk, tuple(allowed_modes), approval)
+        made = _governed(made, paths or {}, urls or {}, category, risk, tuple(allowed_modes), approval)
+        return _bounded(made, rate_limit, sandbox, tuple(invariants))
 
     return declare if function is None else declare(function)
 
@@ -155,7 +166,7 @@ def _declare(
         if effect not in EFFECTS:
             raise TypeError(f"{tool}: unknown effect {effect!r}; the effects are {', '.join(EFFECTS)}")
     try:
-        hints = typing.get_type_hints(function, include_extras=False)
+        hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise TypeError(f"{tool}: its annotations can't be read: {error}") from error
     description, argument_texts = read_docstring(inspect.getdoc(function) or "")
@@ -228,6 +239,23 @@ def _governed(
         approval=approval,
     )
     return replace(made, definition=definition, paths=dict(paths), urls=dict(urls))
+
+
+def _bounded(made: Primitive, rate_limit: int | None, sandbox: bool, invariants: tuple[Invariant, ...]) -> Primitive:
+    if rate_limit is not None and (type(rate_limit) is not int or rate_limit < 1):
+        raise TypeError(f"{made.name}: the rate limit is a number of calls per hour, 1 or more, not {rate_limit!r}")
+    for invariant in invariants:
+        if len(set(invariant.names)) < 2 or len(set(invariant.names)) < len(invariant.names):
+            raise TypeError(f"{made.name}: an invariant holds between two parameters or more, not {invariant.names!r}")
+        for name in invariant.names:
+            parameter = made.definition.parameter(name)
+            if parameter is None:
+                raise TypeError(f"{made.name}: `invariants` speak of {name!r}, which is no parameter")
+            if parameter.required or (parameter.default is not None and parameter.default is not False):
+                raise TypeError(f"{made.name}: {name!r} is excluded by another, so its default must be False or None")
+    definition = replace(made.definition, rate_limit=rate_limit, sandbox=sandbox, invariants=invariants)
+    # Callers depend on what calls are accepted.
+    return replace(made, definition=replace(definition, version=definition.schema_hash()))
 
 
 def _schema(tool: str, what: str, annotation: Any) -> Schema:

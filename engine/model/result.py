@@ -5,15 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER
+from albert_tools.engine.model.definition import Json, Schema
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.schema import Violation, violations
+
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_IDENTIFIER}
+_NAME_OR_NONE: Schema = {**_NAME, "type": ["string", "null"]}
+
+#: What an invocation's fields may hold; its arguments are for the tool's own schema.
+INVOCATION_FIELDS: dict[str, Schema] = {
+    "tool": _NAME,
+    "version": _NAME_OR_NONE,
+    "session": _NAME_OR_NONE,
+    "request_id": _NAME_OR_NONE,
+    "dedupe_key": {"type": ["string", "null"], "maxLength": MAX_DEDUPE_KEY},
+    "trace": _NAME_OR_NONE,
+    "timestamp": {"type": "string", "format": "albert-time"},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
     """One request to run a tool. `version` pins a composite; the rest says on whose behalf, for the records.
 
-    `dedupe_key` makes a repeat of the same call give the recorded result instead of doing it twice.
+    `dedupe_key` makes a repeat of the same call give the recorded result instead of doing it twice; empty, it doesn't.
+    `timestamp` is when it was asked for, ISO 8601, or empty.
     """
 
     tool: str
@@ -23,6 +40,15 @@ class ToolInvocation:
     request_id: str | None = None
     dedupe_key: str | None = None
     trace: str | None = None
+    timestamp: str = ""
+
+    def violations(self) -> list[Violation]:
+        """Everything that is wrong with it but for its arguments, which the tool's schema judges."""
+        return [
+            wrong
+            for name, schema in INVOCATION_FIELDS.items()
+            for wrong in violations(getattr(self, name), schema, name)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +62,11 @@ class Effect:
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         return {"kind": self.kind, "tool": self.tool, **self.facts}
+
+    def strict(self) -> dict[str, Json]:
+        """``{path, size_bytes, sha256, kind, …}``: these four always, null where there is no such fact."""
+        named = {name: self.facts.get(name) for name in ("path", "size_bytes", "sha256")}
+        return {**named, "kind": self.kind, "tool": self.tool, **self.facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +91,15 @@ class ToolResult:
     timestamp_utc: str = ""
     #: The verdict of the rules on the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
     policy: dict[str, Json] | None = None
-    details: dict[str, Json] = field(default_factory=dict)
+    #: The family of the tool, for the strict form.
+    family: str = ""
+    #: What it took from the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
+    budget_consumed: dict[str, int | float] = field(default_factory=dict)
+    #: Where it stands in a trace, in hex.
+    trace_id: str | None = None
+    span_id: str | None = None
+    #: What else whoever made it wants to say.
+    metadata: dict[str, Json] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -95,16 +134,16 @@ class ToolResult:
         }
 
     def strict(self, family: str = "") -> dict[str, Json]:
-        """The form that says everything, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error}``.
+        """The form that says everything, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
 
-        `family` is the family of the tool that was called; `action` is the tool itself.
+        ``tool`` is the family of the tool that was called (`family`, or the result's own), ``action`` the tool itself.
         """
         denied = self.error is not None and self.error.denied
         policy = self.policy or {"rule_id": self.error.rule if self.error is not None else None, "rationale_code": None}
         return {
             "timestamp_utc": self.timestamp_utc,
             "ok": self.ok,
-            "tool": family or self.tool,
+            "tool": family or self.family or self.tool,
             "action": self.tool,
             "latency_ms": round(self.seconds * 1000, 3),
             "policy": {
@@ -114,10 +153,14 @@ class ToolResult:
                 "message": self.error.message if denied and self.error is not None else "",
             },
             "output": {"value": self.output, "truncated": self.truncated},
-            "effects": [e.as_dict() for e in self.effects],
+            "effects": [e.strict() for e in self.effects],
             "error": None if self.error is None else {"type": self.error.kind, "message": self.error.message},
             "result_hash": self.result_hash,
             "request_id": self.request_id,
+            "budget_consumed": self.budget_consumed,
+            "trace_id": self.trace_id,
+            "span_id": self.span_id,
+            "metadata": self.metadata,
         }
 
     @property
@@ -140,6 +183,10 @@ class ToolResult:
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)
         found["calls"] = self.calls
-        if self.request_id is not None:
-            found["request_id"] = self.request_id
+        for name in ("request_id", "trace_id", "span_id"):
+            if getattr(self, name) is not None:
+                found[name] = getattr(self, name)
+        for name in ("budget_consumed", "metadata"):
+            if getattr(self, name):
+                found[name] = getattr(self, name)
         return found

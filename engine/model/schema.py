@@ -3,7 +3,8 @@
 Two directions. `schema_of` turns a Python annotation into a schema: the common ones here, anything richer by
 pydantic, which is loaded only then. `violations` holds a value against a schema and reports everything that is
 wrong at once, as ``{field, rule, message}``, because a model mends all of it in one turn. An evaluator of our own,
-because the run path has no room for a library's import, and because the messages are a user interface.
+because the run path has no room for a library's import, and because the messages are a user interface. It knows two
+things beside the standard: the formats of `formats`, and ``x-excludes`` (see `definition.Invariant`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterator
-from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from albert_tools.engine.model.definition import Schema, spell
+from albert_tools.engine.model.formats import FORMATS
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 _PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
@@ -33,14 +38,57 @@ _PLAIN: dict[Any, Schema] = {
 }
 
 
+#: Packages whose marks in an `Annotated` are for pydantic to read.
+_RICHER = ("pydantic", "annotated_types")
+
+
+class Bound:
+    """A part of a JSON Schema, to be written into an annotation: ``Annotated[str, Bound(maxLength=80)]``.
+
+    Pydantic's models hold a value against it too, with the same rules and messages.
+    """
+
+    __slots__ = ("schema",)
+
+    def __init__(self, **schema: Any) -> None:
+        self.schema: Schema = schema
+
+    def __repr__(self) -> str:
+        return f"Bound({', '.join(f'{k}={v!r}' for k, v in self.schema.items())})"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import PydanticCustomError, core_schema
+
+        def held(value: Any) -> Any:
+            found = violations(value, self.schema)
+            if found:
+                said = "; ".join(v["message"] for v in found)
+                # As a value, not as the template: a message may hold braces.
+                raise PydanticCustomError(found[0]["rule"], "{said}", {"said": said})
+            return value
+
+        return core_schema.no_info_after_validator_function(held, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
+        return {**handler(core), **self.schema}
+
+
 def schema_of(annotation: Any) -> Schema:
-    """The JSON Schema of a resolved Python annotation (``str``, ``list[int]``, a TypedDict, ``X | None``, …)."""
+    """The JSON Schema of a resolved Python annotation (``str``, ``list[int]``, a TypedDict, ``X | None``, …).
+
+    The `Bound`s of an ``Annotated`` are merged over the schema of its type.
+    """
     try:
         if annotation in _PLAIN:
             return dict(_PLAIN[annotation])
     except TypeError:
         pass
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated and not any(type(a).__module__.startswith(_RICHER) for a in arguments[1:]):
+        schema = schema_of(arguments[0])
+        for part in arguments[1:]:
+            schema |= part.schema if isinstance(part, Bound) else {}
+        return schema
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
@@ -114,78 +162,126 @@ def violations(value: Any, schema: Schema, field: str = "", root: Schema | None 
 
     `field` is the path as people write it: ``rows[3].name``.
     """
-    return list(_walk(value, schema, field, schema if root is None else root))
+    found: list[Violation] = []
+    _walk(value, schema, field, schema if root is None else root, found)
+    return found
 
 
-def _walk(value: Any, schema: Schema, field: str, root: Schema) -> Iterator[Violation]:
-    def wrong(rule: str, message: str, at: str = field) -> Violation:
-        return {"field": at, "rule": rule, "message": f"{at}: {message}" if at else message}
+#: Rules whose breach says that something else was meant.
+_OTHERWISE = ("type", "enum", "const")
 
+
+def _wrong(found: list[Violation], field: str, rule: str, message: str) -> None:
+    found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
+
+
+def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
     if not schema:
         return
+    if "$defs" in schema:
+        # Where schemas were made one by one and put together, each names its own.
+        root = schema
     if "$ref" in schema:
         target: Any = root
         for part in str(schema["$ref"]).removeprefix("#/").split("/"):
             target = target[part]
-        yield from _walk(value, target, field, root)
+        _walk(value, target, field, root, found)
         return
     for combiner in ("anyOf", "oneOf"):
-        if combiner in schema and all(violations(value, s, field, root) for s in schema[combiner]):
-            yield wrong("type", f"expected {spell(schema)}, got {_show(value)}")
-            return
+        if combiner in schema:
+            tried = [violations(value, s, field, root) for s in schema[combiner]]
+            if all(tried):
+                # One that has the right type says what is wrong; else none of them is meant.
+                meant = [t for t in tried if not any(v["field"] == field and v["rule"] in _OTHERWISE for v in t)]
+                if len(meant) == 1:
+                    found += meant[0]
+                else:
+                    _wrong(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
+                return
     kinds = schema.get("type")
     if kinds is not None:
         names = kinds if isinstance(kinds, list) else [kinds]
-        if not any(_is(value, k) for k in names):
-            yield wrong("type", f"expected {' or '.join(names)}, got {_show(value)}")
+        if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
+            _wrong(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
             return
     if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
-        yield wrong("enum", f"expected one of {spell(schema)}, got {_show(value)}")
+        _wrong(found, field, "enum", f"expected one of {spell(schema)}, got {_show(value)}")
     if "const" in schema and not _same(value, schema["const"]):
-        yield wrong("const", f"expected {spell(schema)}, got {_show(value)}")
+        _wrong(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
     if isinstance(value, str):
-        if len(value) < schema.get("minLength", 0):
-            least = schema["minLength"]
-            yield wrong("min_length", "must not be empty" if least == 1 else f"must have {least} characters or more")
-        if len(value) > schema.get("maxLength", len(value)):
-            yield wrong("max_length", f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}")
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            yield wrong("pattern", f"must match {schema['pattern']}")
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        if "minimum" in schema and not value >= schema["minimum"]:
-            yield wrong("minimum", f"must be {schema['minimum']} or more, is {value}")
-        if "maximum" in schema and not value <= schema["maximum"]:
-            yield wrong("maximum", f"must be {schema['maximum']} or less, is {value}")
-        if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
-            yield wrong("minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
-        if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
-            yield wrong("maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
-    elif isinstance(value, list | tuple):
-        if len(value) < schema.get("minItems", 0):
-            yield wrong("min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
-        if len(value) > schema.get("maxItems", len(value)):
-            yield wrong("max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
-        prefix = schema.get("prefixItems", [])
-        for i, item in enumerate(value):
-            inner = prefix[i] if i < len(prefix) else schema.get("items", {})
-            if isinstance(inner, dict):
-                yield from _walk(item, inner, f"{field}[{i}]", root)
+        _text(value, schema, field, found)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        _number(value, schema, field, found)
+    elif isinstance(value, (list, tuple)):
+        _array(value, schema, field, root, found)
     elif isinstance(value, dict):
-        properties = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in value:
-                at = f"{field}.{name}" if field else name
-                yield wrong("required", "is required", at)
-        for name, item in value.items():
-            at = f"{field}.{name}" if field else str(name)
-            if name in properties:
-                yield from _walk(item, properties[name], at, root)
-            elif schema.get("additionalProperties") is False:
-                from albert_tools.engine.model.naming import did_you_mean
+        _object(value, schema, field, root, found)
 
-                yield wrong("unknown", f"there is no such name here{did_you_mean(str(name), properties)}", at)
-            elif isinstance(schema.get("additionalProperties"), dict):
-                yield from _walk(item, schema["additionalProperties"], at, root)
+
+def _text(value: str, schema: Schema, field: str, found: list[Violation]) -> None:
+    if len(value) < schema.get("minLength", 0):
+        least = schema["minLength"]
+        message = "must not be empty" if least == 1 else f"must have {least} characters or more"
+        _wrong(found, field, "min_length", message)
+    if len(value) > schema.get("maxLength", len(value)):
+        message = f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}"
+        _wrong(found, field, "max_length", message)
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        _wrong(found, field, "pattern", f"must match {schema['pattern']}")
+    if "format" in schema:
+        faults = FORMATS.get(schema["format"])
+        if faults is not None:
+            for rule, message in faults(value):
+                _wrong(found, field, rule, message)
+
+
+def _number(value: float, schema: Schema, field: str, found: list[Violation]) -> None:
+    if "minimum" in schema and not value >= schema["minimum"]:
+        _wrong(found, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
+    if "maximum" in schema and not value <= schema["maximum"]:
+        _wrong(found, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
+    if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
+        _wrong(found, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
+    if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
+        _wrong(found, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
+
+
+def _array(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
+    if len(value) < schema.get("minItems", 0):
+        _wrong(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
+    if len(value) > schema.get("maxItems", len(value)):
+        _wrong(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
+    prefix, rest = schema.get("prefixItems", ()), schema.get("items")
+    if not prefix and not rest:
+        return
+    for i, item in enumerate(value):
+        inner = prefix[i] if i < len(prefix) else rest
+        if isinstance(inner, dict):
+            _walk(item, inner, f"{field}[{i}]", root, found)
+
+
+def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            _wrong(found, f"{field}.{name}" if field else name, "required", "is required")
+    others = schema.get("additionalProperties")
+    for name, item in value.items():
+        at = f"{field}.{name}" if field else str(name)
+        if name in properties:
+            _walk(item, properties[name], at, root, found)
+        elif others is False:
+            from albert_tools.engine.model.naming import did_you_mean
+
+            _wrong(found, at, "unknown", f"there is no such name here{did_you_mean(str(name), properties)}")
+        elif isinstance(others, dict):
+            _walk(item, others, at, root, found)
+    for names in schema.get("x-excludes", ()):
+        # Not `in`: 0 is equal to False, and given.
+        given = [n for n in names if value.get(n) is not None and value[n] is not False]
+        if len(given) > 1:
+            at = f"{field}.{given[1]}" if field else given[1]
+            _wrong(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -814,5 +814,8 @@ _NEVER_FROM_A_PROGRAM = (
         "cancelled",
         "outdated",
         "depth_limit",
+        "suspended",
+        "diverged",
+        "unknown_outcome",
     }
 )

@@ -42,6 +42,7 @@ def test_a_result_that_did_not() -> None:
     assert told["error"] == {
         "code": "not_found",
         "type": "NotFound",
+        "category": "exception",
         "message": "there is nothing at 'x'",
         "hint": "look",
         "retryable": False,

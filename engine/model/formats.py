@@ -1,0 +1,114 @@
+"""What JSON Schema can't say about a string, under names of our own.
+
+A schema names one of these as its ``format``; `violations` then holds the string against it. JSON Schema counts
+characters where the system counts bytes, knows nothing of NUL or of a path's components, and its ``pattern`` says
+what a string looks like but not what is wrong with it. Other validators take an unknown ``format`` for a remark, so
+the same schema stays usable outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from albert_tools.engine.model.bounds import (
+    HASH_BYTES,
+    MAX_COMMAND,
+    MAX_EDIT,
+    MAX_ENTRY,
+    MAX_PATH,
+    MAX_WORKING_DIRECTORY,
+    MAX_WRITE,
+)
+
+#: A rule that is broken, and the sentence about it.
+Fault = tuple[str, str]
+
+_HASH = re.compile(rf"(?:b3:)?[0-9a-f]{{{2 * HASH_BYTES}}}")
+
+
+def _bytes(text: str, most: int) -> Iterator[Fault]:
+    """`max_bytes`, unless there are even too many characters, of which ``maxLength`` speaks."""
+    # A character has at most 4 bytes, so most texts need no counting.
+    if len(text) * 4 > most >= len(text) and not text.isascii():
+        count = len(text.encode("utf-8", "surrogatepass"))
+        if count > most:
+            yield "max_bytes", f"must have {most:,} bytes or fewer in UTF-8, has {count:,}"
+
+
+def _no_nul(text: str) -> Iterator[Fault]:
+    if "\0" in text:
+        yield "nul", "can't hold a NUL character"
+
+
+def _workspace_path(text: str) -> Iterator[Fault]:
+    yield from _no_nul(text)
+    yield from _bytes(text, MAX_PATH)
+
+
+def _path(text: str) -> Iterator[Fault]:
+    if ".." in text and ".." in text.split("/"):
+        yield "path_traversal", "has '..' in it, which no path may; write it from the workspace down"
+    yield from _workspace_path(text)
+
+
+def _folder(text: str) -> Iterator[Fault]:
+    yield from _no_nul(text)
+    yield from _bytes(text, MAX_WORKING_DIRECTORY)
+
+
+def _command(text: str) -> Iterator[Fault]:
+    yield from _no_nul(text)
+    yield from _bytes(text, MAX_COMMAND)
+
+
+def _argument(text: str) -> Iterator[Fault]:
+    yield from _no_nul(text)
+    yield from _bytes(text, MAX_ENTRY)
+
+
+def _entry(text: str) -> Iterator[Fault]:
+    count = text.count("=")
+    if count != 1:
+        yield "one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}"
+    elif text.startswith("="):
+        yield "one_equals", "must have a name before its '='"
+    yield from _argument(text)
+
+
+def _hash(text: str) -> Iterator[Fault]:
+    if not _HASH.fullmatch(text):
+        yield (
+            "hash",
+            f"must be {HASH_BYTES} bytes as {2 * HASH_BYTES} hex digits in lower case, with or without b3: before them",
+        )
+
+
+def _prompt_hash(text: str) -> Iterator[Fault]:
+    return _hash(text) if text else iter(())
+
+
+def _time(text: str) -> Iterator[Fault]:
+    if not text:
+        return
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        yield "time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty"
+
+
+#: Name of a format → everything that is wrong with a string.
+FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
+    "albert-path": _path,
+    "albert-workspace-path": _workspace_path,
+    "albert-folder": _folder,
+    "albert-command": _command,
+    "albert-argument": _argument,
+    "albert-entry": _entry,
+    "albert-hash": _hash,
+    "albert-prompt-hash": _prompt_hash,
+    "albert-time": _time,
+    "albert-content": lambda text: _bytes(text, MAX_WRITE),
+    "albert-edit": lambda text: _bytes(text, MAX_EDIT),
+}

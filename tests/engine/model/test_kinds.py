@@ -1,0 +1,246 @@
+"""Each bound at its edge: what is just within is accepted, what is just beyond is refused by its rule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+
+from albert_tools import primitive
+from albert_tools.engine.model import bounds, kinds
+from albert_tools.engine.model.definition import excludes
+from albert_tools.engine.model.refusal import refused_arguments
+from albert_tools.engine.model.schema import Bound, schema_of, violations
+
+#: Two bytes in UTF-8.
+WIDE = "é"
+
+
+def rules(value: Any, kind: Any) -> list[str]:
+    return [v["rule"] for v in violations(value, schema_of(kind), "it")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad", "rule"),
+    [
+        (kinds.Identifier, "a" * 256, "a" * 257, "max_length"),
+        (kinds.Identifier, "a", "", "min_length"),
+        (kinds.Provider, "a" * 256, "a" * 257, "max_length"),
+        (kinds.Provider, "a", "", "min_length"),
+        (kinds.ModelName, "a" * 256, "a" * 257, "max_length"),
+        (kinds.ModelName, "a", "", "min_length"),
+        (kinds.CategoryName, "a" * 256, "a" * 257, "max_length"),
+        (kinds.CategoryName, "a", "", "min_length"),
+        (kinds.DedupeKey, "a" * 256, "a" * 257, "max_length"),
+        (kinds.DedupeKey, "", None, "type"),
+        (kinds.FilePath, "a" * 4096, "a" * 4097, "max_length"),
+        (kinds.FilePath, WIDE * 2048, WIDE * 2049, "max_bytes"),
+        (kinds.FilePath, "a", "", "min_length"),
+        (kinds.FilePath, "a b", "a\0b", "nul"),
+        (kinds.FilePath, "a/..b/c..", "a/../b", "path_traversal"),
+        (kinds.FilePath, "...", "..", "path_traversal"),
+        (kinds.WorkspacePath, "a" * 4096, "a" * 4097, "max_length"),
+        (kinds.WorkspacePath, WIDE * 2048, WIDE * 2049, "max_bytes"),
+        (kinds.WorkspacePath, "a", "", "min_length"),
+        (kinds.WorkspacePath, "..", "\0", "nul"),
+        (kinds.WorkingDirectory, "a" * 4096, "a" * 4097, "max_length"),
+        (kinds.WorkingDirectory, WIDE * 2048, WIDE * 2049, "max_bytes"),
+        (kinds.WorkingDirectory, "", "\0", "nul"),
+        (kinds.CommandText, "a" * 2**20, "a" * (2**20 + 1), "max_length"),
+        (kinds.CommandText, WIDE * 2**19, WIDE * 2**19 + "a", "max_bytes"),
+        (kinds.CommandText, "a", "", "min_length"),
+        (kinds.CommandText, "a", "\0", "nul"),
+        (kinds.Argument, "a" * 2**15, "a" * (2**15 + 1), "max_length"),
+        (kinds.Argument, WIDE * 2**14, WIDE * 2**14 + "a", "max_bytes"),
+        (kinds.Argument, "", "\0", "nul"),
+        (kinds.EnvironmentEntry, "a=" + "b" * (2**15 - 2), "a=" + "b" * (2**15 - 1), "max_length"),
+        (kinds.EnvironmentEntry, "a=", "a", "one_equals"),
+        (kinds.EnvironmentEntry, "a=b", "a=b=c", "one_equals"),
+        (kinds.EnvironmentEntry, "a=b", "=b", "one_equals"),
+        (kinds.MetadataEntry, "a=" + "b" * (2**15 - 2), "a=" + "b" * (2**15 - 1), "max_length"),
+        (kinds.MetadataEntry, "a=", "a", "one_equals"),
+        (kinds.MetadataEntry, "a=b", "a=b=c", "one_equals"),
+        (kinds.TimeoutSeconds, 3600, 3600.1, "maximum"),
+        (kinds.TimeoutSeconds, 0.001, 0, "minimum"),
+        (kinds.ReadLimit, 2**30, 2**30 + 1, "maximum"),
+        (kinds.ReadLimit, 1, 0, "minimum"),
+        (kinds.MaxTokens, 1_000_000, 1_000_001, "maximum"),
+        (kinds.MaxTokens, 1, 0, "minimum"),
+        (kinds.ItemList[int], [0] * 1000, [0] * 1001, "max_items"),
+        (kinds.Arguments, ["a"] * 1000, ["a"] * 1001, "max_items"),
+        (kinds.Environment, ["a=b"] * 1000, ["a=b"] * 1001, "max_items"),
+        (kinds.Metadata, ["a=b"] * 1000, ["a=b"] * 1001, "max_items"),
+        (kinds.OldText, "a", "", "min_length"),
+        (kinds.NewText, "", 1, "type"),
+        (kinds.Hash, "0" * 64, "0" * 63, "hash"),
+        (kinds.Hash, "b3:" + "f" * 64, "f" * 65, "hash"),
+        (kinds.Hash, "0" * 64, "", "hash"),
+        (kinds.Hash, "0" * 64, "A" * 64, "hash"),
+        (kinds.Hash, "0" * 64, "0" * 64 + "\n", "hash"),
+        (kinds.PromptHash, "", "0", "hash"),
+        (kinds.PromptHash, "0" * 64, "0" * 65, "hash"),
+    ],
+    ids=lambda value: "",
+)
+def test_at_the_edge(kind: Any, good: Any, bad: Any, rule: str) -> None:
+    assert rules(good, kind) == []
+    assert rules(bad, kind) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [
+        (kinds.WriteContent, 100 * 2**20),
+        (kinds.OldText, 10 * 2**20),
+        (kinds.NewText, 10 * 2**20),
+        (kinds.CommandText, 2**20),
+    ],
+)
+def test_large_texts_at_the_edge(kind: Any, most: int) -> None:
+    text = "a" * most
+    assert rules(text, kind) == []
+    assert rules(text + "a", kind) == ["max_length"]
+    text = WIDE * (most // 2)
+    assert rules(text, kind) == []
+    assert rules(text + "a", kind) == ["max_bytes"]
+
+
+def test_the_figures_are_those_of_the_manual() -> None:
+    figures = {name: value for name, value in vars(bounds).items() if name.isupper()}
+    assert figures == {
+        "MAX_IDENTIFIER": 256,
+        "MAX_DEDUPE_KEY": 256,
+        "MAX_PATH": 4096,
+        "MAX_WORKING_DIRECTORY": 4096,
+        "MAX_COMMAND": 1_048_576,
+        "MAX_ENTRY": 32_768,
+        "MAX_ITEMS": 1000,
+        "MAX_TIMEOUT_SECONDS": 3600,
+        "MAX_READ": 1_073_741_824,
+        "MAX_WRITE": 104_857_600,
+        "MAX_EDIT": 10_485_760,
+        "MAX_TOKENS": 1_000_000,
+        "HASH_BYTES": 32,
+    }
+
+
+@primitive(effects=["write"], invariants=[excludes("create_only", "append")])
+def store(
+    path: kinds.FilePath,
+    content: kinds.WriteContent,
+    create_only: bool = False,
+    append: bool = False,
+    environment: kinds.Environment | None = None,
+    key: kinds.DedupeKey = "",
+) -> None:
+    """Store it."""
+
+
+def test_everything_is_said_at_once() -> None:
+    given = {
+        "path": "../\0" + "a" * 5000,
+        "create_only": True,
+        "append": True,
+        "environment": ["A=1", "B", "C=2=3"],
+        "key": "k" * 300,
+        "mode": 1,
+    }
+    found = violations(given, store.definition.schema)
+    assert [(v["field"], v["rule"]) for v in found] == [
+        ("content", "required"),
+        ("path", "max_length"),
+        ("path", "path_traversal"),
+        ("path", "nul"),
+        ("environment[1]", "one_equals"),
+        ("environment[2]", "one_equals"),
+        ("key", "max_length"),
+        ("mode", "unknown"),
+        ("append", "excludes"),
+    ]
+    assert found[-1]["message"] == "append: can't be given together with create_only"
+    assert found[4]["message"] == "environment[1]: must be NAME=value with exactly one '=', has none"
+
+
+@pytest.mark.parametrize("one", [{}, {"create_only": True}, {"append": True}, {"append": True, "create_only": False}])
+def test_one_of_two_that_exclude_each_other(one: dict[str, bool]) -> None:
+    assert violations({"path": "a", "content": "", **one}, store.definition.schema) == []
+
+
+def test_what_holds_between_parameters_is_in_the_schema_and_its_hash() -> None:
+    schema = store.definition.parameters_schema()
+    assert schema["x-excludes"] == [["create_only", "append"]]
+    assert schema["not"]["required"] == ["create_only", "append"]
+    loose = primitive(effects=["write"], name="store")(store.function)
+    assert "not" not in loose.definition.parameters_schema()
+    assert loose.definition.version != store.definition.version
+    three = primitive(name="t", invariants=[excludes("a", "b", "c")])(of_three)
+    assert len(three.definition.parameters_schema()["not"]["anyOf"]) == 3
+    assert [v["message"] for v in violations({"a": 0, "b": "", "c": None}, three.definition.schema)] == [
+        "b: can't be given together with a"
+    ]
+
+
+def of_three(a: Any = None, b: Any = None, c: Any = None) -> None: ...
+def required(a: bool, b: bool = False) -> None: ...
+def truthy(a: bool = True, b: bool = False) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: primitive(invariants=[excludes("a", "z")])(of_three), "speak of 'z', which is no parameter"),
+        (lambda: primitive(invariants=[excludes("a")])(of_three), "holds between two parameters or more"),
+        (lambda: primitive(invariants=[excludes("a", "a")])(of_three), "holds between two parameters or more"),
+        (lambda: primitive(invariants=[excludes("a", "b")])(required), "its default must be False or None"),
+        (lambda: primitive(invariants=[excludes("a", "b")])(truthy), "its default must be False or None"),
+        (lambda: primitive(rate_limit=0)(of_three), "calls per hour, 1 or more, not 0"),
+        (lambda: primitive(rate_limit=True)(of_three), "calls per hour, 1 or more, not True"),
+    ],
+)
+def test_declarations_that_can_not_be(declare: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        declare()
+
+
+def test_governance_is_not_what_callers_depend_on() -> None:
+    plain = primitive(name="n")(of_three)
+    bounded = primitive(name="n", rate_limit=60, sandbox=True)(of_three)
+    assert bounded.definition.version == plain.definition.version
+    assert bounded.definition.governance() == {
+        **plain.definition.governance(),
+        "rate_limit_per_hour": 60,
+        "sandbox": True,
+    }
+
+
+def test_a_path_that_leaves_is_denied_and_a_slip_is_not() -> None:
+    schema = store.definition.schema
+    slip = refused_arguments(store.definition, violations({"path": ""}, schema))
+    assert (slip.code, slip.rule, slip.denied) == ("invalid_arguments", None, False)
+    leaving = refused_arguments(store.definition, violations({"path": "../x"}, schema))
+    assert (leaving.code, leaving.rule, leaving.denied) == ("permission_denied", "path_traversal", True)
+    assert [v["rule"] for v in leaving.details["violations"]] == ["required", "path_traversal"]
+
+
+def test_annotated_types() -> None:
+    assert schema_of(Annotated[str, "a remark"]) == {"type": "string"}
+    assert schema_of(Annotated[int, Bound(minimum=1), Bound(maximum=2)]) == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 2,
+    }
+    from pydantic import Field
+
+    assert schema_of(Annotated[int, Field(gt=3)]) == {"type": "integer", "exclusiveMinimum": 3}
+    assert repr(Bound(minLength=1)) == "Bound(minLength=1)"
+
+
+def test_the_alternative_that_is_meant_says_what_is_wrong() -> None:
+    schema = schema_of(kinds.FilePath | None)
+    assert violations(None, schema) == []
+    assert [v["rule"] for v in violations("a/../b", schema)] == ["path_traversal"]
+    assert [v["rule"] for v in violations(3, schema)] == ["type"]
+
+
+def test_half_a_surrogate_pair_is_counted_not_tripped_over() -> None:
+    assert rules("\ud800" * 4096, kinds.FilePath) == ["max_bytes"]
