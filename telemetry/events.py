@@ -138,12 +138,18 @@ def _lines(file: Any) -> Any:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            lambda logger, method, event: safe.compact(event),
+            _line,
         ],
         wrapper_class=structlog.BoundLogger,
         context_class=dict,
         cache_logger_on_first_use=True,
     )
+
+
+def _line(logger: Any, method: str, event: Any) -> str:
+    """When and what stand first, where people look."""
+    first = {key: event.pop(key) for key in ("timestamp", "level", "event")}
+    return safe.compact(first | event)
 
 
 def _nothing() -> None:

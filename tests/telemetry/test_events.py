@@ -34,6 +34,7 @@ def test_a_call_from_begin_to_end() -> None:
     observer.started(span, call)
     observer.ended(span, Ended(call, "completed", 0.0125, effects=1, result_hash="b3:00"))
     first, last = lines(stream.getvalue())
+    assert list(first)[:3] == ["timestamp", "level", "event"]
     assert first.pop("timestamp").endswith("Z")
     assert first == {
         "event": "tool_call_started",
