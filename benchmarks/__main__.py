@@ -6,7 +6,7 @@ import argparse
 import platform
 import sys
 
-from benchmarks import evaluate, governed, keeping, records, runs
+from benchmarks import evaluate, governed, keeping, observers, records, runs
 
 
 def main() -> None:
@@ -29,7 +29,15 @@ def main() -> None:
     if options.only in (None, "records"):
         print("## Records\n", *records.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "governed"):
-        print("## A governed call\n", *governed.table(options.rounds), "", sep="\n", flush=True)
+        print(
+            "## A governed call\n",
+            *governed.table(options.rounds),
+            "",
+            *observers.table(options.rounds),
+            "",
+            sep="\n",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

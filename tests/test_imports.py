@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ORDER = ["grammar", "engine", "builtins", "store", "albert_tools", "surfaces"]
+ORDER = ["grammar", "engine", "builtins", "store", "telemetry", "albert_tools", "surfaces"]
 MAY = {
     "grammar": {"grammar"},
     "engine": {"grammar", "engine"},
     "builtins": {"grammar", "engine", "builtins"},
     "store": {"grammar", "engine", "store"},
-    "albert_tools": {"grammar", "engine", "builtins", "store", "albert_tools"},
+    "telemetry": {"grammar", "engine", "telemetry"},
+    "albert_tools": {"grammar", "engine", "builtins", "store", "telemetry", "albert_tools"},
     "surfaces": set(ORDER),
 }
 

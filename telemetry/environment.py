@@ -1,0 +1,37 @@
+"""Telemetry of the command line, as the environment says: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from albert_tools.engine.execute.telemetry import Observer
+from albert_tools.engine.model.brief import brief
+from albert_tools.engine.model.failure import Failure
+from albert_tools.telemetry.events import StructlogObserver
+
+VARIABLE = "ALBERT_TELEMETRY"
+_HINT = f"{VARIABLE}=json tells standard error, {VARIABLE}=/path/calls.jsonl a file"
+
+
+def from_environment(environ: Mapping[str, str]) -> Observer | None:
+    """The observer that is asked for; None when none is.
+
+    A value with a slash in it is the path of a file, made where it doesn't exist; `~` is the home folder.
+
+    Raises:
+        Failure: `invalid_arguments` when the value is neither, `io_error` when the file can't be opened.
+    """
+    wanted = environ.get(VARIABLE, "").strip()
+    if not wanted:
+        return None
+    if wanted == "json":
+        return StructlogObserver()
+    if "/" not in wanted:
+        raise Failure("invalid_arguments", f"{VARIABLE} is {brief(repr(wanted), 60)}, which is neither", hint=_HINT)
+    path = os.path.expanduser(wanted)
+    try:
+        return StructlogObserver(path=path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Failure("io_error", f"{VARIABLE}: {brief(repr(path), 200)} can't be opened: {why}", hint=_HINT) from None

@@ -1,0 +1,30 @@
+"""Several observers as one."""
+
+from __future__ import annotations
+
+from albert_tools.engine.execute.telemetry import Ended, Observer, Span, Started
+
+
+def several(*observers: Observer) -> Observer:
+    """An observer that tells all of them, in order; what one of them raises keeps nothing from the others, nor from the call."""
+    return _Several(observers)
+
+
+class _Several:
+    def __init__(self, observers: tuple[Observer, ...]) -> None:
+        self._observers = observers
+
+    def started(self, span: Span, call: Started) -> None:
+        for observer in self._observers:
+            try:
+                observer.started(span, call)
+            except Exception:
+                # A log that is full is no reason to fail a call.
+                continue
+
+    def ended(self, span: Span, call: Ended) -> None:
+        for observer in self._observers:
+            try:
+                observer.ended(span, call)
+            except Exception:
+                continue

@@ -1,0 +1,206 @@
+"""Spans of OpenTelemetry, under its conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/).
+
+One span ``execute_tool {name}`` per call, a child per nested call. Its parent is the call it was made by; else the span that the
+caller's traceparent names; else whatever span is current where the service was called. OpenTelemetry gives spans ids of its own.
+A provider made with `SharedIds` uses ours, and then the record, the events and the spans name a call alike; ours stand in
+`albert.trace.id` and `albert.span.id` anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.execute.telemetry import Ended, Span, Started, traceparent
+from albert_tools.telemetry import safe
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span as OtelSpan
+    from opentelemetry.trace import TracerProvider
+
+#: Spans that are kept open; when there are more, those whose end nobody has told are ended, oldest first.
+MAX_OPEN = 10_000
+#: Characters of a tool's description.
+MAX_DESCRIPTION = 1_000
+
+_MISSING = "spans need OpenTelemetry: pip install 'albert-tools[otel]'"
+
+#: The call that a span is being made of, in this thread.
+_TOLD = threading.local()
+
+
+class OpenTelemetryObserver:
+    """Makes a span of every call, by `provider`, or by the one that is configured for the process.
+
+    With `arguments` and `results` these go into the spans, too, as JSON, redacted and shortened as in the record.
+
+    Raises:
+        ImportError: the extra `otel` isn't installed.
+    """
+
+    def __init__(
+        self, provider: TracerProvider | None = None, *, arguments: bool = False, results: bool = False
+    ) -> None:
+        trace = _library()
+        self._trace = trace
+        self._tracer = trace.get_tracer("albert_tools", tracer_provider=provider)
+        self._arguments = arguments
+        self._results = results
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, OtelSpan] = OrderedDict()
+
+    def started(self, span: Span, call: Started) -> None:
+        """The span begins."""
+        tool = safe.tool(call)
+        attributes = _attributes(span, call, tool)
+        if self._arguments:
+            attributes["gen_ai.tool.call.arguments"] = safe.compact(safe.arguments(call))
+        _TOLD.span = span
+        try:
+            begun = self._tracer.start_span(
+                f"execute_tool {tool}",
+                self._parent(span),
+                kind=self._trace.SpanKind.INTERNAL,
+                attributes=attributes,
+            )
+        finally:
+            _TOLD.span = None
+        forgotten = None
+        with self._lock:
+            self._open[span.span_id] = begun
+            if len(self._open) > MAX_OPEN:
+                _, forgotten = self._open.popitem(last=False)
+        if forgotten is not None:
+            forgotten.end()
+
+    def ended(self, span: Span, call: Ended) -> None:
+        """The span ends; an error where the call failed or was blocked."""
+        with self._lock:
+            begun = self._open.pop(span.span_id, None)
+        if begun is None:
+            return
+        try:
+            if begun.is_recording():
+                self._filled(begun, call)
+        finally:
+            begun.end()
+
+    def _filled(self, begun: OtelSpan, call: Ended) -> None:
+        found: dict[str, Any] = {"albert.outcome": call.outcome, "albert.effects": call.effects}
+        if call.retried:
+            found["albert.retried"] = call.retried
+        if call.result_hash is not None:
+            found["albert.result_hash"] = call.result_hash
+        if call.rule is not None:
+            # What the failure names is closer to what happened than the rule that let it begin.
+            found["albert.policy.rule_id"] = safe.printable(call.rule)
+        if call.outcome != "completed":
+            found["error.type"] = call.code or "_OTHER"
+            if call.category is not None:
+                found["albert.failure.category"] = call.category
+            begun.set_status(self._trace.StatusCode.ERROR, safe.line(call.message or ""))
+        elif self._results:
+            found["gen_ai.tool.call.result"] = safe.compact(safe.value(call.output))
+        begun.set_attributes(found)
+
+    def _parent(self, span: Span) -> Context | None:
+        """None: whatever is current."""
+        if span.parent_id is None:
+            return None
+        with self._lock:
+            caller = self._open.get(span.parent_id)
+        if caller is None:
+            context = self._trace.SpanContext(
+                int(span.trace_id, 16),
+                int(span.parent_id, 16),
+                is_remote=True,
+                trace_flags=self._trace.TraceFlags(self._trace.TraceFlags.SAMPLED if span.sampled else 0),
+            )
+            caller = self._trace.NonRecordingSpan(context)
+        within: Context = self._trace.set_span_in_context(caller)
+        return within
+
+
+class SharedIds:
+    """An `IdGenerator` that gives the spans of calls the ids of the record: ``TracerProvider(id_generator=SharedIds())``.
+
+    All other spans get random ids, as from the SDK's own.
+
+    Raises:
+        ImportError: the extra `otel` isn't installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+        except ImportError as error:
+            raise ImportError(_MISSING) from error
+
+        self._random = RandomIdGenerator()
+
+    def generate_span_id(self) -> int:
+        """The next span's id."""
+        span = getattr(_TOLD, "span", None)
+        return self._random.generate_span_id() if span is None else int(span.span_id, 16)
+
+    def generate_trace_id(self) -> int:
+        """The next trace's id."""
+        span = getattr(_TOLD, "span", None)
+        return self._random.generate_trace_id() if span is None else int(span.trace_id, 16)
+
+    def is_trace_id_random(self) -> bool:
+        """Whether the last 56 bits are random. A caller may have chosen a call's trace id."""
+        return getattr(_TOLD, "span", None) is None
+
+
+def _library() -> Any:
+    try:
+        from opentelemetry import trace
+    except ImportError as error:
+        raise ImportError(_MISSING) from error
+    return trace
+
+
+def current_trace() -> str | None:
+    """The current span as a traceparent: what `invoke` takes as `trace`, so that the record knows whom it was called by.
+
+    Raises:
+        ImportError: the extra `otel` isn't installed.
+    """
+    context = _library().get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return traceparent(Span(f"{context.trace_id:032x}", f"{context.span_id:016x}", None, context.trace_flags.sampled))
+
+
+def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool,
+        "gen_ai.tool.call.id": call.call_id,
+        # Whoever calls it runs it, in the convention's terms, be it ours or saved: `albert.tool.kind` tells them apart.
+        "gen_ai.tool.type": "function",
+        "albert.trace.id": span.trace_id,
+        "albert.span.id": span.span_id,
+        "albert.depth": call.depth,
+    }
+    if call.description is not None:
+        found["gen_ai.tool.description"] = safe.line(call.description, MAX_DESCRIPTION)
+    for attribute, value in (
+        ("albert.tool.kind", call.kind),
+        ("albert.tool.version", call.version),
+        ("albert.run.id", call.run_id),
+        ("albert.policy.verdict", call.verdict),
+        ("albert.policy.rule_id", call.rule),
+        ("albert.mode", call.mode),
+    ):
+        if value is not None:
+            found[attribute] = safe.printable(value)
+    for attribute, chosen in (("albert.session.id", call.session), ("albert.request.id", call.request_id)):
+        if chosen is not None:
+            found[attribute] = safe.name(chosen)
+    if call.callers:
+        found["albert.callers"] = [safe.printable(caller) for caller in call.callers]
+    return found
