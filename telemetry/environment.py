@@ -28,7 +28,11 @@ def from_environment(environ: Mapping[str, str]) -> Observer | None:
     if wanted == "json":
         return StructlogObserver()
     if "/" not in wanted:
-        raise Failure("invalid_arguments", f"{VARIABLE} is {brief(repr(wanted), 60)}, which is neither", hint=_HINT)
+        raise Failure(
+            "invalid_arguments",
+            f"{VARIABLE} is {brief(repr(wanted), 60)}, which is neither json nor a path",
+            hint=_HINT,
+        )
     path = os.path.expanduser(wanted)
     try:
         return StructlogObserver(path=path)

@@ -140,10 +140,9 @@ def _lines(file: Any) -> Any:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _line,
         ],
-        wrapper_class=structlog.BoundLogger,
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
         context_class=dict,
-        cache_logger_on_first_use=True,
-    )
+    ).bind()
 
 
 def _line(logger: Any, method: str, event: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.telemetry import Ended, Span, Started, traceparent
@@ -175,6 +176,12 @@ def current_trace() -> str | None:
     return traceparent(Span(f"{context.trace_id:032x}", f"{context.span_id:016x}", None, context.trace_flags.sampled))
 
 
+@lru_cache(maxsize=1_000)
+def _described(description: str) -> str:
+    """A tool has the same one at every call."""
+    return safe.line(description, MAX_DESCRIPTION)
+
+
 def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "gen_ai.operation.name": "execute_tool",
@@ -187,7 +194,7 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         "albert.depth": call.depth,
     }
     if call.description is not None:
-        found["gen_ai.tool.description"] = safe.line(call.description, MAX_DESCRIPTION)
+        found["gen_ai.tool.description"] = _described(call.description)
     for attribute, value in (
         ("albert.tool.kind", call.kind),
         ("albert.tool.version", call.version),
