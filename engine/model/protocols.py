@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -99,6 +100,16 @@ class Ledger(Protocol):
 
     async def adurable(self, mark: Mark) -> None:
         """As `durable`, without blocking the event loop."""
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        """To read, decide and append as one step: nobody else of this home, thread or process, is inside meanwhile.
+
+        What is done inside takes microseconds: it never awaits, makes nothing durable, and enters no second time.
+
+        Raises:
+            Failure: on entering, `io_error`; retryable when others are inside for too long.
+            RuntimeError: on entering, when this thread is inside already.
+        """
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
         """What any process has appended since `cursor`, and the cursor behind it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.records import Cursor, Entry, Mark
 from albert_tools.store.log.clock import Clock
+from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.writer import ROTATE_AT, Writer
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Log:
         self.folder = Path(os.path.abspath(folder))
         self._nanoseconds = nanoseconds
         self._writer = Writer(self.folder, rotate_at, nanoseconds)
+        self._exclusive = Exclusive(self.folder)
 
     def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
         """Write an entry of `kind` with `data`: JSON values, of which NaN and the infinities become null.
@@ -62,12 +65,25 @@ class Log:
         """As `durable`, while a thread syncs."""
         await self._writer.adurable(mark)
 
+    def exclusively(self) -> AbstractContextManager[None]:
+        """Nobody else of this home, no thread and no process, is inside at the same time: to read, decide and append.
+
+        It may be entered on an event loop's thread, so what is done inside takes microseconds: no await, no `durable` (the decision
+        stands once it is appended; make it durable outside), no second entering. A process that dies inside leaves.
+
+        Raises:
+            Failure: on entering, `io_error`; retryable when others have been inside for 5 seconds.
+            RuntimeError: on entering, when this thread is inside already.
+        """
+        return self._exclusive
+
     def close(self) -> None:
         """End this process's segment, durably. A later append begins another.
 
         Raises:
             Failure: `io_error`, unless that was said before.
         """
+        self._exclusive.ended()
         self._writer.close()
 
     def __enter__(self) -> Log:
