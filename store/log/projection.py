@@ -70,11 +70,12 @@ class Tail(SegmentReader):
         Raises:
             Failure: `damaged`, `io_error`.
         """
+        first = self.handle < 0
         handle = self.opened()
         try:
             # In this order: a writer that has written anything has locked it before, and what a writer that is gone
-            # now has written is there to be read.
-            ended = os.fstat(handle).st_size > 0 and not alive(handle)
+            # now has written is there to be read. One that was alive is asked for again by and by, not at each entry.
+            ended = first and os.fstat(handle).st_size > 0 and not alive(handle)
             yield from self.read(handle, kinds)
         except OSError as error:
             raise io_failure("read the log's segment", path_of(self.folder, self.segment), error) from error
