@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.records import Cursor, Entry, Mark
 
 
@@ -79,6 +80,43 @@ class ToolStore(Protocol):
         """
 
 
+class Fold(Protocol):
+    """A state made of the log's entries. Pure: the same entries in the log's order give the same state.
+
+    `load` replaces the whole state by what `dump` gave at some time; a fresh fold's own dump makes it fresh again.
+    """
+
+    name: str
+    """Of its snapshot: a-z, 0-9, '-' and '_'."""
+    version: int
+    """A snapshot of another version is not used."""
+    kinds: frozenset[str]
+    """The kinds of entry it is given."""
+
+    def apply(self, entry: Entry) -> None:
+        """Take an entry in."""
+
+    def dump(self) -> Json:
+        """The state as JSON."""
+
+    def load(self, state: Json) -> None:
+        """Be in this state."""
+
+
+class Following(Protocol):
+    """A fold that follows the log. From any thread; a look changes the fold, so no other may be reading it."""
+
+    def look(self) -> None:
+        """Bring the fold up to date with everything any process appended before this call.
+
+        In order of time, segment and number within one look. A later look may bring an entry of another process with a
+        slightly earlier time, but for entries that are all appended inside `exclusively()` by those who looked there first.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
+        """
+
+
 class Ledger(Protocol):
     """The one append-only log. Every method may be called from any thread; any number of processes write to it."""
 
@@ -99,6 +137,26 @@ class Ledger(Protocol):
 
     async def adurable(self, mark: Mark) -> None:
         """As `durable`, without blocking the event loop."""
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        """To read, decide and append as one step: nobody else of this home, thread or process, is inside meanwhile.
+
+        What is done inside takes microseconds: it never awaits, makes nothing durable, and enters no second time.
+
+        Raises:
+            Failure: on entering, `io_error`; retryable when others are inside for too long.
+            RuntimeError: on entering, when this thread is inside already.
+        """
+
+    def follow(self, fold: Fold) -> Following:
+        """Keep `fold`, which must be fresh, at what stands in the log. Reads nothing before the first look."""
+
+    def alive(self, segment: str) -> bool:
+        """Whether the process that appended an entry of `segment` still lives, and has not closed its log.
+
+        Raises:
+            Failure: `invalid_arguments` for what is no segment's id; `io_error`.
+        """
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
         """What any process has appended since `cursor`, and the cursor behind it.

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,9 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.records import Cursor, Entry, Mark
 from albert_tools.store.log.clock import Clock
+from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.writer import ROTATE_AT, Writer
 
 if TYPE_CHECKING:
+    from albert_tools.engine.model.protocols import Fold, Following
+    from albert_tools.store.log.projection import Projection
     from albert_tools.store.log.reader import OnDamage
     from albert_tools.store.log.verify import Verification
 
@@ -29,14 +34,24 @@ if TYPE_CHECKING:
 class Log:
     """`Ledger` on files in `folder`, which need not exist: the first append makes it, and reading makes nothing.
 
-    `rotate_at` is the size in bytes at which a segment is continued in another; `nanoseconds` the system's clock. Every
-    method may be called from any thread; of a forked child's, none touches its parent's segment.
+    `rotate_at` is the size in bytes at which a segment is continued in another; `nanoseconds` the system's clock;
+    `cache` gives the folder for projections' snapshots, None does without. Every method may be called from any thread; of a
+    forked child's, none touches its parent's segment.
     """
 
-    def __init__(self, folder: Path, rotate_at: int = ROTATE_AT, nanoseconds: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rotate_at: int = ROTATE_AT,
+        nanoseconds: Callable[[], int] = time.time_ns,
+        cache: Callable[[], Path] | None = None,
+    ) -> None:
         self.folder = Path(os.path.abspath(folder))
         self._nanoseconds = nanoseconds
         self._writer = Writer(self.folder, rotate_at, nanoseconds)
+        self._exclusive = Exclusive(self.folder)
+        self._cache = cache
+        self._projections: weakref.WeakSet[Projection] = weakref.WeakSet()
 
     def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
         """Write an entry of `kind` with `data`: JSON values, of which NaN and the infinities become null.
@@ -62,12 +77,54 @@ class Log:
         """As `durable`, while a thread syncs."""
         await self._writer.adurable(mark)
 
+    def exclusively(self) -> AbstractContextManager[None]:
+        """Nobody else of this home, no thread and no process, is inside at the same time: to read, decide and append.
+
+        It may be entered on an event loop's thread, so what is done inside takes microseconds: no await, no `durable` (the decision
+        stands once it is appended; make it durable outside), no second entering. A process that dies inside leaves.
+
+        Raises:
+            Failure: on entering, `io_error`; retryable when others have been inside for 5 seconds.
+            RuntimeError: on entering, when this thread is inside already.
+        """
+        return self._exclusive
+
+    def follow(self, fold: Fold) -> Following:
+        """Keep `fold`, which must be fresh, up to date: each `look()` applies what any process has appended since the last.
+
+        In the log's order within one look; what is guaranteed over several, `projection` says. The first look begins with
+        the fold's snapshot, or reads the whole log.
+
+        Raises:
+            ValueError: when the fold's name can't name a snapshot.
+        """
+        from albert_tools.store.log.projection import Projection
+
+        projection = Projection(self.folder, fold, self._cache, lambda: self._exclusive.inside)
+        self._projections.add(projection)
+        return projection
+
+    def alive(self, segment: str) -> bool:
+        """Whether the process that writes `segment`, which an entry names, still lives and has not closed its log.
+
+        False also when there is no such segment any more.
+
+        Raises:
+            Failure: `invalid_arguments` for what is no segment's id; `io_error`.
+        """
+        from albert_tools.store.log import reader
+
+        return reader.writer_lives(self.folder, segment)
+
     def close(self) -> None:
         """End this process's segment, durably. A later append begins another.
 
         Raises:
             Failure: `io_error`, unless that was said before.
         """
+        for projection in list(self._projections):
+            projection.close()
+        self._exclusive.ended()
         self._writer.close()
 
     def __enter__(self) -> Log:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -22,7 +23,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import Cursor, Entry, Place
 from albert_tools.store.log import line
 from albert_tools.store.log.clock import text_of
-from albert_tools.store.log.segment import begun, open_segment, path_of, segments
+from albert_tools.store.log.segment import SEGMENT, alive, begun, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
 from albert_tools.store.private import check_private
 from albert_tools.store.trouble import io_failure
@@ -35,14 +36,15 @@ GLANCE = 4096
 OnDamage = Callable[[Problem], None]
 
 
-def lines(handle: int, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines from `offset` on, as (offset, content without newline, whether it ended with one).
+def lines(handle: int, offset: int = 0, size: int = sys.maxsize) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines from `offset` on up to byte `size`, as (offset, content without newline, whether it ended with one).
 
     One that is far too long comes in pieces, each too long to be a line.
     """
     rest = b""
     position = offset
-    while block := os.pread(handle, BLOCK, position):
+    # No larger than need be: a look reads a line or two, and zeroing a large buffer would be most of its cost.
+    while position < size and (block := os.pread(handle, min(BLOCK, size - position), position)):
         position += len(block)
         pieces = (rest + block).split(b"\n")
         rest = pieces.pop()
@@ -77,20 +79,26 @@ class SegmentReader:
         except OSError as error:
             raise io_failure("read the log's segment", path_of(self.folder, self.segment), error) from error
         try:
-            size = os.fstat(handle).st_size
-            if size < self.place.offset:
-                raise damaged(self.folder, self._problem(size, "shortened", "the segment is shorter than it was"))
-            if since and _ended_before(handle, size, since):
-                return
-            yield from self._entries(handle, size, kinds, since)
+            yield from self.read(handle, kinds, since)
         except OSError as error:
             raise io_failure("read the log's segment", path_of(self.folder, self.segment), error) from error
         finally:
             os.close(handle)
 
-    def _entries(self, handle: int, size: int, kinds: Collection[str] | None, since: str) -> Iterator[Entry]:
+    def read(self, handle: int, kinds: Collection[str] | None, since: str = "") -> Iterator[Entry]:
+        """As `entries`, from a handle of the segment's.
+
+        Raises:
+            Failure: `damaged`.
+            OSError: as the system says.
+        """
+        size = os.fstat(handle).st_size
+        self.not_shortened(size)
+        if since and _ended_before(handle, size, since):
+            return
         end, n, digest = self.place.offset, self.place.n, bytes.fromhex(self.place.hash)
-        for offset, content, whole in lines(handle, end):
+        wanted = None if kinds is None else tuple(line.kind_of(kind) for kind in kinds)
+        for offset, content, whole in lines(handle, end, size):
             if not whole:
                 if line.overwritten(content, (digest,)):
                     message = "its line ending was changed"
@@ -98,6 +106,9 @@ class SegmentReader:
                 break
             try:
                 stated, text = line.proved(digest, content)
+                if wanted is not None and n >= 0 and not line.one_of(text, n + 1, wanted):
+                    end, n, digest = offset + len(content) + 1, n + 1, stated
+                    continue
                 entry = _entry(self.segment, n + 1, line.fields(text))
             except line.Malformed as error:
                 raise damaged(self.folder, Problem(self.segment, n + 1, offset, "changed", str(error))) from error
@@ -106,8 +117,15 @@ class SegmentReader:
                 yield entry
         self.place = Place(end, n, digest.hex(), size)
 
-    def _problem(self, offset: int, kind: str, message: str) -> Problem:
-        return Problem(self.segment, self.place.n, offset, kind, message)
+    def not_shortened(self, size: int) -> None:
+        """See that what was read is there still, in a segment of `size` bytes.
+
+        Raises:
+            Failure: `damaged`.
+        """
+        if size < self.place.offset:
+            message = "the segment is shorter than it was"
+            raise damaged(self.folder, Problem(self.segment, self.place.n, size, "shortened", message))
 
 
 def _entry(segment: str, n: int, fields: dict[str, object]) -> Entry | None:
@@ -129,14 +147,73 @@ def gone(segment: str) -> Problem:
 
 def _ended_before(handle: int, size: int, since: str) -> bool:
     """Whether the segment's last whole line is from before `since`; not, where that can't be told."""
-    for glance in (GLANCE, line.MAX_LINE + GLANCE):
-        tail = os.pread(handle, glance, max(0, size - glance))
-        pieces = tail.rpartition(b"\n")[0].rpartition(b"\n")
-        if pieces[1]:
-            with suppress(line.Malformed):
-                at = line.fields(line.split(pieces[2])[1]).get("at")
-                return isinstance(at, str) and at < since
+    with suppress(line.Malformed):
+        if (last := last_line(handle, size)) is not None:
+            at = line.fields(line.split(last)[1]).get("at")
+            return isinstance(at, str) and at < since
     return False
+
+
+def last_line(handle: int, size: int) -> bytes | None:
+    """The last whole line before byte `size`, without its newline and unproved; None where it is the first or there is none.
+
+    Raises:
+        OSError: as the system says.
+    """
+    for glance in (GLANCE, line.MAX_LINE + GLANCE):
+        start = max(0, size - glance)
+        pieces = os.pread(handle, size - start, start).rpartition(b"\n")[0].rpartition(b"\n")
+        if pieces[1]:
+            return pieces[2]
+    return None
+
+
+def stands(folder: Path, segment: str, place: Place) -> bool:
+    """Whether the line that ends where `place` is states the hash that it should.
+
+    Raises:
+        OSError: as the system says.
+    """
+    if place.n <= 0:
+        return True  # it is read from the header on, or right behind it, where the chain proves it
+    handle = open_segment(folder, segment)
+    try:
+        if os.fstat(handle).st_size < place.offset or os.pread(handle, 1, place.offset - 1) != b"\n":
+            return False
+        content = last_line(handle, place.offset)
+        return content is not None and content[: line.LEAD - 1].decode("ascii", "replace") == place.hash
+    finally:
+        os.close(handle)
+
+
+def writer_lives(folder: Path, segment: str) -> bool:
+    """Whether the process that writes `segment`, or what it was continued in, lives. False when there is no such segment.
+
+    Raises:
+        Failure: `invalid_arguments` for what is no segment's id; `io_error`.
+    """
+    if not SEGMENT.match(segment):
+        raise Failure("invalid_arguments", f"{segment[:80]!r} is not a segment's id")
+    try:
+        while True:
+            handle = open_segment(folder, segment)
+            try:
+                if alive(handle):
+                    return True
+                # A writer lets go of a segment that it has continued in another.
+                last = last_line(handle, os.fstat(handle).st_size)
+                fields = {} if last is None else line.fields(line.split(last)[1])
+            finally:
+                os.close(handle)
+            following = fields.get("next") if fields.get("kind") == line.CLOSED else None
+            # Segments sort by time, so this comes to an end whatever stands there.
+            if not isinstance(following, str) or not SEGMENT.match(following) or following <= segment:
+                return False
+            segment = following
+    except (FileNotFoundError, line.Malformed):
+        return False
+    except OSError as error:
+        raise io_failure("read the log's segment", path_of(folder, segment), error) from error
 
 
 def listed(folder: Path) -> list[str]:
@@ -166,12 +243,20 @@ def entries(
         Failure: `damaged`, naming the first bad line; `io_error`.
     """
     earliest = text_of(since) if since is not None else ""
-    waiting = listed(folder)[::-1]
+    return merged([(segment, _told(folder, segment, kinds, earliest, on_damage)) for segment in listed(folder)])
+
+
+def merged(streams: list[tuple[str, Iterator[Entry]]]) -> Iterator[Entry]:
+    """The entries of several segments, each with its own in order, in order of time, segment and number.
+
+    Each is begun only when the merge reaches the time in its segment's name.
+    """
+    waiting = sorted(streams, key=lambda stream: stream[0], reverse=True)
     # Entries sort as they stand, and no two have the same segment and number.
     heap: list[tuple[Entry, Iterator[Entry]]] = []
     while waiting or heap:
-        while waiting and (not heap or begun(waiting[-1]) <= heap[0][0].at):
-            stream = _told(folder, waiting.pop(), kinds, earliest, on_damage)
+        while waiting and (not heap or begun(waiting[-1][0]) <= heap[0][0].at):
+            stream = waiting.pop()[1]
             if (first := next(stream, None)) is not None:
                 heapq.heappush(heap, (first, stream))
         if not heap:

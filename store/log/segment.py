@@ -20,6 +20,8 @@ from albert_tools.store.log.line import NOTHING
 
 FILE_MODE = 0o600
 SUFFIX = ".log"
+#: Whoever decides by what stands in the log holds a lock on this file (`exclusive`).
+LOCK = ".lock"
 #: Time in UTC to the microsecond, process id, randomness.
 SEGMENT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\.(\d{6})Z-\d+-[0-9a-f]{8}\Z")
 
@@ -52,6 +54,8 @@ def segments(folder: Path) -> tuple[list[str], list[str]]:
     found: list[str] = []
     strange: list[str] = []
     for name in os.listdir(folder):
+        if name == LOCK:
+            continue
         segment = name.removesuffix(SUFFIX)
         (found if segment != name and SEGMENT.match(segment) else strange).append(name)
     return sorted(name.removesuffix(SUFFIX) for name in found), sorted(strange)

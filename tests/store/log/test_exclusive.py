@@ -1,0 +1,183 @@
+"""Who reads, decides and appends inside the section loses nothing to anybody, whoever dies, forks or tidies up meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.records import Cursor
+from albert_tools.store.log.exclusive import Exclusive
+from albert_tools.store.log.log import Log
+
+Child = Callable[[Callable[[], None]], int]
+
+
+def _count(log: Log, times: int) -> None:
+    """Append the number behind the highest there is, `times` times."""
+    cursor = Cursor()
+    highest = 0
+    for _ in range(times):
+        with log.exclusively():
+            more, cursor = log.changes(cursor)
+            highest = max([highest, *(entry.data["i"] for entry in more)])
+            log.append("count", {"i": highest + 1})
+
+
+def test_processes_and_threads_that_count_together_lose_nothing(folder: Path, fork: Child) -> None:
+    processes, threads, times = 3, 2, 40
+
+    def work() -> None:
+        log = Log(folder)
+        all_threads = [threading.Thread(target=_count, args=(log, times)) for _ in range(threads)]
+        for thread in all_threads:
+            thread.start()
+        for thread in all_threads:
+            thread.join()
+
+    pids = [fork(work) for _ in range(processes)]
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * processes
+    found = sorted(entry.data["i"] for entry in Log(folder).entries())
+    assert found == list(range(1, processes * threads * times + 1))
+
+
+def test_two_logs_of_one_process_take_turns_as_well(folder: Path) -> None:
+    first, second = Log(folder), Log(folder)
+    threads = [threading.Thread(target=_count, args=(log, 50)) for log in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.data["i"] for entry in first.entries()) == list(range(1, 101))
+
+
+def test_who_is_killed_inside_leaves(folder: Path, fork: Child) -> None:
+    ready = os.pipe()
+
+    def work() -> None:
+        with Log(folder).exclusively():
+            os.write(ready[1], b"x")
+            signal.pause()
+
+    pid = fork(work)
+    os.read(ready[0], 1)
+    with pytest.raises(Failure) as caught:
+        Exclusive(folder, patience=0.05).__enter__()
+    assert (caught.value.code, caught.value.retryable) == ("io_error", True)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with Log(folder).exclusively():
+        pass
+    for end in ready:
+        os.close(end)
+
+
+def test_a_thread_waits_for_another_and_no_longer_than_it_may(folder: Path) -> None:
+    section = Exclusive(folder, patience=0.05)
+    caught: list[Failure] = []
+
+    def late() -> None:
+        try:
+            with section:
+                pass
+        except Failure as failure:
+            caught.append(failure)
+
+    with section:
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join()
+    assert [failure.retryable for failure in caught] == [True]
+    thread = threading.Thread(target=late)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
+
+
+def test_entering_twice_is_told_at_once_and_leaves_the_first_inside(folder: Path) -> None:
+    section = Exclusive(folder, patience=60)
+    with section:
+        with pytest.raises(RuntimeError, match="inside already"), section:
+            pass
+        assert section.inside
+    assert not section.inside
+
+
+def test_awaiting_inside_is_told_at_once(folder: Path) -> None:
+    log = Log(folder)
+
+    async def work() -> None:
+        with log.exclusively():
+            await asyncio.sleep(0)
+
+    async def both() -> list[BaseException | None]:
+        return await asyncio.gather(work(), work(), return_exceptions=True)
+
+    assert [type(outcome) for outcome in asyncio.run(both())] == [type(None), RuntimeError]
+
+
+def test_a_child_forked_inside_neither_holds_the_section_nor_frees_it(folder: Path, fork: Child) -> None:
+    log = Log(folder)
+    left, go = os.pipe(), os.pipe()
+    with log.exclusively():
+
+        def work() -> None:
+            # What the `with` statement does when the child runs on to its end.
+            log.exclusively().__exit__(None, None, None)
+            os.write(left[1], b"x")
+            os.read(go[0], 1)
+            with log.exclusively():
+                log.append("child", {})
+
+        pid = fork(work)
+        os.read(left[0], 1)
+        with pytest.raises(Failure):
+            Exclusive(folder, patience=0.05).__enter__()
+    # The child lives, and the section is free.
+    with Exclusive(folder, patience=0.05):
+        pass
+    os.write(go[1], b"x")
+    assert os.waitpid(pid, 0)[1] == 0
+    assert [entry.kind for entry in log.entries()] == ["child"]
+    for end in (*left, *go):
+        os.close(end)
+
+
+def test_taking_the_locks_file_away_divides_nobody(folder: Path) -> None:
+    first, second = Exclusive(folder), Exclusive(folder, patience=0.05)
+    with first:
+        pass
+    (folder / ".lock").unlink()
+    with second, pytest.raises(Failure):
+        Exclusive(folder, patience=0.05).__enter__()
+    with second:
+        pass
+    with first, pytest.raises(Failure):
+        second.__enter__()
+
+
+def test_a_link_in_the_locks_place_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / ".lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Failure) as caught:
+        Log(folder).exclusively().__enter__()
+    assert caught.value.code == "io_error"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_open_to_others_is_refused(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    with pytest.raises(Failure, match="open to others"):
+        Log(folder).exclusively().__enter__()
+
+
+def test_the_lock_is_nothing_strange_to_who_verifies(folder: Path) -> None:
+    with Log(folder) as log:
+        _count(log, 2)
+        assert log.verify().notes == ()

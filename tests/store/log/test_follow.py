@@ -1,0 +1,419 @@
+"""A fold follows the log: what any process appends, once, in order; from a snapshot as well as from the beginning."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.records import Entry
+from albert_tools.store.log import line, projection
+from albert_tools.store.log.log import Log
+from albert_tools.store.log.projection import Projection
+
+Child = Callable[[Callable[[], None]], int]
+Files = Callable[[], list[Path]]
+
+
+class Listed:
+    """A fold that keeps what it is given."""
+
+    name = "listed"
+    version = 1
+    kinds = frozenset({"step"})
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.applied = 0
+
+    def apply(self, entry: Entry) -> None:
+        self.applied += 1
+        self.seen.append(entry.data["i"])
+
+    def dump(self) -> Any:
+        return self.seen
+
+    def load(self, state: Any) -> None:
+        self.seen = list(state)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def _following(folder: Path, cache: Path | None = None, snapshot_after: int = 1) -> tuple[Listed, Projection]:
+    fold = Listed()
+    return fold, Projection(folder, fold, None if cache is None else lambda: cache, snapshot_after=snapshot_after)
+
+
+def test_a_look_sees_what_this_log_and_others_have_appended(folder: Path) -> None:
+    fold = Listed()
+    log, other = Log(folder), Log(folder)
+    following = log.follow(fold)
+    following.look()
+    assert fold.seen == []
+    for i in range(10):
+        (log, other)[i % 2].append("step", {"i": i})
+        log.append("unseen", {"i": -1})
+        following.look()
+        assert fold.seen == list(range(i + 1))
+    following.look()
+    assert fold.applied == 10
+
+
+def test_within_a_look_entries_of_all_writers_come_by_time(folder: Path) -> None:
+    now = [1_700_000_000_000_000_000]
+    writers = [Log(folder, 600, lambda: now[0]) for _ in range(3)]
+    for i in range(60):
+        now[0] += 1000
+        writers[i * 7 % 3].append("step", {"i": i})
+    fold, following = _following(folder)
+    following.look()
+    assert fold.seen == list(range(60))
+
+
+def test_a_long_kind_is_told_from_the_one_that_begins_like_it(folder: Path) -> None:
+    fold = Listed()
+    fold.kinds = frozenset({"k" * 300, 'qu"ote\u00e4'})  # type: ignore[misc]
+    with Log(folder) as log:
+        for i, kind in enumerate(["k" * 299, "k" * 300, "k" * 301, 'qu"ote\u00e4', "qu"]):
+            log.append(kind, {"i": i})
+        log.follow(fold).look()
+    assert fold.seen == [1, 3]
+
+
+def test_inside_the_section_nothing_is_missed(folder: Path, fork: Child) -> None:
+    processes, times = 3, 60
+
+    def work() -> None:
+        fold = Listed()
+        log = Log(folder, rotate_at=3000)
+        following = log.follow(fold)
+        for _ in range(times):
+            with log.exclusively():
+                following.look()
+                # A number is given to one only, so nobody missed another's, and they came as they were appended.
+                assert fold.seen == list(range(len(fold.seen)))
+                log.append("step", {"i": len(fold.seen)})
+
+    pids = [fork(work) for _ in range(processes)]
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * processes
+    assert sorted(e.data["i"] for e in Log(folder).entries()) == list(range(processes * times))
+
+
+def test_a_segment_begun_in_the_same_tick_is_found(folder: Path) -> None:
+    fold, following = _following(folder)
+    for i in range(30):
+        Log(folder).append("step", {"i": i})
+        following.look()
+        assert len(fold.seen) == i + 1
+
+
+def test_a_finished_segment_is_looked_at_no_more(
+    folder: Path, files: Files, fork: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection, "TICK", 0.0)
+    monkeypatch.setattr(projection, "ALIVE_EVERY", 0.0)
+    for i in range(3):
+        with Log(folder) as log:
+            log.append("step", {"i": i})
+    ready, go = os.pipe(), os.pipe()
+
+    def work() -> None:
+        Log(folder).append("step", {"i": 3})
+        os.write(ready[1], b"x")
+        os.read(go[0], 1)
+
+    pid = fork(work)
+    os.read(ready[0], 1)
+    fold, following = _following(folder)
+    before = len(os.listdir("/proc/self/fd"))
+    following.look()
+    assert fold.seen == [0, 1, 2, 3]
+    assert len(os.listdir("/proc/self/fd")) == before + 1  # the living one
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    following.look()
+    following.look()
+    assert len(os.listdir("/proc/self/fd")) == before
+    for end in (*ready, *go):
+        os.close(end)
+
+
+def test_a_segment_that_nothing_is_written_to_yet_is_not_finished(folder: Path) -> None:
+    # What stands there between a writer's making the file and its locking it.
+    folder.mkdir(mode=0o700)
+    early = folder / "20260131T080000.000001Z-1-00000000.log"
+    early.touch(mode=0o600)
+    fold, following = _following(folder)
+    following.look()
+    text = line.header(early.stem, "2026-01-31T08:00:00.000001Z", 1, None, None)
+    digest = line.chain(line.NOTHING, text)
+    content = line.line(digest, text)
+    text = line.stamped(1, "2026-01-31T08:00:00.000002Z", line.body("step", {"i": 7}))
+    early.write_bytes(content + line.line(line.chain(digest, text), text))
+    following.look()
+    assert fold.seen == [7]
+
+
+def test_a_torn_line_is_no_entry_until_it_is_whole(folder: Path, one: Path) -> None:
+    content = one.read_bytes()
+    cut = content.rindex(b"\n", 0, len(content) - 200) - 20
+    one.write_bytes(content[:cut])
+    handle = os.open(one, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)  # its writer lives
+    fold, following = _following(folder)
+    following.look()
+    seen = len(fold.seen)
+    assert 0 < seen < 6
+    one.write_bytes(content)
+    following.look()
+    assert fold.seen == list(range(6))
+    os.close(handle)
+
+
+@pytest.mark.parametrize("harm", ["flip", "shorten", "remove"])
+def test_damage_is_told_and_told_again_and_a_mended_log_is_read_anew(folder: Path, harm: str) -> None:
+    log = Log(folder)
+    for i in range(3):
+        log.append("step", {"i": i})
+    fold, following = _following(folder)
+    following.look()
+    path = next(folder.glob("*.log"))
+    content = path.read_bytes()
+    log.append("step", {"i": 3})
+    whole = path.read_bytes()
+    if harm == "flip":
+        path.write_bytes(whole[:-10] + bytes([whole[-10] ^ 1]) + whole[-9:])
+    elif harm == "shorten":
+        path.write_bytes(content[:-1])
+    else:
+        path.rename(path.with_suffix(".away"))
+    for _ in range(2):
+        with pytest.raises(Failure) as caught:
+            following.look()
+        assert caught.value.code == "damaged"
+        assert caught.value.details["segment"] == path.stem
+    if harm == "remove":
+        path.with_suffix(".away").rename(path)
+    else:
+        path.write_bytes(whole)
+    following.look()
+    assert fold.seen == [0, 1, 2, 3]
+
+
+def test_a_fold_that_raises_is_made_anew(folder: Path) -> None:
+    log = Log(folder)
+    fold, following = _following(folder)
+    log.append("step", {"i": 1})
+    log.append("step", {"j": 1})
+    with pytest.raises(KeyError):
+        following.look()
+    fold.apply = lambda entry: fold.seen.append(entry.data)  # type: ignore[method-assign]
+    following.look()
+    assert fold.seen == [{"i": 1}, {"j": 1}]
+
+
+def test_a_snapshot_spares_a_new_process_the_reading(folder: Path, cache: Path, files: Files) -> None:
+    log = Log(folder)
+    with Log(folder) as ended:
+        ended.append("step", {"i": 0})
+    for i in range(1, 50):
+        log.append("step", {"i": i})
+    _following(folder, cache)[1].look()
+    log.append("step", {"i": 50})
+    with Log(folder) as another:
+        another.append("step", {"i": 51})
+    fold, following = _following(folder, cache)
+    following.look()
+    assert fold.seen == list(range(52))
+    assert fold.applied == 2
+    assert (cache / "projections").stat().st_mode & 0o77 == 0
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "open", "link", "version", "kinds", "other log", "regrown"])
+def test_a_snapshot_that_does_not_fit_is_passed_over(folder: Path, cache: Path, tmp_path: Path, harm: str) -> None:
+    log = Log(folder)
+    for i in range(20):
+        log.append("step", {"i": i})
+    _following(folder, cache)[1].look()
+    snapshot = cache / "projections" / "listed.json"
+    content = snapshot.read_bytes()
+    expected: list[Any] = list(range(20))
+    fold = Listed()
+    if harm == "flip":
+        snapshot.write_bytes(content.replace(b",3,", b",4,"))
+    elif harm == "cut":
+        snapshot.write_bytes(content[:-7])
+    elif harm == "empty":
+        snapshot.write_bytes(b"")
+    elif harm == "open":
+        snapshot.parent.chmod(0o755)
+    elif harm == "link":
+        snapshot.rename(tmp_path / "moved")
+        snapshot.symlink_to(tmp_path / "moved")
+    elif harm == "version":
+        fold.version = 2  # type: ignore[misc]
+    elif harm == "kinds":
+        fold.kinds = frozenset({"step", "other"})  # type: ignore[misc]
+    elif harm == "other log":
+        folder = tmp_path / "other"
+        Log(folder).append("step", {"i": 99})
+        expected = [99]
+    elif harm == "regrown":
+        # Written anew under the same name: as long, but with other hashes.
+        path = next(folder.glob("*.log"))
+        text = path.read_bytes()
+        digest, lines = line.NOTHING, []
+        for whole in text.replace(b'"i":3', b'"i":4').splitlines():
+            digest = line.chain(digest, whole[line.LEAD :])
+            lines.append(line.line(digest, whole[line.LEAD :]))
+        path.write_bytes(b"".join(lines))
+        expected[3] = 4
+    Projection(folder, fold, lambda: cache, snapshot_after=1).look()
+    assert fold.seen == expected
+    assert fold.applied == len(expected)
+
+
+def test_a_state_that_the_fold_refuses_is_passed_over(folder: Path, cache: Path) -> None:
+    log = Log(folder)
+    log.append("step", {"i": 1})
+    _following(folder, cache)[1].look()
+
+    class Picky(Listed):
+        def load(self, state: Any) -> None:
+            if state:
+                self.seen = ["half"]
+                raise KeyError("state")
+            super().load(state)
+
+    fold = Picky()
+    Projection(folder, fold, lambda: cache).look()
+    assert fold.seen == [1]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    Log(folder).append("step", {"i": 1})
+    fold, following = _following(folder, tmp_path / "cache")
+    following.look()
+    assert fold.seen == [1]
+
+
+def test_closing_the_log_leaves_a_snapshot_where_it_pays(folder: Path, cache: Path) -> None:
+    for i in range(2):
+        log = Log(folder, cache=lambda: cache)
+        fold = Listed()
+        following = log.follow(fold)
+        log.append("step", {"i": i, "pad": "x" * (projection.SNAPSHOT_AT_END if i else 1)})
+        following.look()
+        log.close()
+        assert (cache / "projections" / "listed.json").exists() == bool(i)
+    fold, following = _following(folder, cache)
+    following.look()
+    assert (fold.seen, fold.applied) == ([0, 1], 0)
+
+
+def test_killed_while_writing_snapshots_leaves_one_that_can_be_used(folder: Path, cache: Path, fork: Child) -> None:
+    for _ in range(5):
+        ready = os.pipe()
+
+        def work(end: int = ready[1]) -> None:
+            log = Log(folder)
+            fold, following = _following(folder, cache)
+            while True:
+                with log.exclusively():
+                    following.look()
+                    log.append("step", {"i": len(fold.seen)})
+                if len(fold.seen) % 20 == 19:
+                    os.write(end, b"x")
+
+        pid = fork(work)
+        os.read(ready[0], 1)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        fold, following = _following(folder, cache)
+        following.look()
+        assert fold.seen == [e.data["i"] for e in Log(folder).entries()]
+        for end in ready:
+            os.close(end)
+
+
+def test_a_child_forked_in_the_middle_of_a_look_looks_for_itself(folder: Path, fork: Child) -> None:
+    log = Log(folder)
+    for i in range(5):
+        log.append("step", {"i": i})
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(Listed):
+        def apply(self, entry: Entry) -> None:
+            super().apply(entry)
+            if entry.data["i"] == 2 and not entered.is_set():
+                entered.set()
+                leave.wait(30)
+
+    fold = Slow()
+    following = log.follow(fold)
+    thread = threading.Thread(target=following.look)
+    thread.start()
+    entered.wait(30)
+
+    def work() -> None:
+        following.look()
+        assert fold.seen == list(range(5))
+
+    pid = fork(work)
+    assert os.waitpid(pid, 0)[1] == 0
+    leave.set()
+    thread.join()
+    assert fold.seen == list(range(5))
+
+
+def test_a_name_that_is_no_files_is_refused(folder: Path) -> None:
+    fold = Listed()
+    fold.name = "../up"  # type: ignore[misc]
+    with pytest.raises(ValueError, match="can't name a snapshot"):
+        Log(folder).follow(fold)
+
+
+def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_died(folder: Path, fork: Child) -> None:
+    log = Log(folder, rotate_at=400)
+    first = log.append("step", {"i": 0}).segment
+    assert log.alive(first)
+    for i in range(10):
+        last = log.append("step", {"i": i}).segment
+    assert first != last
+    assert Log(folder).alive(first)
+    log.close()
+    assert not log.alive(first)
+    assert not log.alive(last)
+    ready = os.pipe()
+
+    def work() -> None:
+        mine = Log(folder, rotate_at=400)
+        began = mine.append("step", {"i": 0}).segment
+        for i in range(10):
+            mine.append("step", {"i": i})
+        os.write(ready[1], began.encode() + b"\n")
+        signal.pause()
+
+    pid = fork(work)
+    theirs = os.read(ready[0], 200).decode().strip()
+    assert log.alive(theirs)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert not log.alive(theirs)
+    assert not log.alive(theirs[:-1] + ("0" if theirs[-1] != "0" else "1"))  # never was
+    with pytest.raises(Failure) as caught:
+        log.alive("../../etc/passwd")
+    assert caught.value.code == "invalid_arguments"
+    for end in ready:
+        os.close(end)
