@@ -30,6 +30,9 @@ from albert_tools.engine.model.definition import Category, Mode, ToolDefinition
 #: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
+#: Answers that are kept for each question of a policy; a service of very many tools begins anew.
+_MAX_KEPT = 10_000
+
 #: What a call does to what it names.
 Operation = str
 
@@ -79,6 +82,7 @@ class Policy:
         # The paths that are judged have no link in them; a home folder often has (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
         self._static: dict[tuple[str, str, bool, Mode], Decision] = {}
+        self._rates: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
         self._paths: dict[str, tuple[PathRules, list[tuple[str, PathRules]]]] = {}
         self._shipped_paths = PathRules(
             [(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS], workspace, home
@@ -91,7 +95,7 @@ class Policy:
         key = definition.name, definition.version, gated, mode
         found = self._static.get(key)
         if found is None:
-            if len(self._static) > 10_000:
+            if len(self._static) > _MAX_KEPT:
                 self._static.clear()
             found = self._static[key] = gravest(self._permissions(definition, gated, mode))
         return found
@@ -233,6 +237,32 @@ class Policy:
         """Seconds that a call may take."""
         said = [s.timeout_seconds for s in self._sections(definition) if s.timeout_seconds is not None]
         return min([*said, definition.timeout])
+
+    def rate_limits(self, definition: ToolDefinition) -> tuple[tuple[str, int], ...]:
+        """Every window that a call is charged to, with the calls that it holds per hour: ``(("tool:write_file", 100), …)``.
+
+        Where several speak of one window (both files, the tool's own definition) the lowest number holds.
+        """
+        key = definition.name, definition.version
+        found = self._rates.get(key)
+        if found is None:
+            if len(self._rates) > _MAX_KEPT:
+                self._rates.clear()
+            found = self._rates[key] = tuple(self._windows(definition).items())
+        return found
+
+    def _windows(self, definition: ToolDefinition) -> dict[str, int]:
+        found: dict[str, int] = {}
+        own = getattr(definition, "rate_limit", None)
+        if own is not None:
+            found[f"tool:{definition.name}"] = own
+        for layer in self.layers:
+            for place, section in layer.sections(definition):
+                if section.rate_limit_per_hour is not None:
+                    of_tool = place.removeprefix("project.").startswith("tools.")
+                    window = f"tool:{definition.name}" if of_tool else f"category:{definition.category}"
+                    found[window] = min(section.rate_limit_per_hour, found.get(window, section.rate_limit_per_hour))
+        return found
 
     def _sections(self, definition: ToolDefinition) -> list[Section]:
         return [s for layer in self.layers for _, s in layer.sections(definition)]

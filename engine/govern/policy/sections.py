@@ -24,6 +24,7 @@ class Section(NamedTuple):
     forbidden_hosts: tuple[str, ...] = ()
     allowed_methods: tuple[str, ...] | None = None
     timeout_seconds: float | None = None
+    rate_limit_per_hour: int | None = None
 
     @property
     def speaks_of_modes(self) -> bool:
@@ -85,3 +86,9 @@ SHIPPED_FORBIDDEN_PATHS = (
 
 #: MiB of one file, read or written, where no rule says another size.
 MAX_FILE_SIZE_MB = 10.0
+
+#: The most that a rule can say: MiB of a file (what a read is bounded by anyway), seconds of a call, calls per hour (a tool that
+#: is called more often than every few milliseconds is not limited by the hour).
+MAX_RULE_FILE_SIZE_MB = 1024
+MAX_RULE_TIMEOUT_SECONDS = 3600
+MAX_RULE_RATE_PER_HOUR = 1_000_000
