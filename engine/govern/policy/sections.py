@@ -92,3 +92,6 @@ MAX_FILE_SIZE_MB = 10.0
 MAX_RULE_FILE_SIZE_MB = 1024
 MAX_RULE_TIMEOUT_SECONDS = 3600
 MAX_RULE_RATE_PER_HOUR = 1_000_000
+
+#: All that holds where a file is silent: part of what a revision of the rules stands for.
+SHIPPED_RULES = (SHIPPED, COMPOSITE, NAMED, SHIPPED_FORBIDDEN_PATHS, MAX_FILE_SIZE_MB)
