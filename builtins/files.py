@@ -58,7 +58,9 @@ def read_file(context: CallContext, path: str, encoding: str = "utf-8") -> str:
     # Read and recorded by the path that has no link in it, so that the record says which file it was.
     real = context.workspace.locate(path)
     data = context.workspace.read(real, MAX_FILE, follow=False)
-    context.effect("read", path=real, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    context.effect(
+        "read", path=context.workspace.recorded(real), size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
     return decode(data, encoding, repr(path))
 
 
@@ -85,7 +87,7 @@ def write_file(context: CallContext, path: str, content: str) -> FileWritten:
     if len(data) > MAX_FILE:
         raise Failure("too_large", f"the content has {len(data)} bytes, and {MAX_FILE} is the most that can be written")
     facts = context.workspace.replace(path, data)
-    context.effect("write", path=facts.path, size_bytes=facts.size, sha256=facts.sha256)
+    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 
@@ -107,5 +109,5 @@ def list_directory(context: CallContext, path: str = ".", recursive: bool = Fals
         recursive: Whether to go into the folders under it as well.
     """
     entries = context.workspace.listing(path, recursive)
-    context.effect("read", path=context.workspace.spell(path), entries=len(entries))
+    context.effect("read", path=context.workspace.recorded(path), entries=len(entries))
     return [{"path": e.path, "type": e.type, "size_bytes": e.size} for e in entries]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.govern.policy.sections import Section
+from albert_tools.engine.govern.roots import root_of
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.naming import did_you_mean
 
@@ -14,12 +16,16 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.settings import Governance
 
 
-def lint(rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterable[str]) -> list[dict[str, str]]:
-    """Each finding as ``{rule, message}``."""
+def lint(
+    rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterable[str], workspace: str = "", home: str = ""
+) -> list[dict[str, str]]:
+    """Each finding as ``{rule, message}``. With `workspace` and `home`, absolute paths, also about folders beyond the workspace."""
     known = {d.name: d for d in primitives}
     names = {*known, *saved}
     found = [pair for layer in rules.layers() for pair in _of_layer(layer, known, names)]
     found += _rates(rules.layers(), known)
+    if workspace:
+        found += [pair for layer in rules.layers() for pair in _roots(layer, workspace, home)]
     return [{"rule": rule, "message": message} for rule, message in found]
 
 
@@ -67,6 +73,22 @@ def _modes(place: str, section: Section, tools: Sequence[ToolDefinition]) -> Ite
     for mode in sorted(allowed | asked):
         if tools and all(mode not in d.allowed_modes for d in tools):
             yield f"{place}.allowed_in_modes", f"the tool's own definition doesn't permit {mode}"
+
+
+def _roots(layer: Layer, workspace: str, home: str) -> Iterator[tuple[str, str]]:
+    for kind, sections in (("tools", layer.tools), ("categories", layer.categories)):
+        for name, section in sections.items():
+            place = f"{layer.place}{kind}.{name}.allowed_paths"
+            for pattern in section.allowed_paths or ():
+                root = root_of(pattern, workspace, home)
+                if root is None:
+                    continue
+                if not layer.owner:
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: a project's file can only tighten"
+                elif root.problem is not None:
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: {root.problem}"
+                elif not os.path.isdir(root.real):
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: there is no folder {root.written!r}"
 
 
 def _rates(layers: Iterable[Layer], known: dict[str, ToolDefinition]) -> Iterator[tuple[str, str]]:

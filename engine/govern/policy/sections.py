@@ -82,7 +82,16 @@ SHIPPED_FORBIDDEN_PATHS = (
     "$HOME/Library/Application Support/Firefox",
     "$HOME/Library/Safari",
     "$HOME/Library/Keychains",
+    "$HOME/.albert",
+    "$HOME/.config/albert",
+    "$HOME/.cache/albert",
+    "$HOME/.local/state/albert",
+    "$HOME/Library/Application Support/albert",
+    "$HOME/Library/Caches/albert",
 )
+
+#: Those of them that hold no secrets, but are too large to look through or no files at all.
+SHIPPED_FORBIDDEN_PUBLIC = ("/System", "/Library", "/proc", "/sys", "/dev")
 
 #: MiB of one file, read or written, where no rule says another size.
 MAX_FILE_SIZE_MB = 10.0
