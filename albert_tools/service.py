@@ -93,7 +93,8 @@ class ToolService(engine.ToolService):
 
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
     try:
-        return find_workspace(Path(named) if named is not None else None, Path.cwd(), Path.home(), homes.albert)
+        folder = Path(named) if named is not None else None
+        return find_workspace(folder, Path.cwd(), Path.home(), homes.albert, (homes.config, homes.cache, homes.state))
     except Failure as failure:
         return failure
     except (OSError, RuntimeError) as error:

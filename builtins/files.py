@@ -57,7 +57,9 @@ def read_file(context: CallContext, path: WorkspacePath, encoding: str = "utf-8"
     # Read and recorded by the path that has no link in it, so that the record says which file it was.
     real = context.workspace.locate(path)
     data = context.workspace.read(real, MAX_FILE, follow=False)
-    context.effect("read", path=real, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    context.effect(
+        "read", path=context.workspace.recorded(real), size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
     return decode(data, encoding, repr(path))
 
 
@@ -84,7 +86,7 @@ def write_file(context: CallContext, path: WorkspacePath, content: WriteContent)
     if len(data) > MAX_FILE:
         raise Failure("too_large", f"the content has {len(data)} bytes, and {MAX_FILE} is the most that can be written")
     facts = context.workspace.replace(path, data)
-    context.effect("write", path=facts.path, size_bytes=facts.size, sha256=facts.sha256)
+    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 
@@ -106,5 +108,5 @@ def list_directory(context: CallContext, path: WorkspacePath = ".", recursive: b
         recursive: Whether to go into the folders under it as well.
     """
     entries = context.workspace.listing(path, recursive)
-    context.effect("read", path=context.workspace.spell(path), entries=len(entries))
+    context.effect("read", path=context.workspace.recorded(path), entries=len(entries))
     return [{"path": e.path, "type": e.type, "size_bytes": e.size} for e in entries]

@@ -193,7 +193,7 @@ def _start(context: CallContext, command: str, cwd: str, mark: str, output: int)
     with context.workspace.folder(cwd or ".") as folder:
         # The folder that was judged is the one that is entered, not whatever its path leads to by then.
         held = f"/proc/self/fd/{folder}"
-        place = held if os.path.isdir(held) else os.path.join(root, context.workspace.locate(cwd or "."))
+        place = held if os.path.isdir(held) else context.workspace.absolute(context.workspace.locate(cwd or "."))
         try:
             return subprocess.Popen(
                 [shell, "--noprofile", "--norc", "-c", command],

@@ -6,8 +6,11 @@ The gravest verdict holds (`gravest`). Where it is *ask*, a person is asked if t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
+from albert_tools.engine.govern.contain import Workspace
+from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.rules import Policy, Resource
@@ -41,7 +44,7 @@ class Authority:
         definition: ToolDefinition,
         primitive: Primitive | None,
         arguments: Mapping[str, Any],
-        workspace: Any,
+        workspace: Workspace,
         mode: Mode,
     ) -> list[Decision]:
         """Every verdict on a call whose arguments are valid; at least one.
@@ -52,8 +55,17 @@ class Authority:
         gated = primitive is not None and primitive.gated
         found = [self.policy.permits(definition, gated, mode)]
         if primitive is not None and (primitive.paths or primitive.urls):
-            found += self.policy.touches(definition, _resources(primitive, arguments, workspace))
+            found += self.policy.touches(definition, _resources(primitive, arguments, self._reaching(workspace)))
         return found
+
+    def guarded(self, definition: ToolDefinition, workspace: Workspace) -> GuardedWorkspace:
+        """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged."""
+        policy = self.policy
+        judge = partial(policy.path, definition)
+        return GuardedWorkspace(self._reaching(workspace), judge, policy.max_file_bytes(definition), definition.name)
+
+    def _reaching(self, workspace: Workspace) -> Workspace:
+        return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
 
 
 def nobody(decision: Decision, tool: str) -> Failure:
@@ -80,13 +92,11 @@ def refused(decision: Decision, tool: str) -> Failure:
     )
 
 
-def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Any) -> list[Resource]:
+def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
     found = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
-            relative = workspace.spell(path or ".")
-            root = str(workspace.root)
-            found.append(Resource("path", root if relative == "." else f"{root}/{relative}", use))
+            found.append(Resource("path", workspace.absolute(path or "."), use))
     for name, method in primitive.urls.items():
         for url in _texts(primitive, name, arguments):
             found.append(Resource("url", url, str(arguments.get(method) or "GET")))

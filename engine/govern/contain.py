@@ -1,4 +1,4 @@
-"""The workspace: the one folder whose files tools can reach.
+"""The workspace: the folder whose files tools can reach, and what the owner's rules open beside it.
 
 It is held as an open folder, not as a path, and every file in it is reached as (open folder, name): first the
 folder that holds it (see `beneath`: no link is followed, nothing leads out), then the name in it, again
@@ -10,8 +10,14 @@ Writes go through none, so that a rule about a path can't be got around by anoth
 Albert's own files, and git's, are told by identity, not by name: the folder is asked for the folders above it, so that no
 spelling of a path hides where it is.
 
-What this can't tell: a hard link made by somebody else to a file outside is a file of the workspace like any
-other. It can be read; writing replaces the name, so the other file stays as it was.
+A folder beyond the workspace (`roots`) is reached in the same way, from the root of the file system down, each time anew: whatever
+stands at its path then, no link on the way there is followed either, and every folder above is looked at for what is forbidden.
+
+A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hardlinks`). Other names it
+may have can't be known. Writing replaces the name, so what the other names stand for stays as it was.
+
+Three forms of a path: as it is *written*, relative to the working directory or absolute; *spelled*, the plain form that can be
+written again; and *absolute*, which is what rules judge.
 """
 
 from __future__ import annotations
@@ -22,21 +28,25 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from albert_tools.engine.govern import beneath
+from albert_tools.engine.govern.hardlinks import LinkIndex, TooMany
 from albert_tools.engine.govern.pathrules import (
     ALBERT_FOLDER,
     GIT_FOLDER,
     albert_own,
     failure_of,
+    forbidden,
     kept,
     kept_folder,
     outside,
-    parts_of,
+    plain_parts,
     show,
 )
+from albert_tools.engine.govern.roots import Root
 from albert_tools.engine.model.failure import Failure
 
 #: Entries of one listing: more than this helps no one, and a listing is held in memory whole.
@@ -64,14 +74,49 @@ class Entry(NamedTuple):
     size: int
 
 
+class _Tree:
+    """What files are reached beneath: the open workspace. `top` is its absolute path, `parts` the same in parts."""
+
+    def __init__(self, top: str, fd: int = -1) -> None:
+        self.top = top
+        self.parts = tuple(p for p in top.split("/") if p)
+        self.fd = fd
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[int, int]]:
+        """The top as a descriptor, and the folder up to which folders above are asked for."""
+        yield self.fd, self.fd
+
+
+class _Beyond(_Tree):
+    """A folder beyond the workspace. Of the folders above it all are asked for."""
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[int, int]]:
+        slash = os.open("/", beneath.FOLDER)
+        try:
+            try:
+                top = beneath.open_folder(slash, self.parts)
+            except OSError as error:
+                if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                    raise
+                raise outside(self.top, "it is no longer the folder that the owner's rules opened") from None
+            try:
+                yield top, slash
+            finally:
+                os.close(top)
+        finally:
+            os.close(slash)
+
+
 class Workspace:
     """The open workspace. Safe to use from any thread.
 
-    `root` is its canonical path, for showing; `sealed` are folders in it that tools can neither read nor
-    change (where Albert keeps its state, should that be inside).
+    `root` is its canonical path, for showing; `sealed` are folders that tools can neither read nor change (where Albert keeps its
+    state), in it or in what is opened beside it; `secret` are files and folders that no tool reaches by any name.
     """
 
-    def __init__(self, root: Path, sealed: Iterable[Path] = ()) -> None:
+    def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
         """Open `root`, a canonical path.
 
         Raises:
@@ -79,14 +124,55 @@ class Workspace:
         """
         self.root = root
         self.sealed = tuple(sealed)
-        self._fd = os.open(root, beneath.FOLDER)
-        self.identity = beneath.identity(os.fstat(self._fd))
+        self.secret = tuple(secret)
+        self._tree = _Tree(str(root), os.open(root, beneath.FOLDER))
+        self._beyond: list[tuple[tuple[beneath.Parts, ...], _Tree]] = []
+        self._base: beneath.Parts = ()
+        self._view = False
+        # What isn't beneath the top can't be met there, and needn't be looked at for each file.
+        self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
+        self._links = LinkIndex([*self.sealed, *self.secret])
+        self.identity = beneath.identity(os.fstat(self._tree.fd))
 
     def close(self) -> None:
-        """Let go of the folder; further calls fail."""
-        fd, self._fd = self._fd, -1
+        """Let go of the folder; further calls fail, also of what `at` and `reaching` gave. Of those it does nothing."""
+        if self._view:
+            return
+        fd, self._tree.fd = self._tree.fd, -1
         if fd >= 0:
             os.close(fd)
+
+    def at(self, folder: str) -> Workspace:
+        """The same workspace, with `folder`, which must be in it, as the working directory: relative paths begin there.
+
+        It holds as much as before: absolute paths are what they were, and ``..`` stays refused.
+
+        Raises:
+            Failure: as `listing`.
+        """
+        tree, parts = self._find(folder)
+        if tree is not self._tree:
+            raise outside(folder, "a working directory is in the workspace")
+        with self._reporting(folder, tree, parts):
+            real = beneath.follow(tree.fd, parts)
+            with self._folder(tree, real, folder):
+                pass
+        found = copy(self)
+        found._base, found._view = real, True
+        return found
+
+    def reaching(self, roots: Iterable[Root]) -> Workspace:
+        """The same workspace, with these folders beyond it. What tools may do there is for the rules to say."""
+        found = copy(self)
+        found._view = True
+        found._beyond = []
+        for root in roots:
+            tree = _Beyond(root.real)
+            starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
+            found._beyond.append((starts, tree))
+        # The innermost first: it is the one that contains most.
+        found._beyond.sort(key=lambda pair: -len(pair[1].parts))
+        return found
 
     def __enter__(self) -> Workspace:
         return self
@@ -97,25 +183,69 @@ class Workspace:
     def __repr__(self) -> str:
         return f"Workspace({str(self.root)!r})"
 
+    def _find(self, path: str) -> tuple[_Tree, beneath.Parts]:
+        """Which tree a path, as it is written, leads into, and its parts beneath the top; from its text alone.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        parts = plain_parts(path)
+        if not path.startswith("/"):
+            return self._tree, self._base + parts
+        top = self._tree.parts
+        if parts[: len(top)] == top:
+            return self._tree, parts[len(top) :]
+        for starts, tree in self._beyond:
+            for start in starts:
+                if parts[: len(start)] == start:
+                    return tree, parts[len(start) :]
+        raise outside(path, f"it is not under {self.root}" + (", nor in what is opened beside it" * bool(self._beyond)))
+
+    def _spelled(self, tree: _Tree, parts: beneath.Parts) -> str:
+        whole, top = tree.parts + parts, self._tree.parts
+        if tree is not self._tree and whole[: len(top)] == top:
+            tree, parts = self._tree, whole[len(top) :]
+        if tree is self._tree and parts[: len(self._base)] == self._base:
+            return "/".join(parts[len(self._base) :]) or "."
+        return "/" + "/".join(whole)
+
+    def absolute(self, path: str) -> str:
+        """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not looked for.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        tree, parts = self._find(path)
+        return "/" + "/".join(tree.parts + parts)
+
+    def recorded(self, path: str) -> str:
+        """`path` as records keep it: relative to the workspace, whatever the working directory; else absolute.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        tree, parts = self._find(path)
+        return self.absolute(path) if tree is not self._tree else "/".join(parts) or "."
+
     def locate(self, path: str) -> str:
-        """Where `path` really is: relative to the workspace, links resolved, ``.`` for the workspace itself.
+        """Where `path` really is, spelled: relative to the working directory (else absolute), links resolved, ``.`` for itself.
 
         The spelling for policy to judge and for records to keep. What it names exists, or did a moment ago.
 
         Raises:
             Failure: `invalid_arguments`, `permission_denied`, `not_found`, `not_a_directory`, `io_error`.
         """
-        parts = parts_of(path, str(self.root))
-        with self._reporting(path, parts):
-            return "/".join(beneath.follow(self._fd, parts)) or "."
+        tree, parts = self._find(path)
+        with self._reporting(path, tree, parts), tree.opened() as (top, _):
+            return self._spelled(tree, beneath.follow(top, parts))
 
     def spell(self, path: str) -> str:
-        """The plain relative form of `path`, from its text alone; nothing needs to be there.
+        """The plain form of `path`, from its text alone; nothing needs to be there. It can be given to any method again.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
         """
-        return "/".join(parts_of(path, str(self.root))) or "."
+        return self._spelled(*self._find(path))
 
     def read(self, path: str, limit: int, *, follow: bool = True) -> bytes:
         """The content of the file at `path`, if it has `limit` bytes or fewer.
@@ -128,13 +258,15 @@ class Workspace:
                 `invalid_arguments`, `permission_denied` (rules `path_traversal`, `outside_workspace`,
                 `albert_own`).
         """
-        parts = parts_of(path, str(self.root))
-        with self._reporting(path, parts):
+        tree, parts = self._find(path)
+        with self._reporting(path, tree, parts):
             if not parts:
                 raise IsADirectoryError(errno.EISDIR, "")
-            real = beneath.follow(self._fd, parts) if follow else parts
-            with self._folder(real[:-1], path) as folder:
-                return _read(folder, real[-1], path, limit)
+            if follow:
+                with tree.opened() as (top, _):
+                    parts = beneath.follow(top, parts)
+            with self._folder(tree, parts[:-1], path) as folder:
+                return _read(folder, parts[-1], path, limit, self._links)
 
     def replace(self, path: str, data: bytes) -> FileFacts:
         """Make `data` the content of the file at `path`, which need not exist; its folder must.
@@ -147,22 +279,22 @@ class Workspace:
             Failure: as `read`, and `permission_denied` with rule `symbolic_link` where `path` goes through a
             link.
         """
-        parts = parts_of(path, str(self.root))
-        for part in parts:
+        tree, parts = self._find(path)
+        for part in parts if tree is self._tree else tree.parts + parts:
             folder_name = kept_folder(part)
             if folder_name is not None:
                 raise kept(path, folder_name)
-        with self._reporting(path, parts):
+        with self._reporting(path, tree, parts):
             if not parts or path.endswith("/"):
                 raise IsADirectoryError(errno.EISDIR, "")
             try:
-                with self._folder(parts[:-1], path, writing=True) as folder:
-                    self._refuse_future_home(parts, path)
-                    return _replace(folder, parts[-1], "/".join(parts), path, data)
+                with self._folder(tree, parts[:-1], path, writing=True) as folder:
+                    self._refuse_future_home(tree, parts, path)
+                    return _replace(folder, parts[-1], self._spelled(tree, parts), path, data)
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
-                raise self._through_link(path, parts) from None
+                raise self._through_link(path, tree, parts) from None
 
     def listing(self, path: str, recursive: bool = False, *, real: str | None = None) -> list[Entry]:
         """What is in the folder at `path`, sorted by path; with `recursive` in all folders under it as well.
@@ -173,22 +305,28 @@ class Workspace:
         Raises:
             Failure: `not_found`, `not_a_directory`, `too_large` past `MAX_ENTRIES`, and as `read`.
         """
-        parts = parts_of(path, str(self.root))
+        tree, parts = self._find(path)
+        spelled = self._spelled(tree, parts)
         found: list[Entry] = []
-        with self._reporting(path, parts):
-            top = beneath.follow(self._fd, parts) if real is None else parts_of(real, str(self.root))
-            ahead: list[tuple[beneath.Parts, beneath.Parts]] = [(parts, top)]
+        with self._reporting(path, tree, parts):
+            if real is None:
+                with tree.opened() as (opened, _):
+                    top = beneath.follow(opened, parts)
+            else:
+                tree, top = self._find(real)
+            as_shown = () if spelled == "." else tuple(spelled.split("/"))
+            ahead: list[tuple[beneath.Parts, beneath.Parts]] = [(as_shown, top)]
             while ahead:
                 shown, here = ahead.pop()
                 try:
-                    with self._folder(here, path) as folder:
+                    with self._folder(tree, here, path) as folder:
                         inner = _entries(folder, shown, MAX_ENTRIES - len(found), path)
                 except (FileNotFoundError, NotADirectoryError):
                     if here == top:
                         raise
                     continue  # It went away while we were looking; so it isn't there.
                 except Failure as failure:
-                    if here == top or failure.rule != "albert_own":
+                    if here == top or failure.rule not in ("albert_own", "shipped.forbidden_paths"):
                         raise
                     continue
                 found.extend(entry for _, entry in inner)
@@ -207,56 +345,66 @@ class Workspace:
         Raises:
             Failure: as `listing`.
         """
-        parts = parts_of(path, str(self.root))
-        with self._reporting(path, parts):
-            real = beneath.follow(self._fd, parts) if follow else parts
-            opened = beneath.open_folder(self._fd, real)
+        tree, parts = self._find(path)
+        with self._reporting(path, tree, parts), tree.opened() as (top, ceiling):
+            real = beneath.follow(top, parts) if follow else parts
+            opened = beneath.open_folder(top, real)
+            try:
+                self._judge(tree, top, ceiling, opened, path, writing=False)
+            except BaseException:
+                os.close(opened)
+                raise
         try:
-            with self._reporting(path, parts):
-                self._judge(opened, path, writing=False)
             yield opened
         finally:
             os.close(opened)
 
     @contextmanager
-    def _folder(self, parts: beneath.Parts, path: str, writing: bool = False) -> Iterator[int]:
-        opened = beneath.open_folder(self._fd, parts)
-        try:
-            self._judge(opened, path, writing)
-            yield opened
-        finally:
-            os.close(opened)
+    def _folder(self, tree: _Tree, parts: beneath.Parts, path: str, writing: bool = False) -> Iterator[int]:
+        with tree.opened() as (top, ceiling):
+            opened = beneath.open_folder(top, parts)
+            try:
+                self._judge(tree, top, ceiling, opened, path, writing)
+                yield opened
+            finally:
+                os.close(opened)
 
-    def _judge(self, folder: int, path: str, writing: bool) -> None:
-        """Refuse an open folder that is not in the workspace after all, or is in Albert's own."""
-        above = beneath.chain(self._fd, folder)
+    def _judge(self, tree: _Tree, top: int, ceiling: int, folder: int, path: str, writing: bool) -> None:
+        """Refuse an open folder that is not beneath the top after all, or is in Albert's own or another place no tool reaches."""
+        above = beneath.chain(ceiling, folder)
         if above is None:
             raise outside(path, "its folder is no longer in it")
-        if any(i in above for i in self._sealed_now()):
+        sealed = self._sealed_inside if tree is self._tree else self.sealed
+        if any(i in above for i in _identities(sealed)):
             raise albert_own(path, sealed=True)
+        tops = [(self._tree.fd, self.identity)]
+        if tree is not self._tree:
+            own_top = beneath.identity(os.fstat(top))
+            if own_top not in above:
+                raise outside(path, "its folder is no longer in it")
+            if any(i in above for i in _identities(self.secret)):
+                raise forbidden(path, "no tool reaches what is there")
+            tops.append((top, own_top))
         if writing:
             for name in (ALBERT_FOLDER, GIT_FOLDER):
-                with suppress(OSError):
-                    # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
-                    own = beneath.identity(os.stat(name, dir_fd=self._fd))
-                    if own in above and own != self.identity:
-                        raise kept(path, name)
+                for place, identity in tops:
+                    with suppress(OSError):
+                        # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
+                        own = beneath.identity(os.stat(name, dir_fd=place))
+                        if own in above and own != identity:
+                            raise kept(path, name)
 
-    def _sealed_now(self) -> Iterator[tuple[int, int]]:
-        for place in self.sealed:
-            with suppress(OSError):
-                yield beneath.identity(os.stat(place))
-
-    def _refuse_future_home(self, parts: beneath.Parts, path: str) -> None:
+    def _refuse_future_home(self, tree: _Tree, parts: beneath.Parts, path: str) -> None:
         """A sealed folder that doesn't exist yet has no identity; its name must not be taken either."""
-        full = os.path.join(self.root, *parts).casefold()
+        full = os.path.join(tree.top, *parts).casefold()
         for place in self.sealed:
             if f"{full}/".startswith(f"{place}/".casefold()) or f"{place}/".casefold().startswith(f"{full}/"):
                 raise albert_own(path, sealed=True)
 
-    def _through_link(self, path: str, parts: beneath.Parts) -> Failure:
+    def _through_link(self, path: str, tree: _Tree, parts: beneath.Parts) -> Failure:
         try:
-            real = "/".join(beneath.follow(self._fd, parts))
+            with tree.opened() as (top, _):
+                real = self._spelled(tree, beneath.follow(top, parts))
             hint = f"write to {real!r}, where it leads"
         except OSError as error:
             if error.errno == errno.EXDEV:
@@ -270,28 +418,38 @@ class Workspace:
         )
 
     @contextmanager
-    def _reporting(self, path: str, parts: beneath.Parts) -> Iterator[None]:
+    def _reporting(self, path: str, tree: _Tree, parts: beneath.Parts) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             failure = failure_of(error, path)
             if failure.code == "not_found":
-                failure.hint = self._hint(parts)
+                failure.hint = self._hint(tree, parts)
             raise failure from None
 
-    def _hint(self, parts: beneath.Parts) -> str | None:
+    def _hint(self, tree: _Tree, parts: beneath.Parts) -> str | None:
         """What to do about a path that isn't there: the nearest name, or that the folder is missing."""
         from albert_tools.engine.model.naming import nearest
 
+        if not parts:
+            return None
         try:
-            with self._folder(beneath.follow(self._fd, parts[:-1]), "") as folder:
+            with tree.opened() as (top, _):
+                above = beneath.follow(top, parts[:-1])
+            with self._folder(tree, above, "") as folder:
                 names = _names(folder, files="." in parts[-1])
         except FileNotFoundError:
-            return f"its folder {'/'.join(parts[:-1])!r} does not exist"
+            return f"its folder {self._spelled(tree, parts[:-1])!r} does not exist"
         except (OSError, Failure):
             return None
         near = nearest(parts[-1], names)
-        return f"did you mean {'/'.join((*parts[:-1], near))!r}?" if near else None
+        return f"did you mean {self._spelled(tree, (*parts[:-1], near))!r}?" if near else None
+
+
+def _identities(places: Iterable[Path]) -> Iterator[tuple[int, int]]:
+    for place in places:
+        with suppress(OSError):
+            yield beneath.identity(os.stat(place))
 
 
 def _names(folder: int, files: bool) -> list[str]:
@@ -305,13 +463,15 @@ def _names(folder: int, files: bool) -> list[str]:
         os.close(listed)
 
 
-def _read(folder: int, name: str, path: str, limit: int) -> bytes:
+def _read(folder: int, name: str, path: str, limit: int, links: LinkIndex) -> bytes:
     # Look before opening: opening a FIFO or a device is already an effect.
     _demand_file(os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False), path)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     with open(os.open(os.fsencode(name), flags, dir_fd=folder), "rb", buffering=0) as file:
         facts = os.fstat(file.fileno())
         _demand_file(facts, path)
+        if facts.st_nlink > 1:
+            _demand_harmless_names(facts, path, links)
         if facts.st_size > limit:
             raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
         pieces: list[bytes] = []
@@ -322,6 +482,19 @@ def _read(folder: int, name: str, path: str, limit: int) -> bytes:
             if size > limit:
                 raise _too_large(path, "grew while it was read", limit)
         return b"".join(pieces)
+
+
+def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -> None:
+    try:
+        place = links.place_of(facts)
+    except TooMany:
+        failure = forbidden(path, "it has other names, and whether one of them is forbidden can't be told")
+        failure.rule = "hard_link"
+        raise failure from None
+    if place is not None:
+        failure = forbidden(path, "it is another name (a hard link) of a file that no tool reaches")
+        failure.rule = "hard_link"
+        raise failure
 
 
 def _too_large(path: str, what: str, limit: int) -> Failure:

@@ -43,6 +43,14 @@ class GuardedWorkspace:
         """As `Workspace.spell`."""
         return self._workspace.spell(path)
 
+    def absolute(self, path: str) -> str:
+        """As `Workspace.absolute`."""
+        return self._workspace.absolute(path)
+
+    def recorded(self, path: str) -> str:
+        """As `Workspace.recorded`."""
+        return self._workspace.recorded(path)
+
     def read(self, path: str, limit: int, *, follow: bool = True) -> bytes:
         """As `Workspace.read`, of a file that the rules let be read."""
         real = self._workspace.locate(path) if follow else self._workspace.spell(path)
@@ -75,7 +83,7 @@ class GuardedWorkspace:
         found = self._workspace.listing(path, recursive, real=real)
         if not recursive:
             return found
-        top, shown = self._absolute(real), self._workspace.spell(path)
+        top, shown = self._workspace.absolute(real), self._workspace.spell(path)
         prefix = "" if shown == "." else f"{shown}/"
         return [
             entry
@@ -92,11 +100,7 @@ class GuardedWorkspace:
         with self._workspace.folder(real, follow=False) as opened:
             yield opened
 
-    def _absolute(self, relative: str) -> str:
-        root = str(self._workspace.root)
-        return root if relative == "." else f"{root}/{relative}"
-
-    def _demand(self, relative: str, use: str) -> None:
-        decision = self._judge(self._absolute(relative), use)
+    def _demand(self, spelled: str, use: str) -> None:
+        decision = self._judge(self._workspace.absolute(spelled), use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)

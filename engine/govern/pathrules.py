@@ -25,13 +25,11 @@ ALBERT_FOLDER = ".albert"
 GIT_FOLDER = ".git"
 
 
-def parts_of(path: str, root: str) -> Parts:
-    """The parts of `path` relative to `root`, the workspace's canonical path; empty for the workspace itself.
+def plain_parts(path: str) -> Parts:
+    """The parts of `path`, as it is written: without ``.`` and empty ones.
 
     Raises:
-        Failure: `invalid_arguments` for what is no path at all; `permission_denied` with rule
-            `path_traversal` for a ``..``, with rule `outside_workspace` for an absolute path that is not
-            under `root`.
+        Failure: `invalid_arguments` for what is no path at all; `permission_denied` with rule `path_traversal` for a ``..``.
     """
     if not path:
         raise _invalid(path, "the path is empty", "write '.' for the workspace itself")
@@ -49,12 +47,7 @@ def parts_of(path: str, root: str) -> Parts:
             rule="path_traversal",
             hint="write the path from the workspace down, without '..'",
         )
-    if not path.startswith("/"):
-        return parts
-    top = tuple(p for p in root.split("/") if p)
-    if parts[: len(top)] != top:
-        raise outside(path, f"it is not under {root}")
-    return parts[len(top) :]
+    return parts
 
 
 def kept_folder(name: str) -> str | None:
@@ -90,6 +83,16 @@ def outside(path: str, why: str) -> Failure:
         f"{show(path)} is outside the workspace: {why}",
         rule="outside_workspace",
         hint="only files in the workspace can be reached; give the path relative to it",
+    )
+
+
+def forbidden(path: str, what: str) -> Failure:
+    """The denial of a path that leads to something which no tool reaches, by whatever name."""
+    return Failure(
+        "permission_denied",
+        f"{show(path)} is forbidden: {what}",
+        rule="shipped.forbidden_paths",
+        hint="use another path",
     )
 
 

@@ -18,10 +18,12 @@ understood means that governance is unavailable, and then everything is denied: 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +57,17 @@ class Governance:
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: A project's own, which tightens these.
     project: Governance | None = None
+    _revision: str = field(default="", init=False, compare=False, repr=False)
+
+    @property
+    def revision(self) -> str:
+        """What is in force, shipped rules included, as 64 hex digits: the same for the same rules, in every process."""
+        if not self._revision:
+            from albert_tools.engine.govern.policy.sections import SHIPPED_RULES
+
+            text = json.dumps([_plain(self), _plain(SHIPPED_RULES)], ensure_ascii=True, separators=(",", ":"))
+            object.__setattr__(self, "_revision", hashlib.sha256(text.encode()).hexdigest())
+        return self._revision
 
     def tightened(self, other: Governance) -> Governance:
         """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
@@ -83,6 +96,20 @@ class Governance:
             return (own,)
         p = self.project
         return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON that is the same wherever it is made: sets and keys sorted, what isn't JSON as Python shows it."""
+    if isinstance(value, Governance):
+        shown = [f.name for f in fields(value) if f.compare]
+        return {name: _plain(getattr(value, name)) for name in shown}
+    if isinstance(value, Mapping):
+        return sorted([repr(key), _plain(item)] for key, item in value.items())
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
 
 
 def load_governance(user: Path | Governance, project: Path | None) -> Governance:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from albert_tools.engine.govern.beneath import identity
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.pathrules import ALBERT_FOLDER
+from albert_tools.engine.govern.policy.paths import expanded
+from albert_tools.engine.govern.policy.sections import SHIPPED_FORBIDDEN_PATHS, SHIPPED_FORBIDDEN_PUBLIC
 from albert_tools.engine.model.failure import Failure
 
 __all__ = ["MARKERS", "Workspace", "find_workspace"]
@@ -29,11 +31,13 @@ MARKERS = (ALBERT_FOLDER, ".git")
 _HINT = "name a project folder with --workspace, or make one of this folder with `mkdir .albert`"
 
 
-def find_workspace(named: Path | None, cwd: Path, home: Path, albert_home: Path) -> Workspace:
+def find_workspace(
+    named: Path | None, cwd: Path, home: Path, albert_home: Path, albert_places: Iterable[Path] = ()
+) -> Workspace:
     """The workspace: `named` (relative to `cwd`), or the nearest marked folder at or above `cwd`.
 
-    `home` is the user's home folder. Where `albert_home` lies inside the workspace, tools can't reach it
-    there.
+    `home` is the user's home folder. Where `albert_home`, or another of `albert_places`, lies inside the workspace or in a folder
+    opened beside it, tools can't reach it there.
 
     Raises:
         Failure: `governance_unavailable`: none was found, or the one named can't be a workspace.
@@ -42,11 +46,18 @@ def find_workspace(named: Path | None, cwd: Path, home: Path, albert_home: Path)
         root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
         # A folder that isn't there yet may come to be inside: it is sealed by its path until it has an
         # identity.
-        own = Path(os.path.realpath(albert_home))
-        return Workspace(root, [own] if own.is_relative_to(root) else [])
+        own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
+        return Workspace(root, own, secret_places(home))
     except OSError as error:
         where = "the workspace" if error.filename is None else repr(os.fsdecode(error.filename))
         raise _none(f"{where} can't be opened: {error.strerror}") from None
+
+
+def secret_places(home: Path) -> list[Path]:
+    """The files and folders with secrets in them, as shipped: what no tool reaches by whatever name."""
+    top = str(home)
+    found = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
+    return [Path(expanded(pattern, top, "")) for pattern in found]
 
 
 def _named(path: Path, home: Path, albert_home: Path) -> Path:

@@ -131,4 +131,6 @@ def unwritable(folder: Path) -> str | None:
 def findings(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """What is wrong with rules that can be read: who misspells what is to be denied has denied nothing."""
     primitives = [p.definition for p in service.registry.primitives()]
-    return lint(rules, primitives, [s.name for s in service.store.list()])
+    held = service.surroundings.workspace
+    workspace = "" if isinstance(held, Failure) else str(held.root)
+    return lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))

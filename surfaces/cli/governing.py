@@ -101,8 +101,9 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
             hint=f"the tool is called as {described.definition.signature()}",
             details={"violations": wrong},
         )
-    authority = surroundings.authority
+    authority, rules = surroundings.authority, surroundings.governance
     assert authority is not None
+    assert not isinstance(rules, Failure)
     primitive = service.registry.primitive(options.name)
     given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
     present = authority.modes.mode
@@ -115,6 +116,9 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
         "risk": described.definition.risk,
         "timeout_seconds": policy.timeout(described.definition),
         "max_file_bytes": policy.max_file_bytes(described.definition),
+        "calls_per_hour": dict(policy.rate_limits(described.definition)),
+        "beyond_the_workspace": policy.opened(described.definition),
+        "revision": rules.revision,
     }
     if console.json:
         console.document(
@@ -125,8 +129,15 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
             console.say(f"{_verdict(decision, console)}  {safe(decision.rule)}  {safe(decision.message)}".rstrip())
         console.say(f"so: {_verdict(holds, console)}")
         for name, value in bounds.items():
-            console.note(console.paint(f"  {name}: {value}", "dim", err=True))
+            if value not in ({}, []):
+                console.note(console.paint(f"  {name}: {_said(value)}", "dim", err=True))
     return 3 if holds.verdict == "deny" else 0
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:,}" for name, number in value.items())
+    return safe(", ".join(value)) if isinstance(value, list) else str(value)
 
 
 def _verdict(decision: Decision, console: Console) -> str:

@@ -65,6 +65,35 @@ def test_explain(ruled: Any) -> None:
     assert list(ruled.project.iterdir()) == [ruled.project / ".albert"]
 
 
+def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
+    shared = albert.project.parent / "shared"
+    shared.mkdir()
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        f"categories:\n  system_write: {{allowed_paths: [$WORKSPACE, {shared}/**], rate_limit_per_hour: 50}}\n"
+    )
+    asked = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b")
+    assert asked.out == (
+        "allow  shipped.categories.system_write.allowed_in_modes\n"
+        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where write_file always asks to write\n"
+        "so: ask\n"
+    )
+    assert "calls_per_hour: category:system_write 50\n" in asked.err
+    assert f"beyond_the_workspace: {shared}\n" in asked.err
+    document = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b", "--json").document()
+    assert document["calls_per_hour"] == {"category:system_write": 50}
+    assert document["beyond_the_workspace"] == [str(shared)]
+    assert len(document["revision"]) == 64
+    denied = albert("policy", "explain", "read_file", f"path={shared}/a", "--json")
+    assert (denied.code, denied.document()["decision"]["rule_id"]) == (3, "outside_workspace")
+    assert albert("policy", "check").out == "the rules are good\n"
+    shared.rmdir()
+    found = albert("policy", "check")
+    assert found.code == 1
+    assert found.out.endswith(f"opens nothing beyond the workspace: there is no folder '{shared}'\n")
+
+
 def test_check(ruled: Any) -> None:
     assert ruled("policy", "check").out == "the rules are good\n"
     rules = ruled.home / "config" / "governance.yaml"

@@ -8,7 +8,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from albert_tools.engine.govern.policy.paths import PathRules
-from albert_tools.engine.govern.policy.sections import Section
+from albert_tools.engine.govern.policy.sections import (
+    MAX_RULE_FILE_SIZE_MB,
+    MAX_RULE_RATE_PER_HOUR,
+    MAX_RULE_TIMEOUT_SECONDS,
+    Section,
+)
 from albert_tools.engine.model.definition import CATEGORIES, MODES, Category, Mode
 from albert_tools.engine.model.naming import did_you_mean
 
@@ -65,11 +70,12 @@ class SectionDocument(_Strict):
     forbidden_in_modes: list[Mode] | None = None
     allowed_paths: list[Pattern] | None = None
     forbidden_paths: list[Pattern] = []
-    max_file_size_mb: float | None = Field(None, ge=0, le=1024)
+    max_file_size_mb: float | None = Field(None, ge=0, le=MAX_RULE_FILE_SIZE_MB)
     allowed_hosts: list[Host] | None = None
     forbidden_hosts: list[Host] = []
     allowed_methods: list[Method] | None = None
-    timeout_seconds: float | None = Field(None, gt=0, le=3600)
+    timeout_seconds: float | None = Field(None, gt=0, le=MAX_RULE_TIMEOUT_SECONDS)
+    rate_limit_per_hour: int | None = Field(None, ge=1, le=MAX_RULE_RATE_PER_HOUR)
 
     def section(self) -> Section:
         """The frozen form."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.govern.policy.sections import Section
+from albert_tools.engine.govern.roots import root_of
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.naming import did_you_mean
 
@@ -14,15 +16,17 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.settings import Governance
 
 
-def lint(rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterable[str]) -> list[dict[str, str]]:
-    """Each finding as ``{rule, message}``."""
+def lint(
+    rules: Governance, primitives: Sequence[ToolDefinition], saved: Iterable[str], workspace: str = "", home: str = ""
+) -> list[dict[str, str]]:
+    """Each finding as ``{rule, message}``. With `workspace` and `home`, absolute paths, also about folders beyond the workspace."""
     known = {d.name: d for d in primitives}
     names = {*known, *saved}
-    return [
-        {"rule": rule, "message": message}
-        for layer in rules.layers()
-        for rule, message in _of_layer(layer, known, names)
-    ]
+    found = [pair for layer in rules.layers() for pair in _of_layer(layer, known, names)]
+    found += _rates(rules.layers(), known)
+    if workspace:
+        found += [pair for layer in rules.layers() for pair in _roots(layer, workspace, home)]
+    return [{"rule": rule, "message": message} for rule, message in found]
 
 
 def _of_layer(layer: Layer, known: dict[str, ToolDefinition], names: set[str]) -> Iterator[tuple[str, str]]:
@@ -71,10 +75,56 @@ def _modes(place: str, section: Section, tools: Sequence[ToolDefinition]) -> Ite
             yield f"{place}.allowed_in_modes", f"the tool's own definition doesn't permit {mode}"
 
 
+def _roots(layer: Layer, workspace: str, home: str) -> Iterator[tuple[str, str]]:
+    for kind, sections in (("tools", layer.tools), ("categories", layer.categories)):
+        for name, section in sections.items():
+            place = f"{layer.place}{kind}.{name}.allowed_paths"
+            for pattern in section.allowed_paths or ():
+                root = root_of(pattern, workspace, home)
+                if root is None:
+                    continue
+                if not layer.owner:
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: a project's file can only tighten"
+                elif root.problem is not None:
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: {root.problem}"
+                elif not os.path.isdir(root.real):
+                    yield place, f"{pattern!r} opens nothing beyond the workspace: there is no folder {root.written!r}"
+
+
+def _rates(layers: Iterable[Layer], known: dict[str, ToolDefinition]) -> Iterator[tuple[str, str]]:
+    """Numbers of calls that are never reached, because a lower one counts the same calls."""
+    said: dict[tuple[str, str], tuple[str, int]] = {}
+    for layer in layers:
+        for kind, sections in (("tools", layer.tools), ("categories", layer.categories)):
+            for name, section in sections.items():
+                rate = section.rate_limit_per_hour
+                if rate is None:
+                    continue
+                place = f"{layer.place}{kind}.{name}.rate_limit_per_hour"
+                definition = known.get(name) if kind == "tools" else None
+                lower = [s for s in (said.get((kind, name)),) if s]
+                if definition is not None:
+                    own = getattr(definition, "rate_limit", None)
+                    lower += [("the tool's own definition", own)] if own is not None else []
+                    of_category = layer.categories.get(definition.category)  # type: ignore[arg-type]
+                    if of_category is not None and of_category.rate_limit_per_hour is not None:
+                        by = f"{layer.place}categories.{definition.category}.rate_limit_per_hour"
+                        lower.append((by, of_category.rate_limit_per_hour))
+                for by, other in lower:
+                    if other < rate:
+                        yield place, f"{rate:,} calls are never reached: {by} says {other:,}"
+                        break
+                said[kind, name] = min(said.get((kind, name), (place, rate)), (place, rate), key=lambda s: s[1])
+
+
 def _touches(section: Section) -> bool:
     """Whether it speaks of what a call touches."""
     of_modes = section._replace(
-        allowed_in_modes=None, requires_approval_in_modes=None, forbidden_in_modes=None, timeout_seconds=None
+        allowed_in_modes=None,
+        requires_approval_in_modes=None,
+        forbidden_in_modes=None,
+        timeout_seconds=None,
+        rate_limit_per_hour=None,
     )
     return of_modes != Section()
 

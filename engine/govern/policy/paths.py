@@ -41,8 +41,8 @@ class PathRules:
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         self._workspace = _fold(workspace).rstrip("/")
         # In a pattern; their own names may hold what there would be a wildcard.
-        self._home_text = _literal(home.rstrip("/"))
-        self._workspace_text = _literal(self._workspace)
+        self._home_text = literal(home.rstrip("/"))
+        self._workspace_text = literal(self._workspace)
         for pattern, rule in patterns:
             self._file(pattern, rule)
 
@@ -138,8 +138,14 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
     return pattern
 
 
-def _literal(path: str) -> str:
+def literal(path: str) -> str:
+    """A path as a pattern that means this path only."""
     return _WILD.sub(r"\\\g<0>", path)
+
+
+def is_wild(part: str) -> bool:
+    """Whether a part of a pattern stands for more than one name."""
+    return _WILD.search(part) is not None
 
 
 def _spec(text: str) -> GitIgnoreSpec:

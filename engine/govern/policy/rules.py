@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
@@ -25,10 +25,14 @@ from albert_tools.engine.govern.policy.sections import (
     SHIPPED_FORBIDDEN_PATHS,
     Section,
 )
+from albert_tools.engine.govern.roots import root_of, roots_of
 from albert_tools.engine.model.definition import Category, Mode, ToolDefinition
 
 #: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+
+#: Answers that are kept for each question of a policy; a service of very many tools begins anew.
+_MAX_KEPT = 10_000
 
 #: What a call does to what it names.
 Operation = str
@@ -70,6 +74,16 @@ class Layer:
         return found
 
 
+class _PathsOf(NamedTuple):
+    """What is said of one tool's paths: what is forbidden, what each file allows (rule, patterns, whether it is the owner's), and
+    what is open to it beyond the workspace, also as (pattern, rule)."""
+
+    forbidden: PathRules
+    allowed: list[tuple[str, PathRules, bool]]
+    opened: PathRules
+    beyond: tuple[tuple[str, str], ...]
+
+
 class Policy:
     """All rules in force, for one workspace. Safe to use from any thread; never changed, only replaced."""
 
@@ -79,7 +93,11 @@ class Policy:
         # The paths that are judged have no link in them; a home folder often has (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
         self._static: dict[tuple[str, str, bool, Mode], Decision] = {}
-        self._paths: dict[str, tuple[PathRules, list[tuple[str, PathRules]]]] = {}
+        self._rates: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
+        self._paths: dict[str, _PathsOf] = {}
+        self._opening = {p: root_of(p, workspace, home) for p in self._absolute()}
+        #: The folders that the owner's rules open beyond the workspace, each once.
+        self.roots = roots_of(self._opening.values())
         self._shipped_paths = PathRules(
             [(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS], workspace, home
         )
@@ -91,7 +109,7 @@ class Policy:
         key = definition.name, definition.version, gated, mode
         found = self._static.get(key)
         if found is None:
-            if len(self._static) > 10_000:
+            if len(self._static) > _MAX_KEPT:
                 self._static.clear()
             found = self._static[key] = gravest(self._permissions(definition, gated, mode))
         return found
@@ -168,38 +186,68 @@ class Policy:
 
     def path(self, definition: ToolDefinition, path: str, use: Operation) -> Decision | None:
         """What the rules say of an absolute path, canonical; None when they leave it to the workspace's bounds."""
-        forbidden, allowed = self._rules_of(definition)
-        hit = forbidden.match(path) or self._shipped_paths.match(path)
+        rules = self._rules_of(definition)
+        hit = rules.forbidden.match(path) or self._shipped_paths.match(path)
         if hit:
             pattern, rule = hit
             return Decision(
                 "deny", rule, "path", f"{self._shown(path)} is forbidden by {pattern!r}", "use another path"
             )
-        for rule, patterns in allowed:
-            if patterns.match(path) is None:
+        beyond = path != self._workspace and not path.startswith(f"{self._workspace}/")
+        opened = rules.opened.match(path) if beyond else None
+        if beyond and opened is None:
+            message = f"{self._shown(path)} is outside the workspace, and no rule opens it to {definition.name}"
+            hint = f"the owner can put it under `allowed_paths` of {definition.name}"
+            return Decision("deny", "outside_workspace", "outside_workspace", message, hint)
+        for rule, patterns, owner in rules.allowed:
+            # What the owner's rules say of a path beyond the workspace is that they open it.
+            if not (beyond and owner) and patterns.match(path) is None:
                 message = f"{self._shown(path)} is not among the paths that {definition.name} may {use}"
                 return Decision("deny", rule, "path", message, "use a path that is, or ask the owner to add it")
+        if opened is not None and use != "read":
+            message = f"{self._shown(path)} is outside the workspace, where {definition.name} always asks to {use}"
+            return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
         return None
+
+    def _absolute(self) -> Iterator[str]:
+        """All patterns that could open a folder: the owner's only, for a project can't widen."""
+        for layer in self.layers:
+            if layer.owner:
+                for section in (*layer.tools.values(), *layer.categories.values()):
+                    yield from (p for p in section.allowed_paths or () if p.startswith(("/", "~", "$HOME")))
+
+    def opened(self, definition: ToolDefinition) -> list[str]:
+        """The patterns that open folders beyond the workspace to a tool, by the folders' real paths."""
+        return [pattern for pattern, _ in self._rules_of(definition).beyond]
 
     def _shown(self, path: str) -> str:
         inside = path.removeprefix(f"{self._workspace}/")
         return repr("." if inside == self._workspace else inside)
 
-    def _rules_of(self, definition: ToolDefinition) -> tuple[PathRules, list[tuple[str, PathRules]]]:
+    def _rules_of(self, definition: ToolDefinition) -> _PathsOf:
         found = self._paths.get(definition.name)
         if found is None:
             forbidden: list[tuple[str, str]] = []
-            allowed: list[tuple[str, PathRules]] = []
+            allowed: list[tuple[str, PathRules, bool]] = []
+            opened: list[tuple[str, str]] = []
             for layer in self.layers:
                 said: list[tuple[str, str]] = []
                 for place, section in layer.sections(definition):
                     forbidden += [(p, f"{place}.forbidden_paths") for p in section.forbidden_paths]
                     said += [(p, f"{place}.allowed_paths") for p in section.allowed_paths or ()]
+                    if layer.owner:
+                        roots = (self._opening.get(p) for p in section.allowed_paths or ())
+                        opened += [(r.pattern, f"{place}.allowed_paths") for r in roots if r and not r.problem]
                     if section.allowed_paths == ():
                         said.append(("/nothing/is/allowed", f"{place}.allowed_paths"))
                 if said:
-                    allowed.append((said[0][1], PathRules(said, self._workspace, self._home)))
-            found = self._paths[definition.name] = (PathRules(forbidden, self._workspace, self._home), allowed)
+                    allowed.append((said[0][1], PathRules(said, self._workspace, self._home), layer.owner))
+            found = self._paths[definition.name] = _PathsOf(
+                PathRules(forbidden, self._workspace, self._home),
+                allowed,
+                PathRules(opened, self._workspace, self._home),
+                tuple(opened),
+            )
         return found
 
     def _url(self, definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -233,6 +281,32 @@ class Policy:
         """Seconds that a call may take."""
         said = [s.timeout_seconds for s in self._sections(definition) if s.timeout_seconds is not None]
         return min([*said, definition.timeout])
+
+    def rate_limits(self, definition: ToolDefinition) -> tuple[tuple[str, int], ...]:
+        """Every window that a call is charged to, with the calls that it holds per hour: ``(("tool:write_file", 100), …)``.
+
+        Where several speak of one window (both files, the tool's own definition) the lowest number holds.
+        """
+        key = definition.name, definition.version
+        found = self._rates.get(key)
+        if found is None:
+            if len(self._rates) > _MAX_KEPT:
+                self._rates.clear()
+            found = self._rates[key] = tuple(self._windows(definition).items())
+        return found
+
+    def _windows(self, definition: ToolDefinition) -> dict[str, int]:
+        found: dict[str, int] = {}
+        own = getattr(definition, "rate_limit", None)
+        if own is not None:
+            found[f"tool:{definition.name}"] = own
+        for layer in self.layers:
+            for place, section in layer.sections(definition):
+                if section.rate_limit_per_hour is not None:
+                    of_tool = place.removeprefix("project.").startswith("tools.")
+                    window = f"tool:{definition.name}" if of_tool else f"category:{definition.category}"
+                    found[window] = min(section.rate_limit_per_hour, found.get(window, section.rate_limit_per_hour))
+        return found
 
     def _sections(self, definition: ToolDefinition) -> list[Section]:
         return [s for layer in self.layers for _, s in layer.sections(definition)]

@@ -24,6 +24,7 @@ class Section(NamedTuple):
     forbidden_hosts: tuple[str, ...] = ()
     allowed_methods: tuple[str, ...] | None = None
     timeout_seconds: float | None = None
+    rate_limit_per_hour: int | None = None
 
     @property
     def speaks_of_modes(self) -> bool:
@@ -81,7 +82,25 @@ SHIPPED_FORBIDDEN_PATHS = (
     "$HOME/Library/Application Support/Firefox",
     "$HOME/Library/Safari",
     "$HOME/Library/Keychains",
+    "$HOME/.albert",
+    "$HOME/.config/albert",
+    "$HOME/.cache/albert",
+    "$HOME/.local/state/albert",
+    "$HOME/Library/Application Support/albert",
+    "$HOME/Library/Caches/albert",
 )
+
+#: Those of them that hold no secrets, but are too large to look through or no files at all.
+SHIPPED_FORBIDDEN_PUBLIC = ("/System", "/Library", "/proc", "/sys", "/dev")
 
 #: MiB of one file, read or written, where no rule says another size.
 MAX_FILE_SIZE_MB = 10.0
+
+#: The most that a rule can say: MiB of a file (what a read is bounded by anyway), seconds of a call, calls per hour (a tool that
+#: is called more often than every few milliseconds is not limited by the hour).
+MAX_RULE_FILE_SIZE_MB = 1024
+MAX_RULE_TIMEOUT_SECONDS = 3600
+MAX_RULE_RATE_PER_HOUR = 1_000_000
+
+#: All that holds where a file is silent: part of what a revision of the rules stands for.
+SHIPPED_RULES = (SHIPPED, COMPOSITE, NAMED, SHIPPED_FORBIDDEN_PATHS, MAX_FILE_SIZE_MB)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.govern import beneath, contain
+from albert_tools.engine.govern import beneath, contain, hardlinks
 from albert_tools.engine.govern.contain import Entry, Workspace
 from albert_tools.engine.model.failure import Failure
 
@@ -395,3 +395,134 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
     assert snapshot(outside) == before
     assert good > 0
     assert codes <= {"permission_denied", "not_found", "not_a_directory", "io_error"}
+
+
+# Hard links.
+
+
+@pytest.fixture
+def keys(root: Path) -> Path:
+    """A folder of secrets, and Albert's own beside it, on the same device as the workspace."""
+    home = root.parent / "home"
+    (home / ".ssh" / "old").mkdir(parents=True)
+    (home / ".ssh" / "id").write_text("key")
+    (home / ".ssh" / "old" / "id").write_text("old key")
+    (home / ".netrc").write_text("password")
+    (home / ".albert").mkdir()
+    (home / ".albert" / "log").write_text("log")
+    return home
+
+
+def test_a_hard_link_to_what_is_forbidden_is_not_read(root: Path, keys: Path) -> None:
+    with Workspace(root, [keys / ".albert"], [keys / ".ssh", keys / ".netrc", keys / "none"]) as workspace:
+        for secret in (".ssh/id", ".ssh/old/id", ".netrc", ".albert/log"):
+            os.link(keys / secret, root / "innocent")
+            assert refused(lambda: workspace.read("innocent", LIMIT)) == ("permission_denied", "hard_link")
+            # Writing gives the name to a new file, and what it stood for is as it was.
+            before = snapshot(keys)
+            workspace.replace("innocent", b"mine")
+            assert snapshot(keys) == before
+            assert workspace.read("innocent", LIMIT) == b"mine"
+            (root / "innocent").unlink()
+
+
+def test_other_files_with_several_names_are_read(root: Path, keys: Path) -> None:
+    with Workspace(root, secret=[keys / ".ssh"]) as workspace:
+        os.link(root / "a.txt", root / "sub" / "again")
+        assert workspace.read("sub/again", LIMIT) == b"inside"
+
+
+def test_a_name_that_a_secret_gets_later_is_known(root: Path, keys: Path) -> None:
+    """What was seen of a folder is kept, but not longer than it is true."""
+    with Workspace(root, secret=[keys / ".ssh"]) as workspace:
+        os.link(root / "a.txt", root / "again")
+        for n in range(30):
+            if n == 20:
+                time.sleep(0.15)
+            assert workspace.read("again", LIMIT) == b"inside"
+            (keys / ".ssh" / "old" / f"{n}").write_text("new key")
+            os.link(keys / ".ssh" / "old" / f"{n}", root / f"innocent{n}")
+            assert refused(lambda n=n: workspace.read(f"innocent{n}", LIMIT)) == ("permission_denied", "hard_link")
+        # Not new in the folder, but new as a name elsewhere.
+        time.sleep(0.15)
+        assert workspace.read("again", LIMIT) == b"inside"
+        os.link(keys / ".ssh" / "id", root / "late")
+        assert refused(lambda: workspace.read("late", LIMIT)) == ("permission_denied", "hard_link")
+
+
+def test_a_secret_that_is_kept_elsewhere_by_a_link_has_a_name_in_its_place_too(root: Path, keys: Path) -> None:
+    (keys / "dotfiles").mkdir()
+    (keys / "dotfiles" / "key").write_text("key")
+    (keys / ".ssh" / "linked").symlink_to("../dotfiles/key")
+    os.link(keys / "dotfiles" / "key", root / "innocent")
+    with Workspace(root, secret=[keys / ".ssh"]) as workspace:
+        assert refused(lambda: workspace.read("innocent", LIMIT)) == ("permission_denied", "hard_link")
+
+
+def test_what_is_too_much_to_look_through_is_not_read(root: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.link(root / "a.txt", root / "again")
+    monkeypatch.setattr(hardlinks, "MAX_FILES", 1)
+    with Workspace(root, secret=[keys / ".ssh"]) as workspace:
+        assert refused(lambda: workspace.read("again", LIMIT)) == ("permission_denied", "hard_link")
+        assert workspace.read("sub/b.txt", LIMIT) == b"below"
+
+
+# A working directory.
+
+
+def test_relative_paths_begin_at_the_working_directory(workspace: Workspace, root: Path) -> None:
+    (root / "sub" / "deep").mkdir()
+    (root / "sub" / "up").symlink_to("../a.txt")
+    with workspace.at("./sub/") as view:
+        assert view.root == root
+        assert view.read("b.txt", LIMIT) == b"below"
+        assert view.replace("deep/new", b"x").path == "deep/new"
+        assert (root / "sub" / "deep" / "new").exists()
+        assert [e.path for e in view.listing(".", recursive=True)] == ["b.txt", "deep", "deep/new", "up"]
+        # What lies elsewhere in the workspace is spelled absolutely, so that it can be used again.
+        assert view.read(f"{root}/a.txt", LIMIT) == b"inside"
+        assert view.spell(f"{root}/a.txt") == f"{root}/a.txt"
+        assert view.locate("up") == f"{root}/a.txt"
+        assert view.read(view.locate("up"), LIMIT, follow=False) == b"inside"
+        assert [e.path for e in view.listing(str(root))] == [f"{root}/a.txt", f"{root}/sub"]
+        assert (view.spell(f"{root}/sub/b.txt"), view.absolute("b.txt")) == ("b.txt", f"{root}/sub/b.txt")
+        assert (view.recorded("b.txt"), view.recorded(f"{root}/a.txt"), view.recorded(".")) == (
+            "sub/b.txt",
+            "a.txt",
+            "sub",
+        )
+        assert view.at("deep").read("new", LIMIT) == b"x"
+        assert view.at(str(root)).read("a.txt", LIMIT) == b"inside"
+        with pytest.raises(Failure) as caught:
+            view.read("c.txt", LIMIT)
+        assert caught.value.hint == "did you mean 'b.txt'?"
+    # The view's end is not the workspace's.
+    assert workspace.read("a.txt", LIMIT) == b"inside"
+
+
+def test_a_working_directory_leads_nowhere_else(workspace: Workspace, root: Path) -> None:
+    view = workspace.at("sub")
+    for path in ("../a.txt", "..", "deep/../b.txt"):
+        assert refused(lambda path=path: view.read(path, LIMIT)) == ("permission_denied", "path_traversal")
+        assert refused(lambda path=path: view.replace(path, b"")) == ("permission_denied", "path_traversal")
+    (root / "sub" / "out").symlink_to("../../outside")
+    assert refused(lambda: view.read("out/secret", LIMIT)) == ("permission_denied", "outside_workspace")
+    assert refused(lambda: view.read("/etc/passwd", LIMIT)) == ("permission_denied", "outside_workspace")
+    for folder, code in (
+        ("none", "not_found"),
+        ("a.txt", "not_a_directory"),
+        ("sub/..", "permission_denied"),
+        ("sub/out", "permission_denied"),
+        ("/etc", "permission_denied"),
+    ):
+        assert refused(lambda folder=folder: workspace.at(folder))[0] == code
+
+
+def test_a_working_directory_is_where_it_leads(workspace: Workspace, root: Path) -> None:
+    (root / "link").symlink_to("sub")
+    view = workspace.at("link")
+    view.replace("new", b"x")
+    assert view.absolute("new") == f"{root}/sub/new"
+    (root / ".albert").mkdir()
+    inner = workspace.at(".albert")
+    assert refused(lambda: inner.replace("governance.yaml", b"")) == ("permission_denied", "albert_own")

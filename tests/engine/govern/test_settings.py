@@ -74,6 +74,13 @@ def test_limits_only_go_down(tmp_path: Path) -> None:
         ("limits: {calls: true}", "limits.calls: input should be a valid integer"),
         ("limits: {memory_bytes: 5}", "limits.memory_bytes: input should be greater than or equal to 16777216"),
         ("primitives: {bash: 1}", "primitives.bash: input should be a valid dictionary"),
+        (
+            "tools:\n  bash: {rate_limit_per_hours: 5}",
+            "line 2, column 10: tools.bash.rate_limit_per_hours: there is no such rule; did you mean",
+        ),
+        ("tools: {a: {rate_limit_per_hour: 0}}", "a.rate_limit_per_hour: input should be greater than or equal to 1"),
+        ("tools: {a: {rate_limit_per_hour: 1.5}}", "a.rate_limit_per_hour: input should be a valid integer"),
+        ("categories: {network: {rate_limit_per_hour: 1000001}}", "input should be less than or equal to 1000000"),
         ("- allow", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("allow: [bash", "line 1: expected ',' or ']'"),

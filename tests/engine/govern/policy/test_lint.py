@@ -59,6 +59,16 @@ TOOLS = [
             ],
         ),
         (
+            {
+                "tools": {"read_file": {"rate_limit_per_hour": 9}, "http_request": {"rate_limit_per_hour": 5}},
+                "categories": {"read_only": {"rate_limit_per_hour": 8}, "network": {"rate_limit_per_hour": 6}},
+            },
+            [
+                "tools.read_file.rate_limit_per_hour: 9 calls are never reached: categories.read_only.rate_limit_per_hour says 8"
+            ],
+        ),
+        ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
+        (
             {"categories": {"artifact": {"timeout_seconds": 1}}},
             ["categories.artifact: no primitive is of this category"],
         ),
@@ -72,3 +82,11 @@ def test_findings(document: dict[str, Any], said: list[str]) -> None:
 def test_a_projects_findings_are_told_as_its() -> None:
     rules = read_governance({}).tightened(read_governance({"deny": ["nobody"]}))
     assert [f["rule"] for f in lint(rules, TOOLS, [])] == ["project.deny.nobody"]
+
+
+def test_a_projects_rate_that_is_never_reached() -> None:
+    rules = read_governance({"tools": {"mine": {"rate_limit_per_hour": 5}}})
+    rules = rules.tightened(read_governance({"tools": {"mine": {"rate_limit_per_hour": 6}}}))
+    assert [f["message"] for f in lint(rules, TOOLS, ["mine"])] == [
+        "6 calls are never reached: tools.mine.rate_limit_per_hour says 5"
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,34 @@ def test_bounds_are_the_lowest_that_any_rule_names() -> None:
     assert rules.max_file_bytes(WRITE) == 1024 * 1024
     assert rules.timeout(WRITE) == 10
     assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
+
+
+def test_every_window_that_a_call_is_charged_to() -> None:
+    rules = policy(
+        {
+            "tools": {"write_file": {"rate_limit_per_hour": 100}, "mine": {"rate_limit_per_hour": 7}},
+            "categories": {"system_write": {"rate_limit_per_hour": 50}},
+        },
+        {
+            "tools": {"write_file": {"rate_limit_per_hour": 20}},
+            "categories": {"system_write": {"rate_limit_per_hour": 60}},
+        },
+    )
+    assert rules.rate_limits(WRITE) == (("tool:write_file", 20), ("category:system_write", 50))
+    assert rules.rate_limits(READ) == ()
+    # Of a saved tool only its calls have a category.
+    assert rules.rate_limits(SAVED) == (("tool:mine", 7),)
+
+
+@pytest.mark.parametrize(("own", "said", "counts"), [(5, 20, 5), (20, 5, 5), (5, None, 5)])
+def test_a_definitions_own_rate_counts_in_the_same_window(own: int, said: int | None, counts: int) -> None:
+    @dataclass(frozen=True)
+    class Limited(ToolDefinition):
+        rate_limit: int | None = None
+
+    tool = Limited("pace", "", (), {}, ("read",), rate_limit=own)
+    rules = policy({"tools": {"pace": {"rate_limit_per_hour": said}}} if said else {})
+    assert rules.rate_limits(tool) == (("tool:pace", counts),)
 
 
 MODE_LISTS = st.fixed_dictionaries(
