@@ -10,17 +10,18 @@ from typing import Any
 
 from albert_tools.engine.model.definition import ToolDefinition, spell
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.schema import kind_of, violations
+from albert_tools.engine.model.refusal import refused_arguments
+from albert_tools.engine.model.schema import Violation, kind_of, violations
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 
-def problems_of(definition: ToolDefinition, arguments: Any) -> list[dict[str, str]]:
+def problems_of(definition: ToolDefinition, arguments: Any) -> list[Violation]:
     """Everything that is wrong with `arguments`: ``{field, rule, message}``."""
     return _read(definition, arguments)[1]
 
 
-def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], list[dict[str, str]]]:
+def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], list[Violation]]:
     """A copy of the arguments, which nobody else can change any more, and everything that is wrong with them."""
     if not isinstance(arguments, Mapping):
         message = f"expected an object, the arguments by name; got {kind_of(arguments)}"
@@ -66,16 +67,10 @@ def validated(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
     """Stage 2: the arguments with defaults filled in.
 
     Raises:
-        Failure: `invalid_arguments`, with every violation in `details`.
+        Failure: `invalid_arguments` (a `..` in a path is `permission_denied`), with every violation in `details`.
     """
     read, found = _read(definition, arguments)
     if found:
-        raise Failure(
-            "invalid_arguments",
-            f"{definition.name}: " + "; ".join(v["message"] for v in found),
-            hint=f"the tool is called as {definition.signature()}",
-            tool=definition.name,
-            details={"violations": found},
-        )
+        raise refused_arguments(definition, found)
     # A default is copied as well: the function that gets it may change it.
     return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}

@@ -1,81 +1,171 @@
-"""What calls are judged by and happen in, and what a call inherits from the one that makes it."""
+"""What calls are judged by and happen in; what one request's calls share; and what a call inherits from the one that makes it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.execute.record import CallId, Recorder, new_id
+from albert_tools.engine.execute.record import CallId, Recorder
 from albert_tools.engine.govern.authority import Asker, Authority
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.policy.rules import Policy
+from albert_tools.engine.govern.rules_source import RulesSource
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.result import Effect, ToolInvocation
 from albert_tools.engine.sandbox.pool import RunReport
+
+if TYPE_CHECKING:
+    from albert_tools.engine.execute.steps import Steps
+    from albert_tools.engine.execute.telemetry import Observer, Span
+    from albert_tools.engine.execute.turns import Turns
+    from albert_tools.engine.govern.approvals import Approvals
+    from albert_tools.engine.govern.policy.decision import Decision
+    from albert_tools.engine.govern.repeats import Repeats
+    from albert_tools.engine.govern.sessions import Session, Sessions
+    from albert_tools.engine.govern.windows import Windows
+    from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
 
 Log = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What calls are judged by and happen in. `workspace` and `governance` may be the failure that says why they are missing."""
+    """What calls are judged by and happen in. `workspace` and `rules` may be the failure that says why they are missing.
+
+    Without a ledger nothing is recorded, and then there are no sessions, limits, repeats, approvals or runs either: in the examples
+    of a source, whose `scratch` workspace is all that they can change.
+    """
 
     workspace: Any
-    governance: Governance | Failure
+    rules: RulesSource | Governance | Failure
     #: Answers for tools by name, instead of the tools: in the examples of a source.
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     #: Whether only what stays inside the workspace may be done for real.
     scratch: bool = False
     modes: Modes = field(default_factory=lambda: Modes(None))
-    #: Who is asked where the rules say so; None: nobody, and that means no.
+    #: Who is asked where the rules say so; None: whoever answers the record of the question.
     ask: Asker | None = None
+    #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
+    patience: float | None = None
     ledger: Ledger | None = None
-    authority: Authority | None = field(init=False, default=None)
+    sessions: Sessions | None = None
+    approvals: Approvals | None = None
+    windows: Windows | None = None
+    repeats: Repeats | None = None
+    runs: RunStore | None = None
+    contents: ContentStore | None = None
+    observer: Observer | None = None
+    turns: Turns | None = None
+    #: Whom a call without a session is made by: one service, for answers that hold "for this session".
+    own: str = "own"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.governance, Governance) and not isinstance(self.workspace, Failure) and not self.scratch:
-            policy = Policy(self.governance.layers(), str(self.workspace.root), os.path.expanduser("~"))
-            object.__setattr__(self, "authority", Authority(policy, self.modes))
+    def ruling(self) -> tuple[Governance, Authority | None]:
+        """The rules in force, and who judges by them: nobody in a scratch workspace.
+
+        Raises:
+            Failure: `governance_unavailable`.
+        """
+        # A copy: the one that is kept would gather a traceback with each call.
+        if isinstance(self.workspace, Failure):
+            raise replace(self.workspace)
+        rules = self.rules
+        if isinstance(rules, Failure):
+            raise replace(rules)
+        if isinstance(rules, Governance):
+            if self.scratch:
+                return rules, None
+            rules = RulesSource(rules, None)
+            object.__setattr__(self, "rules", rules)
+        ruling = rules.ruling(str(self.workspace.root), self.modes)
+        if isinstance(ruling, Failure):
+            raise ruling
+        return ruling.governance, None if self.scratch else ruling.authority
+
+    @property
+    def governance(self) -> Governance | Failure:
+        """The rules in force, or why there are none."""
+        return self.rules.current() if isinstance(self.rules, RulesSource) else self.rules
+
+    @property
+    def authority(self) -> Authority | None:
+        """Who judges now; None where nothing can be judged."""
+        try:
+            return self.ruling()[1]
+        except Failure:
+            return None
+
+    @property
+    def limits(self) -> RunLimits:
+        """The bounds of a run."""
+        governance = self.governance
+        return governance.limits if isinstance(governance, Governance) else RunLimits()
 
 
 @dataclass(slots=True)
-class Chain:
-    """What a call inherits from the one it is made by."""
+class Run:
+    """The record of what one request does. Without a journal (yet), only its id."""
+
+    id: str
+    steps: Steps | None = None
+    #: Why it is to stop, once somebody wants that.
+    stop: Failure | None = None
+    task: asyncio.Task[Any] | None = None
+
+
+@dataclass(slots=True)
+class Request:
+    """What all calls of one invocation share: on whose behalf, and what they have come to so far."""
 
     invocation: ToolInvocation
-    deadline: float
-    depth: int = 0
+    surroundings: Surroundings
+    recorder: Recorder
+    run: Run
+    #: Where its calls work: the workspace, from the session's folder.
+    workspace: Any
     log: Log | None = None
+    watch: Callable[[str], None] | None = None
+    session: Session | None = None
+    #: The repeat's key in the records, once it has been begun.
+    repeat: str | None = None
+    decision: Decision | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
-    report: RunReport = field(default_factory=RunReport)
-    watch: Callable[[str], None] | None = None
-    spent: Spent = field(default_factory=lambda: Spent())
-    callers: tuple[str, ...] = ()
-    decision: Decision | None = None
-    recorder: Recorder = field(kw_only=True)
-    call: CallId = field(default_factory=lambda: CallId(new_id()))
-
-
-@dataclass(slots=True)
-class Spent:
-    """What a run has used up, nested runs included: each of them alone could keep within its limits for ever."""
-
     calls: int = 0
-    printed: int = 0
+    printed_bytes: int = 0
     #: Seconds that people took to answer; they don't count.
     waited: float = 0.0
-    #: The runs that stand still meanwhile, and how many questions are open.
+    #: The runs of programs that stand still meanwhile, and how many questions are open.
     runs: list[RunReport] = field(default_factory=list)
     open: int = 0
     since: float = 0.0
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def principal(self) -> str:
+        """Whom lasting answers are for: the session, or whoever has none."""
+        return self.session.id if self.session is not None else self.surroundings.own
+
+
+@dataclass(slots=True)
+class Chain:
+    """One call's place: how deep, called by whom, until when. `step` is its number in the run, empty for the first."""
+
+    request: Request
+    deadline: float
+    call: CallId
+    step: str = ""
+    depth: int = 0
+    callers: tuple[str, ...] = ()
+    #: The versions of the callers.
+    trail: tuple[str, ...] = ()
+    span: Span | None = None
+    report: RunReport = field(default_factory=RunReport)
+    decision: Decision | None = None
+    mode: str = ""
+    retried: int = 0
 
 
 @dataclass(slots=True)
@@ -85,11 +175,13 @@ class Context:
     workspace: Any
     remaining: float
     settings: Mapping[str, Any]
-    tool: str
-    effects: list[Effect]
-    own: list[Effect]
+    key: str
+    contents: ContentStore | None
+    _tool: str
+    _effects: list[Effect]
+    _own: list[Effect]
 
     def effect(self, kind: str, **facts: Any) -> None:
-        effect = Effect(kind, self.tool, facts)
-        self.effects.append(effect)
-        self.own.append(effect)
+        effect = Effect(kind, self._tool, facts)
+        self._effects.append(effect)
+        self._own.append(effect)

@@ -1,55 +1,106 @@
-"""Calling a primitive: in the workspace as the rules let it see it, for as long as it may take."""
+"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take.
+
+A failure that a second try may mend is tried once more, after a moment, if doing it twice is the same as doing it once; any other
+isn't.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.execute.chain import Chain, Context, Surroundings
+from albert_tools.engine.execute.chain import Chain, Context
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
 
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.authority import Authority
+
+#: Codes that can be another's next time; the failure itself must say so, too.
+TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
+#: Seconds of the wait before the second try: anything up to this, so that many don't come back at once.
+MAX_BACKOFF = 0.5
+
 
 async def run_primitive(
     primitive: Primitive,
     arguments: dict[str, Any],
     chain: Chain,
-    surroundings: Surroundings,
     governance: Governance,
+    authority: Authority | None,
     own: list[Effect],
     clock: Callable[[], float],
 ) -> Any:
     """Call a primitive that may be called; `own` takes its effects.
 
     Raises:
-        Failure: its own, `timeout`, `run_limit`.
+        Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
-    name = primitive.name
-    left = chain.deadline + chain.spent.waited - clock()
+    try:
+        return await _once(primitive, arguments, chain, governance, authority, own, clock)
+    except Failure as failure:
+        if not _worth_another(primitive, failure, own):
+            raise
+    # Loaded here: most processes never need it.
+    from tenacity import wait_random
+
+    await asyncio.sleep(wait_random(0, MAX_BACKOFF)(None))  # type: ignore[arg-type]
+    chain.retried += 1
+    return await _once(primitive, arguments, chain, governance, authority, own, clock)
+
+
+def _worth_another(primitive: Primitive, failure: Failure, own: list[Effect]) -> bool:
+    again = primitive.definition.idempotent or set(primitive.definition.effects) <= {"read"}
+    return failure.retryable and failure.code in TRANSIENT and again and not own
+
+
+async def _once(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    chain: Chain,
+    governance: Governance,
+    authority: Authority | None,
+    own: list[Effect],
+    clock: Callable[[], float],
+) -> Any:
+    name, request = primitive.name, chain.request
+    left = chain.deadline + request.waited - clock()
     seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
-    workspace = surroundings.workspace
-    if surroundings.authority is not None:
-        policy = surroundings.authority.policy
+    workspace, most, of_budget = request.workspace, None, None
+    if authority is not None:
+        policy = authority.policy
         seconds = min(seconds, policy.timeout(primitive.definition))
-        workspace = GuardedWorkspace(
-            workspace,
-            partial(policy.path, primitive.definition),
-            policy.max_file_bytes(primitive.definition),
-            name,
-        )
-    settings = governance.primitives.get(name, {})
-    context = Context(workspace, max(0.0, seconds), settings, name, chain.effects, own)
+        most = policy.max_file_bytes(primitive.definition)
+        if request.session is not None and request.surroundings.sessions is not None:
+            rest = request.surroundings.sessions.left(request.session, "bytes_written")
+            of_budget = int(rest) if rest < most and "write" in primitive.definition.effects else None
+        workspace = GuardedWorkspace(workspace, partial(policy.path, primitive.definition), of_budget or most, name)
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
+    context = Context(
+        workspace,
+        seconds,
+        governance.primitives.get(name, {}),
+        f"{request.run.id}:{chain.step}",
+        request.surroundings.contents,
+        name,
+        request.effects,
+        own,
+    )
     timer = asyncio.timeout(seconds)
     try:
-        async with timer:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(timer)
+            turns = request.surroundings.turns
+            if turns is not None and (changed := _changed(primitive, arguments, request.workspace)):
+                await stack.enter_async_context(turns.of(changed))
             return await call_primitive(primitive, arguments, context)
     except TimeoutError:
         # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
@@ -66,7 +117,15 @@ async def run_primitive(
         failure.tool = failure.tool or name
         if failure.rule == "outside_workspace":
             # Led out by a link, which only the opening finds.
-            surroundings.modes.violation()
+            request.surroundings.modes.violation()
+        if failure.rule == "max_file_size_mb" and of_budget is not None:
+            raise Failure(
+                "budget_exceeded",
+                f"{name} would write more than the {of_budget:,} bytes that the session's budget has left",
+                hint="what is left to do needs a session with a larger budget",
+                rule="lease.budget.bytes_written",
+                tool=name,
+            ) from None
         raise
     except asyncio.CancelledError as stray:
         task = asyncio.current_task()
@@ -76,3 +135,15 @@ async def run_primitive(
     except SystemExit as leaving:
         # A function made for a command line; it must not end the service.
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
+
+
+def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
+    """What the call changes: paths as the workspace spells them, which is one way only."""
+    found = []
+    for name, use in primitive.paths.items():
+        if use != "read":
+            value = arguments.get(name)
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, str):
+                    found.append(f"{workspace.root}/{workspace.spell(path or '.')}")
+    return found

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.policy.decision import Decision
     from albert_tools.engine.model.definition import Json, ToolDefinition
     from albert_tools.engine.model.protocols import Ledger
+    from albert_tools.engine.model.records import Mark
     from albert_tools.engine.model.result import Effect, ToolInvocation
 
 #: Effects of one call that its entry lists.
@@ -43,26 +44,26 @@ class Recorder:
         self._ledger = ledger
         self._of = {
             name: redacted_text(str(value), 200)
-            for name in ("request_id", "session", "trace", "dedupe_key")
+            for name in ("request_id", "trace", "dedupe_key")
             if (value := getattr(invocation, name)) is not None
         }
 
-    async def decided(
+    def decided(
         self,
         call: CallId,
         definition: ToolDefinition,
         arguments: Mapping[str, Any],
         decision: Decision,
         mode: str,
-        durable: bool,
-    ) -> None:
-        """A call that may be made, or asked about; with `durable` it is on the disk when this returns.
+        **more: Json,
+    ) -> Mark | None:
+        """A call that is about to be made; `more` says by which rules, in which session and run, and by whose approval.
 
         Raises:
             Failure: `governance_unavailable`.
         """
         if self._ledger is None:
-            return
+            return None
         data = {
             "call": call.id,
             "tool": definition.name,
@@ -73,13 +74,25 @@ class Recorder:
             "rationale_code": decision.rationale,
             "mode": mode,
             **({"parent": call.parent} if call.parent else self._of),
+            **{name: value for name, value in more.items() if value},
         }
         try:
-            mark = self._ledger.append("call", data)
-            if durable:
-                await self._ledger.adurable(mark)
+            return self._ledger.append("call", data)
         except Failure as failure:
-            raise _unkept(failure) from None
+            raise unkept(failure) from None
+
+    async def durable(self, mark: Mark | None) -> None:
+        """Wait until an entry is on the disk.
+
+        Raises:
+            Failure: `governance_unavailable`.
+        """
+        if self._ledger is None or mark is None:
+            return
+        try:
+            await self._ledger.adurable(mark)
+        except Failure as failure:
+            raise unkept(failure) from None
 
     def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure) -> None:
         """A call that is not made: refused, unknown, or invalid. What can't be written down is denied all the same."""
@@ -96,21 +109,6 @@ class Recorder:
             },
         )
 
-    async def answered(self, call: CallId, rule: str, answer: bool) -> None:
-        """What a person said.
-
-        Raises:
-            Failure: `governance_unavailable`.
-        """
-        if self._ledger is None:
-            return
-        try:
-            await self._ledger.adurable(
-                self._ledger.append("approval", {"call": call.id, "rule_id": rule, "approved": answer})
-            )
-        except Failure as failure:
-            raise _unkept(failure) from None
-
     def ended(self, call: CallId, came: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
         """What came of a call that was made: its output, or its failure."""
         if self._ledger is None:
@@ -126,6 +124,10 @@ class Recorder:
             data["more_effects"] = len(effects) - MAX_EFFECTS
         self._append("result", data)
 
+    def run(self, run: str, state: str, tool: str, **more: Json) -> None:
+        """What has become of a run."""
+        self._append("run", {"run": run, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
         if self._ledger is None:
             return
@@ -136,7 +138,8 @@ class Recorder:
             return
 
 
-def _unkept(failure: Failure) -> Failure:
+def unkept(failure: Failure) -> Failure:
+    """The denial that it comes to when the record can't be kept."""
     return Failure(
         "governance_unavailable",
         f"the call can't be recorded, so it is denied: {failure.message}",

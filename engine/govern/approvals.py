@@ -251,7 +251,7 @@ class Approvals:
         """A lasting answer that holds for a call."""
         self._following.look()
         for choice in ("always", "session") if scope.trail else ("session",):
-            found = self._fold.standing.get(scope.key(choice))  # type: ignore[arg-type]
+            found = self._fold.standing.get(scope.key(choice))
             if found is not None:
                 return self._fold.by_id[found]
         return None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
+from albert_tools.engine.govern.approvals import Choice
 from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.rules import Policy, Resource
@@ -20,16 +21,22 @@ from albert_tools.engine.model.primitive import Primitive
 
 
 class Question(NamedTuple):
-    """What a person is asked: may `tool` be called with `arguments`? `decision` says which rule asks, `callers` who calls it."""
+    """What a person is asked: may `tool` be called with `arguments`? `decision` says which rule asks, `callers` who calls it.
+
+    `reason` is what the agent says it is for: a claim. `id` names the question's record, `choices` what can be answered.
+    """
 
     tool: ToolDefinition
     arguments: Mapping[str, Any]
     decision: Decision
     callers: tuple[str, ...] = ()
+    reason: str = ""
+    id: str = ""
+    choices: tuple[Choice, ...] = ("once", "no")
 
 
-#: Answers a question with yes or no.
-Asker = Callable[[Question], Awaitable[bool]]
+#: Answers a question with one of its choices, or with yes (once) or no.
+Asker = Callable[[Question], Awaitable[bool | Choice]]
 
 
 class Authority:

@@ -1,0 +1,188 @@
+"""Asking a person: the question is a record, the answer too, and the call goes on once it is there.
+
+Whoever is at hand is asked in the call, and the clocks stand still meanwhile. Where nobody is, the call waits for as long as it was
+told to for an answer from elsewhere; then its run is suspended, and goes on when the answer has come. After any answer the call is
+judged again from the top: the rules, the mode, the file that it would overwrite may have changed while the person thought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from albert_tools.engine.execute.chain import Chain
+from albert_tools.engine.execute.lookup import Target
+from albert_tools.engine.govern.actions import action_of
+from albert_tools.engine.govern.approvals import CHOICES, Approval, Approvals, Choice, Scope, arguments_digest
+from albert_tools.engine.govern.authority import Question, nobody, refused
+from albert_tools.engine.govern.policy.decision import Decision
+from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.domain import export
+from albert_tools.engine.sandbox.pool import MAX_ANSWER
+
+#: Seconds between two looks for an answer from elsewhere.
+_PAUSE = 0.1
+#: Characters of an agent's reason that are kept.
+MAX_REASON = 1000
+
+
+async def approved(
+    target: Target, arguments: dict[str, Any], decision: Decision, mode: str, chain: Chain, clock: Callable[[], float]
+) -> Approval | None:
+    """The answer that lets the call be made, to be used up as it begins; None when it is to be judged again.
+
+    Raises:
+        Failure: `permission_denied`: there is nobody, or the answer is no; `suspended`.
+    """
+    request = chain.request
+    name, desk = target.definition.name, request.surroundings.approvals
+    if desk is None:
+        # No records, so no runs either: all that counts is what is said here and now.
+        if request.surroundings.ask is None:
+            raise nobody(decision, name)
+        if _choice(await _asked(_question(target, arguments, decision, chain), chain, clock)) == "no":
+            raise refused(decision, name)
+        return Approval("", "", name, "", None, decision.rule, "", 0, 0)
+    scope = Scope(
+        name,
+        target.definition.version,
+        request.principal,
+        mode,
+        chain.trail,
+        "" if chain.trail else arguments_digest(arguments),
+    )
+    standing = desk.standing(scope)
+    if standing is not None:
+        return standing
+    # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
+    place = f"{request.principal} {request.run.id}:{chain.step}" if chain.depth else request.principal
+    action = await asyncio.to_thread(
+        action_of, target.definition, target.primitive, arguments, chain.trail, place, request.workspace
+    )
+    known = desk.about(action)
+    if known is not None and known.state == "yes":
+        return known
+    if known is not None and known.state == "no":
+        _use(desk, known, chain)
+        raise refused(decision, name)
+    if known is None:
+        if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
+            raise nobody(decision, name)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), scope)
+    if request.surroundings.ask is not None:
+        question = _question(target, arguments, decision, chain, known)
+        _answer(desk, known, _choice(await _asked(question, chain, clock)))
+        return None
+    if await _answered_elsewhere(desk, known, chain, clock):
+        return None
+    raise Failure(
+        "suspended",
+        f"{decision.message}; the run waits for the answer",
+        hint=f"a person answers with `albert approvals answer {known.id} once`; then the run {request.run.id} can be resumed",
+        rule=decision.rule,
+        tool=name,
+        details={"approval": known.id, "run": request.run.id, "expires": known.expires},
+    )
+
+
+def _question(
+    target: Target, arguments: dict[str, Any], decision: Decision, chain: Chain, known: Approval | None = None
+) -> Question:
+    # A copy: what is done is what was decided and recorded, whatever becomes of the question.
+    shown = export(arguments, MAX_ANSWER)
+    reason = _reason(chain)
+    if known is None:
+        return Question(target.definition, shown, decision, chain.callers, reason)
+    return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
+
+
+def _reason(chain: Chain) -> str:
+    reason = chain.request.invocation.reason
+    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
+
+
+def _facts(
+    target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain
+) -> dict[str, Any]:
+    d, request = target.definition, chain.request
+    return {
+        "action": action,
+        "tool": d.name,
+        "version": d.version,
+        "arguments": redacted(arguments),
+        "rule_id": decision.rule,
+        "message": decision.message,
+        "reason": _reason(chain),
+        "risk": d.risk,
+        "callers": list(chain.callers),
+        "trail": list(chain.trail),
+        "session": request.session.id if request.session is not None else "",
+        "run": request.run.id,
+        "step": chain.step,
+    }
+
+
+async def _asked(question: Question, chain: Chain, clock: Callable[[], float]) -> Any:
+    """What the person says; all clocks of the request stand still until then."""
+    request = chain.request
+    assert request.surroundings.ask is not None
+    request.open += 1
+    try:
+        if request.open == 1:
+            request.since = clock()
+            for run in request.runs:
+                run.pause()
+        async with request.asking:
+            return await request.surroundings.ask(question)
+    finally:
+        request.open -= 1
+        if not request.open:
+            request.waited += clock() - request.since
+            for run in request.runs:
+                run.go_on()
+
+
+def _choice(answer: Any) -> Choice:
+    """Only what is plainly a yes is one."""
+    if answer is True:
+        return "once"
+    return answer if isinstance(answer, str) and answer in CHOICES else "no"  # type: ignore[return-value]
+
+
+def _answer(desk: Approvals, known: Approval, choice: Choice) -> None:
+    if choice not in known.choices:
+        choice = "once"
+    try:
+        desk.answer(known.id, choice, "asked in the call")
+    except Failure as failure:
+        # Somebody else was first, or it was taken back or too late: what the record says holds.
+        if failure.code not in ("exists", "timeout"):
+            raise
+
+
+async def _answered_elsewhere(desk: Approvals, known: Approval, chain: Chain, clock: Callable[[], float]) -> bool:
+    request = chain.request
+    began, patience = clock(), request.surroundings.patience or 0.0
+    if not patience:
+        return False
+    for run in request.runs:
+        run.pause()
+    try:
+        while clock() - began < patience:
+            await asyncio.sleep(_PAUSE)
+            if desk.get(known.id).state != "open":
+                return True
+        return False
+    finally:
+        request.waited += clock() - began
+        for run in request.runs:
+            run.go_on()
+
+
+def _use(desk: Approvals, known: Approval, chain: Chain) -> None:
+    ledger = chain.request.surroundings.ledger
+    assert ledger is not None
+    with ledger.exclusively():
+        desk.use(known, chain.call.id)

@@ -1,0 +1,189 @@
+"""What a run has done, by step, so that it can be gone through again without doing it again.
+
+A program is deterministic but for its calls, so the journal of its calls is the run's whole state. A step is a call's place in the
+program: ``3``, ``2.0.1`` within `gather`, ``3/0`` the first call of the saved tool that is called third. What only reads is written
+down once it has ended; what may change something is on the disk before it begins and after it has ended. So after a crash a step is
+one of three: ended, and then its answer is in the journal; not begun, and then it is made; or begun, and then nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from albert_tools.engine.execute.faults import shown
+from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
+from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.result import Effect
+
+#: Failures that end a run where it stands; no program sees them, and no step has ended with one.
+ENDING = frozenset({"suspended", "cancelled", "diverged", "unknown_outcome"})
+
+
+@dataclass(slots=True)
+class Step:
+    """One call as the journal has it. `value` counts when `ended` without `failure`."""
+
+    tool: str
+    version: str
+    arguments: Json
+    ended: bool = False
+    value: Json = None
+    failure: Failure | None = None
+    effects: tuple[Effect, ...] = ()
+
+
+class Steps:
+    """The steps of one run: those in its journal, and new ones."""
+
+    def __init__(self, journal: Journal, contents: ContentStore | None = None) -> None:
+        self.journal = journal
+        self._contents = contents
+        self._known: dict[str, Step] = {}
+        for entry in journal.entries():
+            if entry.get("t") in ("begin", "end"):
+                self._read(entry)
+
+    def _read(self, entry: Mapping[str, Any]) -> None:
+        known = self._known.get(entry["step"])
+        if known is None or "tool" in entry:
+            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], entry["arguments"])
+        if entry["t"] == "end":
+            known.ended = True
+            known.effects = tuple(read_effect(e) for e in entry["effects"])
+            if "error" in entry:
+                known.failure = read_failure(entry["error"])
+            elif "ref" in entry:
+                known.value = _loaded(self._contents, entry["ref"])
+            else:
+                known.value = entry["value"]
+
+    def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
+        """What the journal has of a step; None when it was never begun.
+
+        Raises:
+            Failure: `diverged`: the journal has another call there.
+        """
+        known = self._known.get(step)
+        if known is None:
+            return None
+        if (known.tool, known.version) != (tool, version) or canonical(known.arguments) != canonical(arguments):
+            raise Failure(
+                "diverged",
+                f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "
+                f"{_call(tool, arguments)}",
+                hint="the run can't go on with this program; run the tool anew",
+                tool=tool,
+                details={
+                    "step": step,
+                    "journal": {"tool": known.tool, "version": known.version, "arguments": known.arguments},
+                    "program": {"tool": tool, "version": version, "arguments": arguments},
+                },
+            )
+        return known
+
+    def interrupted(self) -> list[tuple[str, Step]]:
+        """The steps that were begun and have not ended."""
+        return [(name, step) for name, step in self._known.items() if not step.ended]
+
+    def count(self) -> int:
+        """How many steps have ended."""
+        return sum(step.ended for step in self._known.values())
+
+    def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
+        """A step that may change something begins; to be synced before it does."""
+        self._add({"t": "begin", "step": step, **_facts(definition, arguments)})
+        self._known[step] = Step(definition.name, definition.version, arguments)
+
+    def ended(
+        self, step: str, definition: ToolDefinition, arguments: Json, came: Failure | Json, effects: Sequence[Effect]
+    ) -> None:
+        """A step has ended."""
+        entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
+        known = self._known.get(step)
+        if known is None:
+            entry |= _facts(definition, arguments)
+            known = self._known[step] = Step(definition.name, definition.version, arguments)
+        known.ended = True
+        if isinstance(came, Failure):
+            self._add(entry | {"error": came.as_dict()})
+            return
+        try:
+            self._add(entry | {"value": came})
+        except Failure as failure:
+            if failure.code != "too_large" or self._contents is None:
+                raise
+            self._add(entry | {"ref": self._contents.put(canonical(came))})
+
+    def state(self, state: str, **facts: Json) -> None:
+        """What has become of the run as a whole."""
+        self._add({"t": "state", "state": state, **facts})
+
+    def _add(self, entry: dict[str, Json]) -> None:
+        try:
+            self.journal.append(entry)
+        except Failure as failure:
+            if failure.code == "too_large":
+                raise
+            raise unwritten(failure) from None
+
+    async def sync(self) -> None:
+        """Wait until everything is on the disk.
+
+        Raises:
+            Failure: `unknown_outcome`, which ends the run.
+        """
+        try:
+            await self.journal.sync()
+        except Failure as failure:
+            raise unwritten(failure) from None
+
+
+def unwritten(failure: Failure) -> Failure:
+    """What a run ends with whose journal can't be written: going on would do what nobody could account for."""
+    return Failure(
+        "unknown_outcome",
+        f"the run's journal can't be written, so the run stops here: {failure.message}",
+        hint="make room, see what was done (`albert runs show`), then resume the run",
+    )
+
+
+def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:
+    return {"tool": definition.name, "version": definition.version, "arguments": arguments}
+
+
+def _call(tool: str, arguments: Json) -> str:
+    return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
+
+
+def _loaded(contents: ContentStore | None, ref: str) -> Json:
+    import json
+
+    if contents is None:
+        raise Failure("damaged", "a value of the run's journal lies in a content store that there isn't")
+    return json.loads(contents.get(ref))
+
+
+def read_failure(document: Mapping[str, Any]) -> Failure:
+    """A failure as `Failure.as_dict` gave it."""
+    source = document.get("source") or {}
+    code = document["code"] if document["code"] in CODES else "internal_error"
+    return Failure(
+        code,
+        document["message"],
+        hint=document.get("hint"),
+        retryable=document.get("retryable") is True,
+        retry_after_ms=document.get("retry_after_ms"),
+        rule=document.get("rule"),
+        tool=document.get("tool"),
+        line=source.get("line"),
+        details=dict(document.get("details") or {}),
+    )
+
+
+def read_effect(document: Mapping[str, Any]) -> Effect:
+    """An effect as `Effect.as_dict` gave it."""
+    facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
+    return Effect(document["kind"], document["tool"], facts)
