@@ -13,6 +13,7 @@ from albert_tools.engine.check import rules
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.failure import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.surfaces.cli.exits import EXITS
 
 
 def errors() -> str:
@@ -34,6 +35,12 @@ def errors() -> str:
     ]
     limits = RunLimits()
     lines += [
+        "",
+        "## Exit codes of `albert`",
+        "",
+        "| exit code | meaning |",
+        "|---|---|",
+        *(f"| {code} | {meaning} |" for code, meaning in EXITS.items()),
         "",
         "## Limits of one run",
         "",

@@ -92,13 +92,14 @@ def _question(
 ) -> Question:
     # A copy: what is done is what was decided and recorded, whatever becomes of the question.
     shown = export(arguments, MAX_ANSWER)
-    reason = _reason(chain)
+    reason = reason_of(chain)
     if known is None:
         return Question(target.definition, shown, decision, chain.callers, reason)
     return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
 
 
-def _reason(chain: Chain) -> str:
+def reason_of(chain: Chain) -> str:
+    """What the agent says the call is for, as it may be shown and kept."""
     reason = chain.request.invocation.reason
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
@@ -114,7 +115,7 @@ def _facts(
         "arguments": redacted(arguments),
         "rule_id": decision.rule,
         "message": decision.message,
-        "reason": _reason(chain),
+        "reason": reason_of(chain),
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),

@@ -19,7 +19,7 @@ from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
     from albert_tools.engine.execute.steps import Steps
-    from albert_tools.engine.execute.telemetry import Observer, Span
+    from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
     from albert_tools.engine.govern.approvals import Approvals
     from albert_tools.engine.govern.policy.decision import Decision
@@ -166,6 +166,10 @@ class Chain:
     decision: Decision | None = None
     mode: str = ""
     retried: int = 0
+    #: What observers were told as it began, until they are told of its end.
+    notice: Started | None = None
+    #: The arguments as the caller gave them, for the journal.
+    given: Any = None
 
 
 @dataclass(slots=True)

@@ -2,12 +2,14 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny: workspace and rules there, depth, the rules for the tool, its category and what it touches in the
-   present mode; where they say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules there,
+   depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the budget;
+   where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
-   call, on the disk before any that may change something; what came of it follows.
+   call, on the disk before any that may change something; what came of it follows. Beside the log, which redacts, the run's journal has
+   each step whole, so that a run that was cut short goes on where it was.
 """
 
 from __future__ import annotations
@@ -15,32 +17,44 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from albert_tools.engine.execute.arguments import problems_of, promised, validated
-from albert_tools.engine.execute.chain import Chain, Log, Surroundings
+from albert_tools.engine.execute.asking import approved, reason_of
+from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
-from albert_tools.engine.execute.record import CallId, Recorder
+from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.govern.authority import Question, nobody, refused
+from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
+from albert_tools.engine.execute.running import begin_run, end_run, stopped
+from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
+from albert_tools.engine.execute.steps import ENDING, Step
+from albert_tools.engine.execute.watching import ended, span_of, started
+from albert_tools.engine.govern.approvals import Approval
+from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.model.definition import Mode, ToolVersion
+from albert_tools.engine.govern.windows import Windows
+from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
-from albert_tools.engine.sandbox.domain import export
-from albert_tools.engine.sandbox.pool import MAX_ANSWER, RunReport, Sandbox
+from albert_tools.engine.model.schema import Violation
+from albert_tools.engine.sandbox.pool import RunReport, Sandbox
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
+
+#: How often a person is asked about one call, where something changes each time while they think.
+MAX_QUESTIONS = 3
 
 #: The number of a call within a run: `3`, or `2.0.1` within `gather`.
 _KEY = re.compile(r"[0-9]+(\.[0-9]+)*")
@@ -61,6 +75,8 @@ class Pipeline:
         self._sandbox = sandbox
         self._clock = clock
         self._turns = asyncio.Semaphore(MAX_RUNS)
+        #: The requests under way, by the id of their run.
+        self.active: dict[str, Request] = {}
 
     async def invoke(
         self,
@@ -69,45 +85,102 @@ class Pipeline:
         log: Log | None = None,
         unsaved: ToolVersion | None = None,
         watch: Callable[[str], None] | None = None,
+        resumed: Run | None = None,
     ) -> ToolResult:
         """Run one invocation from outside; exactly one result, whatever happens but cancellation.
 
         `unsaved` is run in place of what the store has: the examples of a source that isn't saved yet. `watch` is told the
-        name of each tool that the program calls, as the call begins.
+        name of each tool that the program calls, as the call begins. `resumed` is a run that this goes on with.
         """
-        started = self._clock()
+        began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
-        run_seconds = 600.0
-        if isinstance(surroundings.governance, Governance):
-            run_seconds = surroundings.governance.limits.run_seconds
+        run = resumed or Run(new_id())
         recorder = Recorder(surroundings.ledger, invocation)
-        chain = Chain(invocation, started + run_seconds, log=log, watch=watch, recorder=recorder)
+        request = Request(invocation, surroundings, recorder, run, surroundings.workspace, log, watch)
+        chain = Chain(request, began + surroundings.limits.run_seconds, CallId(run.id))
+        chain.span = span_of(chain, None)
         target: Target | None = None
-        output, error = None, None
+        output, error, again = None, None, None
         async with self._turns:
+            run.task = asyncio.current_task()
+            self.active[run.id] = request
             try:
+                wrong = invocation.violations()
+                if wrong:
+                    raise Failure(
+                        "invalid_arguments", "; ".join(v["message"] for v in wrong), details={"violations": wrong}
+                    )
                 target = self.lookup.found(invocation.tool, invocation.version, unsaved)
-                output = await self._pass(target, invocation.arguments, chain, surroundings)
+                output = await self._pass(target, invocation.arguments, chain)
+            except Again as repeat:
+                again = repeat
             except Failure as failure:
                 error = failure
                 if target is None:
                     recorder.denied(chain.call, invocation.tool, invocation.arguments, failure)
+                    started(chain, None, invocation.tool, invocation.arguments)
+                    ended(chain, failure, 0.0, 0)
+            except asyncio.CancelledError:
+                if run.stop is None:
+                    raise
+                # Asked for by name, it is an answer like any other; else the caller is gone and hears none.
+                if run.task is not None:
+                    run.task.uncancel()
+                error = stopped(run)
+            finally:
+                del self.active[run.id]
+                if again is None:
+                    await asyncio.shield(self._close(request, target, output, error, began))
+        if again is not None:
+            return replace(again.result, repeated=True, request_id=invocation.request_id)
+        return self._result(request, target, output, error, timestamp, began, chain)
+
+    async def _close(
+        self, request: Request, target: Target | None, output: Json, error: Failure | None, began: float
+    ) -> None:
+        """What is written down at the end of a request, however it ends."""
+        if request.surroundings.scratch:
+            return
+        went_away = error is None and request.run.task is not None and request.run.task.cancelling() > 0
+        if went_away:
+            error = stopped(request.run)
+        spend(request, wall_seconds=self._clock() - began - request.waited)
+        await end_run(request, target, output, error)
+        ended_once(request, error)
+
+    def _result(
+        self,
+        request: Request,
+        target: Target | None,
+        output: Json,
+        error: Failure | None,
+        timestamp: str,
+        began: float,
+        chain: Chain,
+    ) -> ToolResult:
+        invocation = request.invocation
+        seconds = self._clock() - began
         return ToolResult(
             tool=str(invocation.tool),
             output=output,
             error=error,
             version=target.definition.version if target is not None else "",
             request_id=invocation.request_id,
-            effects=tuple(chain.effects),
-            log="".join(chain.printed),
-            seconds=self._clock() - started,
+            effects=tuple(request.effects),
+            log="".join(request.printed),
+            seconds=seconds,
             own_seconds=chain.report.own_seconds,
-            calls=chain.spent.calls,
+            calls=request.calls,
             timestamp_utc=timestamp,
-            policy=chain.decision.as_dict() if chain.decision is not None else None,
+            policy=request.decision.as_dict() if request.decision is not None else None,
+            family=target.definition.family if target is not None else "",
+            budget_consumed=consumed(request, seconds),
+            trace_id=chain.span.trace_id if chain.span is not None else None,
+            span_id=chain.span.span_id if chain.span is not None else None,
+            run_id=request.run.id if request.run.steps is not None else None,
         )
 
-    def violations(self, name: str, arguments: Any, version: str | None = None) -> list[dict[str, str]]:
+    def violations(self, name: str, arguments: Any, version: str | None = None) -> list[Violation]:
         """Everything that is wrong with `arguments` for the tool `name`.
 
         Raises:
@@ -115,82 +188,221 @@ class Pipeline:
         """
         return problems_of(self.lookup.look_up(name, version).definition, arguments)
 
-    async def _pass(self, target: Target, given: Any, chain: Chain, surroundings: Surroundings) -> Any:
+    async def _pass(self, target: Target, given: Any, chain: Chain) -> Any:
         """Stages 2 to 5, for a call from outside and one from a program alike."""
-        recorder, call = chain.recorder, chain.call
-        try:
-            arguments, governance = await self._permitted(target, given, chain, surroundings)
-        except Failure as failure:
-            recorder.denied(call, target.definition.name, given, failure)
-            raise
-        except asyncio.CancelledError:
-            off = Failure("cancelled", "it was called off before it was decided")
-            recorder.denied(call, target.definition.name, given, off)
-            raise
+        request = chain.request
+        recorder, call, definition = request.recorder, chain.call, target.definition
         began = self._clock()
+        known: Step | None = None
         own: list[Effect] = []
         try:
-            output = await self._done(target, arguments, chain, surroundings, governance, own)
+            if chain.depth:
+                if request.run.stop is not None:
+                    raise stopped(request.run)
+                known = _replayed(chain, target, given)
+                if known is not None and known.ended:
+                    return _recorded(known, request)
+            arguments, governance, authority = await self._permitted(target, given, chain, known)
+        except (Failure, Again, asyncio.CancelledError) as error:
+            if isinstance(error, Again) or (known is not None and known.ended):
+                raise
+            came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
+            recorder.denied(call, definition.name, given, came)
+            started(chain, target, definition.name, given)
+            ended(chain, came, self._clock() - began, 0, blocked=True)
+            if isinstance(error, Failure):
+                _journal_end(chain, target, given, error, ())
+            raise
+        began = self._clock()
+        started(chain, target, definition.name, arguments)
+        try:
+            output = await self._done(target, arguments, chain, governance, authority, own)
         except (Failure, asyncio.CancelledError) as error:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
+            ended(chain, came, self._clock() - began, len(own))
+            spend(request, **spent_by(own))
+            if isinstance(error, Failure):
+                _journal_end(chain, target, given, error, own)
+                await self._kept(chain, target)
             raise
         recorder.ended(call, output, own, self._clock() - began)
+        ended(chain, None, self._clock() - began, len(own), output)
+        spend(request, **spent_by(own))
+        _journal_end(chain, target, given, output, own)
+        await self._kept(chain, target)
         return output
 
+    @staticmethod
+    async def _kept(chain: Chain, target: Target) -> None:
+        """What a step has done is on the disk before anything else is done on the strength of it."""
+        steps = chain.request.run.steps
+        if steps is not None and chain.depth and _changes(target):
+            await steps.sync()
+
     async def _permitted(
-        self, target: Target, given: Any, chain: Chain, surroundings: Surroundings
-    ) -> tuple[dict[str, Any], Governance]:
+        self, target: Target, given: Any, chain: Chain, known: Step | None
+    ) -> tuple[dict[str, Any], Governance, Authority | None]:
         """Stages 2 and 3, and the decision's record.
 
         Raises:
             Failure: the arguments are invalid, the call is denied, or anything on the way to knowing that went wrong.
+            Again: it was made before, under the same key.
         """
-        definition = target.definition
+        request, definition = chain.request, target.definition
+        surroundings = request.surroundings
         try:
-            arguments = validated(definition, given)
-            surroundings.modes.look()
-            mode = surroundings.modes.mode
-            governance, decision = self._authorise(target, arguments, chain, surroundings, mode)
-            if decision is None:
-                return arguments, governance
-            if not chain.depth:
-                chain.decision = decision
-            # A saved tool does nothing by itself; its calls are recorded one by one.
-            changes = target.primitive is not None and not set(definition.effects) <= {"read"}
-            await chain.recorder.decided(chain.call, definition, arguments, decision, mode, durable=changes)
-            if decision.verdict == "ask":
-                # A copy: what is done is what was decided and recorded, whatever becomes of the question.
-                shown = export(arguments, MAX_ANSWER)
-                await self._ask(Question(definition, shown, decision, chain.callers), arguments, chain, surroundings)
-            return arguments, governance
+            arguments = self._valid(target, given, surroundings)
+            self._in_session(definition.name, request, first=not chain.depth)
+            if not chain.depth and not surroundings.scratch:
+                chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
+                await begin_once(request, target, arguments)
+            for _ in range(MAX_QUESTIONS + 1):
+                surroundings.modes.look()
+                mode = surroundings.modes.mode
+                governance, authority, decision = self._authorise(target, arguments, chain, mode)
+                if decision is None or authority is None:
+                    return arguments, governance, authority
+                if known is not None and not _again_is_harmless(target):
+                    decision = gravest([_interrupted(chain, definition.name), decision])
+                chain.decision, chain.mode = decision, mode
+                if not chain.depth:
+                    request.decision = decision
+                windows = authority.policy.rate_limits(definition)
+                if windows:
+                    _windows(surroundings).demand(windows, _session_id(request), definition.name)
+                approval = None
+                if decision.verdict == "ask":
+                    approval = await approved(target, arguments, decision, mode, chain, self._clock)
+                    if approval is None:
+                        continue
+                if not surroundings.scratch:
+                    begin_run(request, target, arguments, chain)
+                await self._begin(target, arguments, chain, decision, mode, governance, windows, approval)
+                return arguments, governance, authority
+            raise Failure(
+                "permission_denied",
+                f"what {definition.name} would do changed each time a person was asked about it",
+                hint="let whatever else works on these files finish, then call again",
+                rule="approval",
+                tool=definition.name,
+            )
         except Failure:
             raise
         except Exception as fault:
             raise unjudged(fault) from fault
+
+    @staticmethod
+    def _valid(target: Target, given: Any, surroundings: Surroundings) -> dict[str, Any]:
+        try:
+            return validated(target.definition, given)
+        except Failure as failure:
+            if failure.rule == "path_traversal":
+                surroundings.modes.violation()
+            raise
+
+    @staticmethod
+    def _in_session(tool: str, request: Request, first: bool) -> None:
+        """The session is alive, the tool within its lease, and something left of its budget.
+
+        Raises:
+            Failure: `permission_denied`, `budget_exceeded`.
+        """
+        surroundings, token = request.surroundings, request.invocation.session
+        if first and token is not None and not surroundings.scratch:
+            if surroundings.sessions is None or isinstance(surroundings.workspace, Failure):
+                surroundings.ruling()
+                raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
+            root = str(surroundings.workspace.root)
+            if token.startswith("id:") and request.run.steps is not None:
+                request.session = surroundings.sessions.again(token.removeprefix("id:"), root)
+            else:
+                request.session = surroundings.sessions.find(token, root)
+            if request.session.cwd:
+                request.workspace = surroundings.workspace.at(request.session.cwd)
+        if request.session is not None and surroundings.sessions is not None:
+            surroundings.sessions.look()
+            surroundings.sessions.demand(request.session, tool)
+
+    async def _begin(
+        self,
+        target: Target,
+        arguments: dict[str, Any],
+        chain: Chain,
+        decision: Decision,
+        mode: Mode,
+        governance: Governance,
+        windows: tuple[tuple[str, int], ...],
+        approval: Approval | None,
+    ) -> None:
+        """The call is charged, its approval used up and its decision recorded, in one step; on the disk where it may change something.
+
+        Raises:
+            Failure: `rate_limited`, `budget_exceeded`, `permission_denied`: others were quicker; `governance_unavailable`.
+        """
+        request = chain.request
+        surroundings, recorder, definition = request.surroundings, request.recorder, target.definition
+        session, run = _session_id(request), request.run
+        ledger = surroundings.ledger
+        counted = ledger is not None and (windows or session or (approval is not None and approval.id))
+        with ledger.exclusively() if ledger is not None and counted else nullcontext():
+            if counted and ledger is not None:
+                if windows:
+                    _windows(surroundings).demand(windows, session, definition.name)
+                if request.session is not None and surroundings.sessions is not None:
+                    surroundings.sessions.look()
+                    surroundings.sessions.demand(request.session, definition.name)
+                if approval is not None and surroundings.approvals is not None and approval.id:
+                    surroundings.approvals.use(approval, chain.call.id)
+                if windows or session:
+                    use: dict[str, Json] = {"windows": [w for w, _ in windows], "session": session, "used": {"calls": 1}}
+                    try:
+                        ledger.append("use", use)
+                    except Failure as failure:
+                        raise unkept(failure) from None
+            mark = recorder.decided(
+                chain.call,
+                definition,
+                arguments,
+                decision,
+                mode,
+                rules=governance.revision,
+                session=session,
+                run=run.id if run.steps is not None and not chain.depth else None,
+                approval=approval.id if approval is not None else None,
+                reason=reason_of(chain) if not chain.depth else None,
+            )
+        # A saved tool does nothing by itself; its calls are recorded one by one.
+        if not _changes(target):
+            return
+        if run.steps is None or not chain.depth:
+            await recorder.durable(mark)
+            return
+        run.steps.begun(chain.step, definition, chain.given)
+        await asyncio.gather(recorder.durable(mark), run.steps.sync())
 
     async def _done(
         self,
         target: Target,
         arguments: dict[str, Any],
         chain: Chain,
-        surroundings: Surroundings,
         governance: Governance,
+        authority: Authority | None,
         own: list[Effect],
     ) -> Any:
         """Stage 4; `own` takes the effects of a primitive."""
-        stub = surroundings.stubs.get(target.definition.name)
+        stub = chain.request.surroundings.stubs.get(target.definition.name)
         try:
             if stub is not None and chain.depth:
                 # As much of an answer as the example is about, so it isn't held against the promise.
                 return stub(arguments)
             if target.primitive is not None:
                 output = await run_primitive(
-                    target.primitive, arguments, chain, surroundings, governance, own, self._clock
+                    target.primitive, arguments, chain, governance, authority, own, self._clock
                 )
             else:
                 assert target.version is not None
-                output = await self._run_composite(target.version, arguments, chain, surroundings, governance)
+                output = await self._run_composite(target.version, arguments, chain, governance, authority)
             return promised(target.definition, output)
         except Failure:
             raise
@@ -206,15 +418,10 @@ class Pipeline:
     # 3. Authorise
 
     def _authorise(
-        self, target: Target, arguments: dict[str, Any], chain: Chain, surroundings: Surroundings, mode: Mode
-    ) -> tuple[Governance, Decision | None]:
-        name = target.definition.name
-        # A copy: the one that is kept would gather a traceback with each call.
-        if isinstance(surroundings.workspace, Failure):
-            raise replace(surroundings.workspace)
-        governance = surroundings.governance
-        if isinstance(governance, Failure):
-            raise replace(governance)
+        self, target: Target, arguments: dict[str, Any], chain: Chain, mode: Mode
+    ) -> tuple[Governance, Authority | None, Decision | None]:
+        name, request = target.definition.name, chain.request
+        governance, authority = request.surroundings.ruling()
         if target.version is not None and chain.depth >= MAX_TOOL_DEPTH:
             raise Failure(
                 "depth_limit",
@@ -223,13 +430,14 @@ class Pipeline:
                 tool=name,
             )
         decision: Decision | None = None
-        if surroundings.scratch:
-            _demand_harmless(target, chain, surroundings, governance)
+        if authority is None:
+            _demand_harmless(target, chain, governance)
         else:
-            assert surroundings.authority is not None
-            decision = self._judged(target, arguments, surroundings, mode)
+            decision = self._judged(target, arguments, request, authority, mode)
             if decision.verdict == "deny":
-                chain.decision = chain.decision or decision
+                chain.decision, chain.mode = decision, mode
+                if not chain.depth:
+                    request.decision = decision
                 raise decision.failure(name)
         if target.version is not None and not chain.depth:
             problem = self.lookup.outdated(target.version)
@@ -240,57 +448,21 @@ class Pipeline:
                     hint="define it again from its source, in an application that has all it calls",
                     tool=name,
                 )
-        return governance, decision
+        return governance, authority, decision
 
     @staticmethod
-    def _judged(target: Target, arguments: dict[str, Any], surroundings: Surroundings, mode: Mode) -> Decision:
-        assert surroundings.authority is not None
+    def _judged(
+        target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
+    ) -> Decision:
         try:
             return gravest(
-                surroundings.authority.judge(
-                    target.definition, target.primitive, arguments, surroundings.workspace, mode
-                )
+                authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
             )
         except Failure as failure:
             if failure.rule in ("path_traversal", "outside_workspace"):
-                surroundings.modes.violation()
+                request.surroundings.modes.violation()
             failure.tool = failure.tool or target.definition.name
             raise
-
-    async def _ask(
-        self, question: Question, arguments: dict[str, Any], chain: Chain, surroundings: Surroundings
-    ) -> None:
-        """Ask a person; the clocks stand still until the answer.
-
-        Raises:
-            Failure: `permission_denied`: there is nobody, or the answer is no.
-        """
-        name = question.tool.name
-        if surroundings.ask is None:
-            raise nobody(question.decision, name)
-        spent = chain.spent
-        spent.open += 1
-        try:
-            if spent.open == 1:
-                spent.since = self._clock()
-                for run in spent.runs:
-                    run.pause()
-            async with spent.asking:
-                answer = await surroundings.ask(question)
-            await chain.recorder.answered(chain.call, question.decision.rule, answer is True)
-        finally:
-            spent.open -= 1
-            if not spent.open:
-                spent.waited += self._clock() - spent.since
-                for run in spent.runs:
-                    run.go_on()
-        if answer is not True:
-            raise refused(question.decision, name)
-        # The rules or the mode may have changed while the person thought.
-        target = self.lookup.found(name, question.tool.version)
-        again = self._judged(target, arguments, surroundings, surroundings.modes.mode)
-        if again.verdict == "deny":
-            raise again.failure(name)
 
     # 4. Execute
 
@@ -299,10 +471,11 @@ class Pipeline:
         version: ToolVersion,
         arguments: dict[str, Any],
         chain: Chain,
-        surroundings: Surroundings,
         governance: Governance,
+        authority: Authority | None,
     ) -> Any:
-        left = chain.deadline + chain.spent.waited - self._clock()
+        request = chain.request
+        left = chain.deadline + request.waited - self._clock()
         if left <= 0:
             raise Failure(
                 "run_limit",
@@ -310,36 +483,34 @@ class Pipeline:
                 hint="split the work over several runs",
                 tool=version.name,
             )
-        spent, bounds = chain.spent, governance.limits
+        bounds = governance.limits
         seconds = min(left, bounds.run_seconds, version.definition.timeout)
-        if surroundings.authority is not None:
-            seconds = min(seconds, surroundings.authority.policy.timeout(version.definition))
+        if authority is not None:
+            seconds = min(seconds, authority.policy.timeout(version.definition))
         limits = bounds._replace(
             run_seconds=seconds,
             own_seconds=min(bounds.own_seconds, version.definition.timeout),
         )
         pins = {callee.name: callee for callee in version.calls}
-        deadline = self._clock() + seconds - spent.waited
+        deadline = self._clock() + seconds - request.waited
 
         async def call(name: str, given: dict[str, Any], key: str) -> Any:
             # It comes from the worker, and the record's ids are made of it.
             if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
                 raise Failure("sandbox_violation", "a call's number is none", tool=version.name)
+            step = f"{chain.step}/{key}" if chain.step else key
             inner = Chain(
-                chain.invocation,
+                request,
                 deadline,
+                CallId(f"{request.run.id}:{step}", chain.call.id),
+                step,
                 chain.depth + 1,
-                chain.log,
-                chain.printed,
-                chain.effects,
-                RunReport(),
-                chain.watch,
-                spent,
-                callers=(*chain.callers, version.name),
-                recorder=chain.recorder,
-                call=CallId(f"{chain.call.id}.{key}", chain.call.id),
+                (*chain.callers, version.name),
+                (*chain.trail, version.version),
+                given=given,
             )
-            spent.calls += 1
+            inner.span = span_of(inner, chain.span)
+            request.calls += 1
             try:
                 pin = pins.get(name)
                 if pin is None:
@@ -349,50 +520,109 @@ class Pipeline:
                         rule="pins",
                         tool=version.name,
                     )
-                if spent.calls > bounds.calls:
+                if request.calls > bounds.calls:
                     raise Failure(
                         "call_limit",
                         f"the run has made its {bounds.calls:,} tool calls, those of the tools it calls included",
                         hint="call less often, or split the work over several runs",
                         tool=name,
                     )
-                tell(chain.watch, name)
+                tell(request.watch, name)
                 target = self.lookup.found(name, None if pin.kind == "primitive" else pin.version)
             except Failure as failure:
-                chain.recorder.denied(inner.call, name, given, failure)
+                request.recorder.denied(inner.call, name, given, failure)
+                started(inner, None, name, given)
+                ended(inner, failure, 0.0, 0, blocked=True)
                 raise
-            return await self._pass(target, given, inner, surroundings)
+            return await self._pass(target, given, inner)
 
         def printed(text: str) -> None:
-            spent.printed += len(text.encode())
-            if spent.printed > bounds.log_bytes:
+            request.printed_bytes += len(text.encode())
+            if request.printed_bytes > bounds.log_bytes:
                 raise Failure(
                     "log_limit",
                     f"the run has printed more than {bounds.log_bytes:,} bytes, with the tools it calls",
                     hint="print less",
                     tool=version.name,
                 )
-            chain.printed.append(text)
-            tell(chain.log, version.name, text)
+            request.printed.append(text)
+            tell(request.log, version.name, text)
 
         sandbox = await self._sandbox()
-        spent.runs.append(chain.report)
+        request.runs.append(chain.report)
         try:
             return await sandbox.run(
                 version.program, arguments, call=call, log=printed, limits=limits, report=chain.report
             )
         finally:
-            spent.runs.remove(chain.report)
+            request.runs.remove(chain.report)
 
 
-def _demand_harmless(target: Target, chain: Chain, surroundings: Surroundings, governance: Governance) -> None:
+def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
+    """What the run's journal has of this step.
+
+    Raises:
+        Failure: `diverged`.
+    """
+    steps = chain.request.run.steps
+    if steps is None:
+        return None
+    return steps.find(chain.step, target.definition.name, target.definition.version, given)
+
+
+def _recorded(known: Step, request: Request) -> Json:
+    """A step that has ended ends as it did; its effects are the run's, and it isn't charged again."""
+    request.effects.extend(known.effects)
+    if known.failure is not None:
+        raise replace(known.failure)
+    return known.value
+
+
+def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json, own: Sequence[Effect]) -> None:
+    steps = chain.request.run.steps
+    if steps is None or not chain.depth or (isinstance(came, Failure) and came.code in ENDING):
+        return
+    steps.ended(chain.step, target.definition, given, came, own)
+
+
+def _changes(target: Target) -> bool:
+    return target.primitive is not None and not set(target.definition.effects) <= {"read"}
+
+
+def _again_is_harmless(target: Target) -> bool:
+    return target.definition.idempotent or not _changes(target)
+
+
+def _interrupted(chain: Chain, name: str) -> Decision:
+    return Decision(
+        "ask",
+        "interrupted",
+        "interrupted",
+        f"{name} (step {chain.step}) was cut short, and whether it was done is not known; doing it may be doing it twice",
+        "see what is there before saying yes",
+    )
+
+
+def _windows(surroundings: Surroundings) -> Windows:
+    if surroundings.windows is None:
+        raise Failure(
+            "governance_unavailable", "the rules limit how often this is called, and calls can't be counted here"
+        )
+    return surroundings.windows
+
+
+def _session_id(request: Request) -> str | None:
+    return request.session.id if request.session is not None else None
+
+
+def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:
     """In an example only what stays in its scratch workspace is done for real.
 
     Raises:
         Failure: `permission_denied`.
     """
     name = target.definition.name
-    if name in surroundings.stubs and chain.depth:
+    if name in chain.request.surroundings.stubs and chain.depth:
         return
     if name in governance.denied:
         hint = "the owner's governance.yaml says so"

@@ -56,7 +56,7 @@ class Steps:
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
             elif "ref" in entry:
-                known.value = _loaded(self._contents, entry["ref"])
+                known.value = loaded(self._contents, entry["ref"])
             else:
                 known.value = entry["value"]
 
@@ -87,6 +87,12 @@ class Steps:
     def interrupted(self) -> list[tuple[str, Step]]:
         """The steps that were begun and have not ended."""
         return [(name, step) for name, step in self._known.items() if not step.ended]
+
+    def outcome(self) -> dict[str, Json]:
+        """How many steps have changed something, and which may have: ``{applied, unknown: [{step, tool}]}``."""
+        applied = sum(any(e.kind != "read" for e in step.effects) for step in self._known.values())
+        unknown: list[Json] = [{"step": name, "tool": step.tool} for name, step in self.interrupted()]
+        return {"applied": applied, "unknown": unknown}
 
     def count(self) -> int:
         """How many steps have ended."""
@@ -158,7 +164,12 @@ def _call(tool: str, arguments: Json) -> str:
     return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
 
 
-def _loaded(contents: ContentStore | None, ref: str) -> Json:
+def loaded(contents: ContentStore | None, ref: str) -> Json:
+    """A value that was too large for the journal.
+
+    Raises:
+        Failure: `damaged`, `not_found`, `io_error`.
+    """
     import json
 
     if contents is None:

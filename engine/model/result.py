@@ -20,7 +20,8 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "session": _NAME_OR_NONE,
     "request_id": _NAME_OR_NONE,
     "dedupe_key": {"type": ["string", "null"], "maxLength": MAX_DEDUPE_KEY},
-    "trace": _NAME_OR_NONE,
+    "trace": {**_NAME_OR_NONE, "maxLength": 512},
+    "reason": {"type": ["string", "null"], "maxLength": 10_000},
     "timestamp": {"type": "string", "format": "albert-time"},
 }
 
@@ -41,6 +42,8 @@ class ToolInvocation:
     dedupe_key: str | None = None
     trace: str | None = None
     timestamp: str = ""
+    #: What the agent says it is for: shown to whoever is asked, and believed by nobody.
+    reason: str | None = None
 
     def violations(self) -> list[Violation]:
         """Everything that is wrong with it but for its arguments, which the tool's schema judges."""
@@ -98,6 +101,8 @@ class ToolResult:
     #: Where it stands in a trace, in hex.
     trace_id: str | None = None
     span_id: str | None = None
+    #: The run whose journal has it, if there is one.
+    run_id: str | None = None
     #: What else whoever made it wants to say.
     metadata: dict[str, Json] = field(default_factory=dict)
 

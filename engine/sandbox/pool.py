@@ -388,7 +388,7 @@ class _Zygote:
     async def close(self) -> None:
         """End it all and wait for the process."""
         self._lost()
-        if self._ready.done():
+        if self._ready.done() and not self._ready.cancelled():
             # An error that nobody waits for any more is no surprise.
             self._ready.exception()
         self._control.close()

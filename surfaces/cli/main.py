@@ -12,11 +12,10 @@ from typing import Any, NoReturn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.surfaces.cli.console import Console, Unwritable
+from albert_tools.surfaces.cli.exits import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
 from albert_tools.surfaces.cli.folding import folded
 from albert_tools.surfaces.cli.hints import told
 from albert_tools.surfaces.cli.usage import Usage
-
-DONE, FAILED, MISUSED, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 
 #: Command → module and function; loaded when it is called.
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -38,7 +37,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; gives the exit code: 0 done, 1 failed, 2 usage, 3 denied, 130 interrupted."""
+    """Run the command line; gives the exit code: 0 done, 1 failed, 2 usage, 3 denied, 4 suspended, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -81,7 +80,7 @@ def _main(words: list[str], console: Console) -> int:
         return _command(options.command)(options, console)
     except Failure as failure:
         _say(console, told(failure.as_dict()))
-        return DENIED if failure.denied else FAILED
+        return exit_of(failure)
     except Usage as usage:
         _say(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
         return MISUSED
@@ -169,7 +168,7 @@ def make_parser() -> argparse.ArgumentParser:
         prog="albert",
         parents=[_everywhere()],
         description="Tools that agents write: checked before they run, kept, and run in a sandbox.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied",
+        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.exits import exit_of
 from albert_tools.surfaces.cli.hints import told
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ PATIENCE = 1.0
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Run it; 0, 1 when it failed, 3 when it was denied."""
+    """Run it; 0, or what `exit_of` says."""
     from albert_tools.store.homes import Homes
     from albert_tools.store.names import Place
 
@@ -90,7 +91,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     if result.error.code == "invalid_arguments" and result.error.tool == options.name:
         # Refused before it began: the command line was wrong, not the tool.
         return 2
-    return 3 if result.error.denied else 1
+    return exit_of(result.error)
 
 
 def _print(text: str, console: Console) -> None:

@@ -27,6 +27,7 @@ Rationale = Literal[
     "size",
     "approval_required",
     "outside_workspace",
+    "interrupted",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -12,6 +13,7 @@ import pytest
 
 from albert_tools import CallContext, Primitive, primitive
 from albert_tools.engine.model.primitive import call_primitive, read_docstring
+from albert_tools.engine.model.schema import violations
 
 
 class Row(TypedDict, total=False):
@@ -84,6 +86,24 @@ def test_bare_decorator_and_default_family() -> None:
 
     assert now.definition.effects == ()
     assert now.definition.family == __name__.rpartition(".")[2]
+
+
+@dataclass
+class Tree:
+    name: str
+    below: list[Tree]
+
+
+def test_a_type_that_names_itself_is_held_against_its_own_definitions() -> None:
+    @primitive
+    def plant(tree: Tree, other: Tree | None = None) -> None:
+        """Plant it."""
+
+    leaf = {"name": "b", "below": []}
+    schema = plant.definition.schema
+    assert violations({"tree": {"name": "a", "below": [leaf]}, "other": None}, schema) == []
+    found = violations({"tree": {"name": "a", "below": [leaf, {"name": 1, "below": []}]}, "other": leaf}, schema)
+    assert [(v["field"], v["rule"]) for v in found] == [("tree.below[1].name", "type")]
 
 
 class Colour(enum.Enum):

@@ -9,7 +9,7 @@ import pytest
 
 from albert_tools import Failure, ToolDefinition, ToolParameter, ToolResult
 from albert_tools.engine.model.definition import Callee, Program, ToolVersion, canonical, digest, spell
-from albert_tools.engine.model.failure import CODES, DENIALS
+from albert_tools.engine.model.failure import CODES, DENIALS, FAILURE_CATEGORIES
 from albert_tools.engine.model.naming import did_you_mean, nearest
 from albert_tools.engine.model.result import Effect
 
@@ -58,8 +58,74 @@ def test_codes() -> None:
     assert set(CODES) >= DENIALS
     assert {code for code in CODES if Failure(code, "x").denied} == DENIALS
     assert Failure("timeout", "x").as_dict()["source"] is None
+    assert {code.category for code in CODES.values()} == set(FAILURE_CATEGORIES)
     with pytest.raises(AssertionError, match="unknown failure code 'nope'"):
         Failure("nope", "x")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "category", "denied"),
+    [
+        ("permission_denied", "PolicyDenied", "permission", True),
+        ("suspended", "Suspended", "permission", False),
+        ("rate_limited", "RateLimited", "exhaustion", True),
+        ("budget_exceeded", "BudgetExceeded", "exhaustion", True),
+        ("invalid_arguments", "ValidationFailed", "validation", False),
+        ("timeout", "Timeout", "timeout", False),
+        ("diverged", "Diverged", "exception", False),
+        ("unknown_outcome", "UnknownOutcome", "exception", False),
+    ],
+)
+def test_what_a_code_says(code: str, kind: str, category: str, denied: bool) -> None:
+    failure = Failure(code, "x")
+    assert (failure.kind, failure.category, failure.denied) == (kind, category, denied)
+    assert (failure.as_dict()["type"], failure.as_dict()["category"]) == (kind, category)
+
+
+def test_the_strict_form_says_everything() -> None:
+    bare = ToolResult("read_file", "x").strict()
+    assert bare["tool"] == bare["action"] == "read_file"
+    assert (bare["budget_consumed"], bare["trace_id"], bare["span_id"], bare["metadata"]) == ({}, None, None, {})
+    result = ToolResult(
+        "read_file",
+        "x",
+        effects=(
+            Effect("read", "read_file", {"path": "a", "size_bytes": 1, "sha256": "0"}),
+            Effect("execute", "bash", {}),
+        ),
+        family="filesystem",
+        budget_consumed={"calls": 1, "wall_seconds": 0.5},
+        trace_id="ab" * 16,
+        span_id="cd" * 8,
+        metadata={"by": "a test"},
+    )
+    strict = result.strict()
+    assert (strict["tool"], strict["action"]) == ("filesystem", "read_file")
+    assert strict["effects"] == [
+        {"path": "a", "size_bytes": 1, "sha256": "0", "kind": "read", "tool": "read_file"},
+        {"path": None, "size_bytes": None, "sha256": None, "kind": "execute", "tool": "bash"},
+    ]
+    for told in (strict, result.as_dict()):
+        assert told["budget_consumed"] == {"calls": 1, "wall_seconds": 0.5}
+        assert (told["trace_id"], told["span_id"], told["metadata"]) == ("ab" * 16, "cd" * 8, {"by": "a test"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "integer"}, "number"),
+        ({"type": ["number", "integer", "null"]}, "number"),
+        ({"type": "boolean"}, "boolean"),
+        ({"enum": ["a", "b", None]}, "string"),
+        ({"const": {}}, "object"),
+        ({"anyOf": [{"type": "array", "items": {}}, {"type": "null"}]}, "array"),
+        ({"enum": ["a", 1]}, None),
+        ({"type": "null"}, None),
+        ({}, None),
+    ],
+)
+def test_the_type_of_a_parameter_in_a_word(schema: dict[str, Any], kind: str | None) -> None:
+    assert ToolParameter("a", schema).type == kind
 
 
 def test_spelling() -> None:

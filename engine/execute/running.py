@@ -1,0 +1,128 @@
+"""A request's run: begun in its journal, and ended there.
+
+Every request for a saved tool has one, every one under a dedupe key, and every one that waits for an answer. Its header says all
+that is needed to go through it again: what was asked for, on whose behalf, and by which language and interpreter the program was
+run, which must be the same for the same steps to follow.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from albert_tools.engine.execute.chain import Chain, Request, Run
+from albert_tools.engine.execute.lookup import Target
+from albert_tools.engine.execute.steps import Steps
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+
+#: Of the header; a run with another one isn't gone on with.
+JOURNAL_VERSION = 1
+
+
+def begin_run(request: Request, target: Target, arguments: Json, chain: Chain) -> None:
+    """Begin the journal of a request that may be made, where it is to have one.
+
+    Raises:
+        Failure: `io_error`, `too_large`.
+    """
+    if chain.depth or request.run.steps is not None or request.surroundings.runs is None:
+        return
+    if target.version is not None or request.repeat is not None:
+        _create(request, target, arguments)
+
+
+def _create(request: Request, target: Target, arguments: Json) -> None:
+    surroundings, invocation = request.surroundings, request.invocation
+    assert surroundings.runs is not None
+    header: dict[str, Json] = {
+        "journal": JOURNAL_VERSION,
+        "tool": target.definition.name,
+        "version": target.definition.version,
+        "kind": target.definition.kind,
+        "arguments": arguments,
+        "workspace": str(surroundings.workspace.root),
+        "session": request.session.id if request.session is not None else None,
+        "principal": request.principal,
+        "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "request_id": invocation.request_id,
+        "trace": invocation.trace,
+        "dedupe_key": invocation.dedupe_key,
+        "reason": invocation.reason,
+        **interpreter(target),
+    }
+    request.run.steps = Steps(surroundings.runs.create(request.run.id, header), surroundings.contents)
+    request.recorder.run(request.run.id, "begun", target.definition.name, version=target.definition.version)
+
+
+def interpreter(target: Target) -> dict[str, Json]:
+    """What a program's steps depend on besides itself."""
+    return {
+        "language": target.version.language if target.version is not None else 0,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "platform": f"{sys.platform}-{platform.machine()}",
+    }
+
+
+async def end_run(request: Request, target: Target | None, output: Json, error: Failure | None) -> None:
+    """Write down what has become of the run, and let go of its journal."""
+    run = request.run
+    suspended = error is not None and error.code == "suspended"
+    with suppress(Failure):
+        if run.steps is None and suspended and target is not None and request.surroundings.runs is not None:
+            _create(request, target, dict(request.invocation.arguments))
+    if run.steps is None:
+        return
+    state = "suspended" if suspended else "done" if error is None else "failed"
+    if error is not None and error.code in ("cancelled", "unknown_outcome"):
+        state = "cancelled" if error.code == "cancelled" else "interrupted"
+    facts: dict[str, Json] = {"error": error.as_dict()} if error is not None else {"value": output}
+    try:
+        with suppress(Failure):
+            if suspended:
+                run.steps.state(state, **facts)
+            else:
+                _finish(request, run.steps, state, facts)
+            if suspended or request.repeat is not None:
+                await run.steps.sync()
+    finally:
+        with suppress(Failure):
+            run.steps.journal.close()
+    tool = target.definition.name if target is not None else str(request.invocation.tool)
+    approval = error.details.get("approval") if error is not None and suspended else None
+    request.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+
+
+def _finish(request: Request, steps: Steps, state: str, facts: dict[str, Json]) -> None:
+    decision = request.decision.as_dict() if request.decision is not None else None
+    rest: dict[str, Json] = {
+        "effects": [e.as_dict() for e in request.effects],
+        "log": "".join(request.printed),
+        "calls": request.calls,
+        "policy": decision,
+    }
+    try:
+        steps.state(state, **facts, **rest)
+    except Failure as failure:
+        if failure.code != "too_large" or request.surroundings.contents is None or "value" not in facts:
+            raise
+        from albert_tools.engine.model.definition import canonical
+
+        ref = request.surroundings.contents.put(canonical(facts["value"]))
+        steps.state(state, ref=ref, **rest)
+
+
+def stopped(run: Run) -> Failure:
+    """What a run that was called off ends with: what it has done, and what nobody knows."""
+    details: dict[str, Json] = {"applied": 0, "unknown": []}
+    if run.steps is not None:
+        details = run.steps.outcome()
+    unknown = details["unknown"]
+    if unknown:
+        told = f"; whether {unknown[0]['tool']} (step {unknown[0]['step']}) was done is not known"
+    else:
+        told = f"; {details['applied']} of its calls had changed something, and nothing else was" if details["applied"] else ""
+    base = run.stop.message if run.stop is not None else "the run was called off"
+    return Failure("cancelled", base + told, hint="`albert runs show` says step by step what was done", details=details)

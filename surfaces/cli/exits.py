@@ -1,0 +1,27 @@
+"""What the command line ends with: a script can tell "no" from "not yet" from "it went wrong"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.failure import Failure
+
+DONE, FAILED, MISUSED, DENIED, SUSPENDED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+#: Each exit code with its meaning, for the manual.
+EXITS: dict[int, str] = {
+    DONE: "done",
+    FAILED: "failed",
+    MISUSED: "usage",
+    DENIED: "denied: nothing was done",
+    SUSPENDED: "waits for a person's answer",
+    INTERRUPTED: "interrupted",
+}
+
+
+def exit_of(failure: Failure) -> int:
+    """The exit code of a failure: `SUSPENDED`, `DENIED`, else `FAILED`."""
+    if failure.code == "suspended":
+        return SUSPENDED
+    return DENIED if failure.denied else FAILED
