@@ -104,9 +104,7 @@ def reason_of(chain: Chain) -> str:
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
-def _facts(
-    target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain
-) -> dict[str, Any]:
+def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain) -> dict[str, Any]:
     d, request = target.definition, chain.request
     return {
         "action": action,
@@ -149,7 +147,7 @@ def _choice(answer: Any) -> Choice:
     """Only what is plainly a yes is one."""
     if answer is True:
         return "once"
-    return answer if isinstance(answer, str) and answer in CHOICES else "no"  # type: ignore[return-value]
+    return answer if isinstance(answer, str) and answer in CHOICES else "no"
 
 
 def _answer(desk: Approvals, known: Approval, choice: Choice) -> None:

@@ -7,6 +7,7 @@ isn't.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -48,10 +49,7 @@ async def run_primitive(
     except Failure as failure:
         if not _worth_another(primitive, failure, own):
             raise
-    # Loaded here: most processes never need it.
-    from tenacity import wait_random
-
-    await asyncio.sleep(wait_random(0, MAX_BACKOFF)(None))  # type: ignore[arg-type]
+    await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
     chain.retried += 1
     return await _once(primitive, arguments, chain, governance, authority, own, clock)
 

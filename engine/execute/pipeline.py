@@ -2,14 +2,14 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules there,
-   depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the budget;
-   where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules
+   there, depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the
+   budget; where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
-   call, on the disk before any that may change something; what came of it follows. Beside the log, which redacts, the run's journal has
-   each step whole, so that a run that was cut short goes on where it was.
+   call, on the disk before any that may change something; what came of it follows. Beside the log, which redacts, the run's
+   journal has each step whole, so that a run that was cut short goes on where it was.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
-from albert_tools.engine.execute.steps import ENDING, Step
+from albert_tools.engine.execute.steps import Step
 from albert_tools.engine.execute.watching import ended, span_of, started
 from albert_tools.engine.govern.approvals import Approval
 from albert_tools.engine.govern.authority import Authority
@@ -42,13 +42,13 @@ from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
-from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
-from albert_tools.engine.sandbox.pool import RunReport, Sandbox
+from albert_tools.engine.sandbox.pool import Sandbox
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
@@ -206,7 +206,9 @@ class Pipeline:
         except (Failure, Again, asyncio.CancelledError) as error:
             if isinstance(error, Again) or (known is not None and known.ended):
                 raise
-            came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
+            came = (
+                error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
+            )
             recorder.denied(call, definition.name, given, came)
             started(chain, target, definition.name, given)
             ended(chain, came, self._clock() - began, 0, blocked=True)
@@ -335,7 +337,9 @@ class Pipeline:
         windows: tuple[tuple[str, int], ...],
         approval: Approval | None,
     ) -> None:
-        """The call is charged, its approval used up and its decision recorded, in one step; on the disk where it may change something.
+        """The call is charged, its approval used up and its decision recorded, in one step.
+
+        Where the call may change something, that is on the disk before this returns.
 
         Raises:
             Failure: `rate_limited`, `budget_exceeded`, `permission_denied`: others were quicker; `governance_unavailable`.
@@ -355,7 +359,11 @@ class Pipeline:
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if windows or session:
-                    use: dict[str, Json] = {"windows": [w for w, _ in windows], "session": session, "used": {"calls": 1}}
+                    use: dict[str, Json] = {
+                        "windows": [w for w, _ in windows],
+                        "session": session,
+                        "used": {"calls": 1},
+                    }
                     try:
                         ledger.append("use", use)
                     except Failure as failure:
@@ -455,9 +463,7 @@ class Pipeline:
         target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
     ) -> Decision:
         try:
-            return gravest(
-                authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
-            )
+            return gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
         except Failure as failure:
             if failure.rule in ("path_traversal", "outside_workspace"):
                 request.surroundings.modes.violation()

@@ -123,6 +123,10 @@ def stopped(run: Run) -> Failure:
     if unknown:
         told = f"; whether {unknown[0]['tool']} (step {unknown[0]['step']}) was done is not known"
     else:
-        told = f"; {details['applied']} of its calls had changed something, and nothing else was" if details["applied"] else ""
+        told = (
+            f"; {details['applied']} of its calls had changed something, and nothing else was"
+            if details["applied"]
+            else ""
+        )
     base = run.stop.message if run.stop is not None else "the run was called off"
     return Failure("cancelled", base + told, hint="`albert runs show` says step by step what was done", details=details)

@@ -26,7 +26,7 @@ def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
     for effect in effects:
         for unit, kind, fact in _COUNTED:
             amount = effect.facts.get(fact)
-            if effect.kind == kind and type(amount) in (int, float) and amount > 0:
+            if effect.kind == kind and isinstance(amount, int | float) and amount > 0:
                 found[unit] = found.get(unit, 0) + amount
     return found
 
@@ -44,7 +44,7 @@ def spend(request: Request, **used: float) -> None:
 def consumed(request: Request, seconds: float) -> dict[str, int | float]:
     """What the request took in all; the names say the units."""
     found: dict[str, int | float] = {"calls": request.calls + 1, "wall_seconds": round(seconds - request.waited, 6)}
-    return found | {unit: amount for unit, amount in spent_by(request.effects).items()}
+    return {**found, **spent_by(request.effects)}
 
 
 def session_seconds(request: Request) -> float:

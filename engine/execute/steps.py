@@ -18,9 +18,6 @@ from albert_tools.engine.model.failure import CODES, Failure
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
 
-#: Failures that end a run where it stands; no program sees them, and no step has ended with one.
-ENDING = frozenset({"suspended", "cancelled", "diverged", "unknown_outcome"})
-
 
 @dataclass(slots=True)
 class Step:

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from albert_tools.engine.govern.approvals import Choice
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
-from albert_tools.engine.govern.approvals import Choice
 from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.rules import Policy, Resource

@@ -79,6 +79,9 @@ DENIALS = frozenset(
     {"permission_denied", "governance_unavailable", "sandbox_unavailable", "rate_limited", "budget_exceeded"}
 )
 
+#: Failures that end a run where it stands: no program sees them, and no step has ended with one.
+ENDING = frozenset({"suspended", "cancelled", "diverged", "unknown_outcome"})
+
 
 @dataclass(slots=True)
 class Failure(Exception):

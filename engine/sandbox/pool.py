@@ -25,7 +25,7 @@ from typing import Any
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Program
-from albert_tools.engine.model.failure import CODES, DENIALS, Failure
+from albert_tools.engine.model.failure import CODES, DENIALS, ENDING, Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.frames import BadFrame, Unpacker, pack
@@ -567,6 +567,7 @@ class _Run:
     _out: int = 0
     _log_left: int = 0
     _stopped: str | None = None
+    _ended: Failure | None = None
     _last_failure: Failure | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timers: list[asyncio.TimerHandle] = field(default_factory=list)
@@ -652,6 +653,9 @@ class _Run:
         except Unexportable as error:
             frame = self._failure(number, Failure("invalid_result", error.sentence(f"the output of {name}"), tool=name))
         except Failure as failure:
+            if failure.code in ENDING:
+                self._end(failure)
+                return
             frame = self._failure(number, failure, name)
         finally:
             self._resume()
@@ -669,6 +673,14 @@ class _Run:
             "retryable": failure.retryable,
         }
         return pack(["failure", number, facts])
+
+    def _end(self, failure: Failure) -> None:
+        """The run ends where it stands: its program is never told, so it can't catch it."""
+        self._ended = self._ended or failure
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        self.worker.kill()
 
     # The clocks. A program's own time runs while no call is out.
 
@@ -752,6 +764,8 @@ class _Run:
         )
 
     async def _death(self) -> Failure:
+        if self._ended:
+            return self._ended
         if self._stopped:
             return self._limit(self._stopped)
         if self.worker.violation:
@@ -805,17 +819,14 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
 #: Codes that would claim more than a program can know: only what failed beneath it, or ended it, may bear them.
 _NEVER_FROM_A_PROGRAM = (
     DENIALS
+    | ENDING
     | frozenset(_LIMITS)
     | {
         "sandbox_violation",
         "worker_died",
         "internal_error",
         "damaged",
-        "cancelled",
         "outdated",
         "depth_limit",
-        "suspended",
-        "diverged",
-        "unknown_outcome",
     }
 )
