@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, RunSummary
+from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
 
 
 class Catalog(Protocol):
@@ -252,6 +252,12 @@ class ContentStore(Protocol):
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` on, proved. Raises as `get`."""
+
+    def matching(self, ref: str, pattern: str, offset: int, limit: int) -> Matches:
+        """The lines that match `pattern` (RE2's syntax; plain text where there is no RE2) and begin at `offset` or behind.
+
+        Until they have `limit` bytes together, but at least one; in linear time. Raises as `get`.
+        """
 
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""

@@ -75,3 +75,17 @@ class LoadedRun(NamedTuple):
     held: bool
     cancelled: bool
     torn: bool
+
+
+class Line(NamedTuple):
+    """A line of a value: its first byte's offset in it, and its text without the newline."""
+
+    offset: int
+    text: str
+
+
+class Matches(NamedTuple):
+    """The lines of a value that match, and the offset to go on from when a limit came first; None when all was searched."""
+
+    lines: list[Line]
+    next_offset: int | None
