@@ -80,7 +80,7 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         rules = _rules(governance, homes, found)
         limits = rules.limits if isinstance(rules, Governance) else RunLimits()
-        ledger = RecordLog(homes.state / "log")
+        ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         modes = Modes(homes.state / "mode.json", ledger=ledger)
         surroundings = Surroundings(found, rules, modes=modes, ask=ask, ledger=ledger)
         service = cls(registry, store, surroundings, Sandbox(limits))
