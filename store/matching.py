@@ -1,8 +1,9 @@
 """Matching lines of a value that may be of any size, in time that is linear in it, whatever the pattern.
 
 A pattern comes from an agent, and a pattern of Python's own `re` can take longer than the age of the world. RE2
-(Google's library, the extra `patterns`) can't: its time is linear in the text. Its syntax without any special character is plain text,
-and that is searched for without the library as well; so a pattern means the same with it and without it, or is refused.
+(Google's library, the extra `patterns`) can't: its time is linear in the text. Its syntax without any special
+character is plain text, and that is searched for without the library as well; so a pattern means the same with it and
+without it, or is refused.
 """
 
 from __future__ import annotations
