@@ -15,9 +15,15 @@ from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.execute.turns import Turns
+from albert_tools.engine.govern.approvals import Approvals
 from albert_tools.engine.govern.authority import Asker
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.settings import Governance, load_governance, read_governance
+from albert_tools.engine.govern.repeats import Repeats
+from albert_tools.engine.govern.rules_source import RulesSource
+from albert_tools.engine.govern.sessions import Sessions
+from albert_tools.engine.govern.settings import Governance, read_governance
+from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.govern.workspace import find_workspace
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -25,14 +31,20 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.store.contents import Contents
 from albert_tools.store.homes import Homes
 from albert_tools.store.log.log import Log as RecordLog
+from albert_tools.store.runs import Runs
 from albert_tools.store.tools import TinyToolStore
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.telemetry import Observer
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
+
+#: The largest output that is handed over whole.
+OUTPUT_BYTES = 1024 * 1024
 
 
 class ToolService(engine.ToolService):
@@ -55,6 +67,9 @@ class ToolService(engine.ToolService):
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
         ask: Asker | None = None,
+        patience: float | None = 0.0,
+        telemetry: Observer | None = None,
+        output_bytes: int = OUTPUT_BYTES,
     ) -> ToolService:
         """A service, to be entered with ``async with``.
 
@@ -65,7 +80,11 @@ class ToolService(engine.ToolService):
             governance: The rules, as a mapping or as the path of a file; else the user's ``governance.yaml``. A project's
                 own ``.albert/governance.yaml`` tightens either.
             primitives: The application's own, beside the built-in ones.
-            ask: Asked where the rules want a person's approval; answers yes or no. Without it, such a call is denied.
+            ask: Asked where the rules want a person's approval; answers yes or no, or with one of the question's choices.
+            patience: Without `ask`: seconds that such a call waits for an answer from elsewhere (`albert approvals`) before its run
+                is suspended; None denies it at once.
+            telemetry: Told of every call as it begins and ends.
+            output_bytes: The largest output that is handed over whole; of a larger one a part, and a handle for `read_result`.
 
         Raises:
             Failure: `io_error` when the home folder can't be told.
@@ -78,12 +97,27 @@ class ToolService(engine.ToolService):
         store = TinyToolStore(homes.tools, lambda: homes.cache)
         registry = ToolRegistry([*builtin_primitives(), *primitives], store)
         found = _workspace(workspace, homes)
-        rules = _rules(governance, homes, found)
-        limits = rules.limits if isinstance(rules, Governance) else RunLimits()
-        ledger = RecordLog(homes.state / "log")
-        modes = Modes(homes.state / "mode.json", ledger=ledger)
-        surroundings = Surroundings(found, rules, modes=modes, ask=ask, ledger=ledger)
-        service = cls(registry, store, surroundings, Sandbox(limits))
+        ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
+        rules = _rules(governance, homes, found, ledger)
+        surroundings = Surroundings(
+            found,
+            rules,
+            modes=Modes(homes.state / "mode.json", ledger=ledger),
+            ask=ask,
+            patience=patience,
+            ledger=ledger,
+            sessions=Sessions(ledger),
+            approvals=Approvals(ledger),
+            windows=Windows(ledger),
+            repeats=Repeats(ledger),
+            runs=Runs(homes.state / "runs"),
+            contents=Contents(homes.state / "contents"),
+            observer=telemetry,
+            turns=Turns(homes.state / "turns"),
+            own=f"own:{os.urandom(8).hex()}",
+            output_bytes=output_bytes,
+        )
+        service = cls(registry, store, surroundings, Sandbox(_limits(rules)))
         service.homes = homes
         return service
 
@@ -107,23 +141,24 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
 
 
 def _rules(
-    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any
-) -> Governance | Failure:
+    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any, ledger: RecordLog
+) -> RulesSource | Failure:
     project = None
     if not isinstance(workspace, Failure):
         project = Path(workspace.root) / ".albert" / "governance.yaml"
     try:
         if isinstance(given, Mapping):
             # The project's file tightens what the application says, too.
-            return load_governance(read_governance(given, "the application"), project)
+            return RulesSource(read_governance(given, "the application"), project, ledger=ledger)
         user = Path(given) if given is not None else homes.config / "governance.yaml"
-        if given is not None and not os.path.lexists(user):
-            raise Failure(
-                "governance_unavailable", f"there are no rules in {str(user)!r}", hint="name a file that exists"
-            )
-        return load_governance(user, project)
+        return RulesSource(user, project, required=given is not None, ledger=ledger)
     except Failure as failure:
         return failure
+
+
+def _limits(rules: RulesSource | Failure) -> RunLimits:
+    current = rules.current() if isinstance(rules, RulesSource) else rules
+    return current.limits if isinstance(current, Governance) else RunLimits()
 
 
 class SyncToolService:
@@ -156,11 +191,23 @@ class SyncToolService:
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
         ask: Asker | None = None,
+        patience: float | None = 0.0,
+        telemetry: Observer | None = None,
+        output_bytes: int = OUTPUT_BYTES,
     ) -> SyncToolService:
-        """As `ToolService.open`; `ask` is called in the service's own thread."""
+        """As `ToolService.open`; `ask` and `telemetry` are called in the service's own thread."""
         given = list(primitives)
         return cls(
-            lambda: ToolService.open(home=home, workspace=workspace, governance=governance, primitives=given, ask=ask)
+            lambda: ToolService.open(
+                home=home,
+                workspace=workspace,
+                governance=governance,
+                primitives=given,
+                ask=ask,
+                patience=patience,
+                telemetry=telemetry,
+                output_bytes=output_bytes,
+            )
         )
 
     @staticmethod
@@ -236,6 +283,7 @@ class SyncToolService:
         request_id: str | None = None,
         dedupe_key: str | None = None,
         trace: str | None = None,
+        reason: str | None = None,
         log: Log | None = None,
     ) -> ToolResult:
         """As `ToolService.invoke`; `log` is called in the service's thread."""
@@ -248,9 +296,22 @@ class SyncToolService:
                 request_id=request_id,
                 dedupe_key=dedupe_key,
                 trace=trace,
+                reason=reason,
                 log=log,
             )
         )
+
+    def resume(self, run: str, log: Log | None = None) -> ToolResult:
+        """As `ToolService.resume`."""
+        return self._wait(self._service.resume(run, log))
+
+    def within(self, work: Callable[[ToolService], _T]) -> _T:
+        """What `work` makes of the service, in the service's own thread: for its sessions, approvals and runs."""
+
+        async def done() -> _T:
+            return work(self._service)
+
+        return self._wait(done())
 
     def describe(self, name: str, version: str | None = None) -> engine.Description:
         """As `ToolService.describe`."""

@@ -1,4 +1,4 @@
-"""What keeping records costs: an append beside a bare write and SQLite, and durability beside a bare sync.
+"""What keeping records costs: an append beside a bare write and SQLite, durability beside a bare sync, following, and journals.
 
 All sides write to the same folder's disk, a block of each in turn, because machines and disks are noisy.
 """
@@ -16,7 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from albert_tools.engine.model.records import Entry
 from albert_tools.store.log.log import Log
+from albert_tools.store.runs import Runs
 
 #: What a decision's entry is like.
 DATA = {
@@ -29,14 +31,18 @@ DATA = {
 #: Appends in a block.
 BLOCK = 2000
 WAITERS = 50
+#: Living segments that are followed, and entries that a new process finds.
+LIVE = 10
+ENTRIES = 200_000
 
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 def table(rounds: int) -> list[str]:
-    """The lines of both tables."""
+    """The lines of all tables."""
     with tempfile.TemporaryDirectory(prefix="albert-records-") as place:
-        return [*_appends(Path(place), rounds), "", *_durable(Path(place), rounds)]
+        tables = [_appends, _durable, _following, _journals]
+        return [line for work in tables for line in ["", *work(Path(place), rounds)]][1:]
 
 
 def _appends(place: Path, rounds: int) -> list[str]:
@@ -127,6 +133,102 @@ def _durable(place: Path, rounds: int) -> list[str]:
     lines += [f"| {name} | {value:.0f} |" for name, value in _medians(sides, rounds).items()]
     log.close()
     os.close(handle)
+    return lines
+
+
+class _Count:
+    """The smallest fold."""
+
+    name = "count"
+    version = 1
+    kinds = frozenset({"decision"})
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def apply(self, entry: Entry) -> None:
+        self.count += 1
+
+    def dump(self) -> int:
+        return self.count
+
+    def load(self, state: int) -> None:
+        self.count = state
+
+
+def _following(place: Path, rounds: int) -> list[str]:
+    folder = place / "followed"
+    logs = [Log(folder) for _ in range(LIVE)]
+    for log in logs:
+        log.append("decision", DATA)
+    following = logs[0].follow(_Count())
+    following.look()
+    time.sleep(0.1)  # until nothing new can hide behind the folder's time
+    section = logs[0].exclusively()
+
+    def enter() -> None:
+        with section:
+            pass
+
+    def decide() -> None:
+        with section:
+            following.look()
+            logs[0].append("decision", DATA)
+
+    sides: dict[str, Callable[[], float]] = {
+        "entering `exclusively()` and leaving it": lambda: _each(enter),
+        f"`look` when nothing is new, {LIVE} living segments": lambda: _each(following.look),
+        "both, and one's own entry of last time, and an `append`": lambda: _each(decide),
+    }
+    lines = ["| deciding by what stands in the log | µs |", "|---|---:|"]
+    lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
+    for i in range(ENTRIES):
+        logs[i % 3].append("decision" if i % 4 == 0 else "request", DATA)
+    cache = place / "cache"
+    for name in ("without a snapshot, which it leaves", "with it"):
+        with Log(folder, cache=lambda: cache) as log:
+            start = time.perf_counter()
+            log.follow(_Count()).look()
+            taken = (time.perf_counter() - start) * 1e6
+        lines.append(f"| the first `look` at {ENTRIES:,} entries, {name} | {taken:,.0f} |")
+    for log in logs:
+        log.close()
+    return lines
+
+
+def _journals(place: Path, rounds: int) -> list[str]:
+    runs = Runs(place / "runs")
+    ids = iter(range(1 << 60))
+    few = 20
+    journal = runs.create("f" * 16, {})
+
+    def begin() -> None:
+        runs.create(f"{next(ids):016x}", {"program": "b3:" + "0" * 64}).close()
+
+    def flushed() -> None:
+        journal.append(DATA)
+        journal.flush()
+
+    def synced() -> float:
+        async def work() -> float:
+            start = time.perf_counter()
+            for _ in range(few):
+                journal.append(DATA)
+                await journal.sync()
+            return (time.perf_counter() - start) / few * 1e6
+
+        return asyncio.run(work())
+
+    sides: dict[str, Callable[[], float]] = {
+        "begin a run's journal, and close it": lambda: _each(begin, few * 5),
+        "a step, buffered": lambda: _each(lambda: journal.append(DATA)),
+        "a step, flushed": lambda: _each(flushed),
+        "a step, `await sync`": synced,
+        "ask whether the run is cancelled": lambda: _each(lambda: runs.cancelled(journal.id)),
+    }
+    lines = ["| a run's journal | µs |", "|---|---:|"]
+    lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
+    journal.close()
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.results import read_result
 from albert_tools.builtins.shell import bash
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
@@ -16,6 +17,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     http_request,
     current_time,
     sleep,
+    read_result,
 )
 
 

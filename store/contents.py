@@ -24,8 +24,10 @@ from pathlib import Path
 from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.records import Matches
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.homes import sync_folder
+from albert_tools.store.matching import matcher, matching
 from albert_tools.store.private import check_private, make_private
 from albert_tools.store.trouble import io_failure
 
@@ -112,6 +114,31 @@ class Contents:
         if f"b3:{hasher.hexdigest()}" != ref:
             raise self._damaged(ref)
         return b"".join(parts)
+
+    def matching(self, ref: str, pattern: str, offset: int = 0, limit: int = BLOCK) -> Matches:
+        """The lines that hold a match of `pattern` (`matching.matcher`) and begin at or behind byte `offset`.
+
+        Until they have `limit` bytes together, but at least one. What isn't UTF-8 is replaced. Takes time in proportion
+        to the value's size, however the pattern is made, and memory for `limit` bytes.
+
+        Raises:
+            Failure: as `get`; `invalid_arguments` also for what is no pattern, and a negative offset or limit.
+        """
+        if offset < 0 or limit < 0:
+            raise Failure("invalid_arguments", f"lines can't be searched for from {offset} on within {limit} bytes")
+        matches = matcher(pattern)
+        hasher = blake3()
+
+        def hashed(file: int) -> Iterator[bytes]:
+            for block in _blocks(file):
+                hasher.update(block)
+                yield block
+
+        with self._open(ref) as file:
+            found = matching(hashed(file), matches, offset, limit)
+        if f"b3:{hasher.hexdigest()}" != ref:
+            raise self._damaged(ref)
+        return found
 
     def size(self, ref: str) -> int:
         """The value's size in bytes, as the file says: it is not proved.

@@ -57,7 +57,8 @@ async def approved(
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    place = f"{request.principal} {request.run.id}:{chain.step}" if chain.depth else request.principal
+    whose = request.session.id if request.session is not None else "owner"
+    place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     action = await asyncio.to_thread(
         action_of, target.definition, target.primitive, arguments, chain.trail, place, request.workspace
     )

@@ -61,6 +61,8 @@ class Surroundings:
     turns: Turns | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
+    #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
+    output_bytes: int = 1024 * 1024
 
     def ruling(self) -> tuple[Governance, Authority | None]:
         """The rules in force, and who judges by them: nobody in a scratch workspace.
@@ -110,6 +112,11 @@ class Run:
 
     id: str
     steps: Steps | None = None
+    #: Whom it goes on for, when it is resumed: the id of a session, and whom lasting answers were for.
+    session: str | None = None
+    principal: str | None = None
+    #: Whether nothing is done: a replay ends where the journal does.
+    dry: bool = False
     #: Why it is to stop, once somebody wants that.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
@@ -146,7 +153,9 @@ class Request:
     @property
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
-        return self.session.id if self.session is not None else self.surroundings.own
+        if self.session is not None:
+            return self.session.id
+        return self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)

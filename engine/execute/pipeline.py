@@ -27,6 +27,7 @@ from albert_tools.engine.execute.arguments import problems_of, promised, validat
 from albert_tools.engine.execute.asking import approved, reason_of
 from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
+from albert_tools.engine.execute.handing import handed
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
 from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
@@ -162,7 +163,7 @@ class Pipeline:
         seconds = self._clock() - began
         return ToolResult(
             tool=str(invocation.tool),
-            output=output,
+            output=handed(output, request),
             error=error,
             version=target.definition.version if target is not None else "",
             request_id=invocation.request_id,
@@ -202,6 +203,8 @@ class Pipeline:
                 known = _replayed(chain, target, given)
                 if known is not None and known.ended:
                     return _recorded(known, request)
+                if request.run.dry:
+                    raise _unrecorded(chain, definition.name, given)
             arguments, governance, authority = await self._permitted(target, given, chain, known)
         except (Failure, Again, asyncio.CancelledError) as error:
             if isinstance(error, Again) or (known is not None and known.ended):
@@ -310,16 +313,16 @@ class Pipeline:
         Raises:
             Failure: `permission_denied`, `budget_exceeded`.
         """
-        surroundings, token = request.surroundings, request.invocation.session
-        if first and token is not None and not surroundings.scratch:
+        surroundings, token, resumed = request.surroundings, request.invocation.session, request.run.session
+        if first and (token is not None or resumed is not None) and not surroundings.scratch:
             if surroundings.sessions is None or isinstance(surroundings.workspace, Failure):
                 surroundings.ruling()
                 raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
             root = str(surroundings.workspace.root)
-            if token.startswith("id:") and request.run.steps is not None:
-                request.session = surroundings.sessions.again(token.removeprefix("id:"), root)
+            if resumed is not None:
+                request.session = surroundings.sessions.again(resumed, root)
             else:
-                request.session = surroundings.sessions.find(token, root)
+                request.session = surroundings.sessions.find(token or "", root)
             if request.session.cwd:
                 request.workspace = surroundings.workspace.at(request.session.cwd)
         if request.session is not None and surroundings.sessions is not None:
@@ -574,6 +577,16 @@ def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
     if steps is None:
         return None
     return steps.find(chain.step, target.definition.name, target.definition.version, given)
+
+
+def _unrecorded(chain: Chain, name: str, given: Any) -> Failure:
+    return Failure(
+        "diverged",
+        f"the journal ends here: step {chain.step}, {name}, was never made",
+        hint="up to here the program does what was recorded",
+        tool=name,
+        details={"step": chain.step, "program": {"tool": name, "arguments": given}},
+    )
 
 
 def _recorded(known: Step, request: Request) -> Json:

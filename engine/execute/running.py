@@ -81,8 +81,8 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
     facts: dict[str, Json] = {"error": error.as_dict()} if error is not None else {"value": output}
     try:
         with suppress(Failure):
-            if suspended:
-                run.steps.state(state, **facts)
+            if suspended and error is not None:
+                run.steps.state(state, **facts, grant=_granted(request, error))
             else:
                 _finish(request, run.steps, state, facts)
             if suspended or request.repeat is not None:
@@ -93,6 +93,14 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
     tool = target.definition.name if target is not None else str(request.invocation.tool)
     approval = error.details.get("approval") if error is not None and suspended else None
     request.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+
+
+def _granted(request: Request, error: Failure) -> str | None:
+    """The session that the run goes on in."""
+    sessions = request.surroundings.sessions
+    if request.session is None or sessions is None:
+        return None
+    return sessions.grant(request.session, request.run.id, float(error.details["expires"])).id
 
 
 def _finish(request: Request, steps: Steps, state: str, facts: dict[str, Json]) -> None:

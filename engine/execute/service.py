@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion, canonical
+from albert_tools.engine.execute.runs import RunDesk
+from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Answers kept for repeats under a dedupe key; the oldest go first.
-MAX_REPEATS = 10_000
+#: Seconds between two looks whether another process wants a run stopped, and how many with nothing to do until none is taken.
+LOOK_SECONDS, MAX_IDLE_LOOKS = 0.25, 20
 #: Versions that a description lists; a tool's whole history is seldom asked for.
 MAX_VERSIONS = 10
 #: Tools that are looked at for calls of one that was replaced.
@@ -95,9 +96,7 @@ class Description:
             "signature": d.signature(),
             "parameters": d.parameters_schema(),
             "result": d.result,
-            "effects": list(d.effects),
             "depth": d.depth,
-            "timeout": d.timeout,
             "version": d.version,
             "created": self.created,
             "calls": [
@@ -106,6 +105,7 @@ class Description:
             ],
             "outdated": self.outdated,
             "gated": self.gated,
+            **d.governance(),
             "versions": [{"version": v.version, "created": v.created, "current": v.current} for v in self.versions],
             "versions_total": self.total,
             "source": self.source,
@@ -152,7 +152,8 @@ class ToolService:
         self._sandbox = sandbox
         self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
-        self._repeats: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[ToolResult]]] = {}
+        self._runs = RunDesk(self._pipeline, lambda: self.surroundings)
+        self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ToolService:
         return self
@@ -163,6 +164,8 @@ class ToolService:
     async def close(self) -> None:
         """End the sandbox and let go of the workspace. Nothing can be run or defined from here on."""
         self._closed = True
+        if self._watching is not None:
+            self._watching.cancel()
         await self._sandbox.close()
         for held in (self.surroundings.workspace, self.surroundings.ledger):
             close = getattr(held, "close", None)
@@ -403,6 +406,7 @@ class ToolService:
         request_id: str | None = None,
         dedupe_key: str | None = None,
         trace: str | None = None,
+        reason: str | None = None,
         log: Log | None = None,
         watch: Callable[[str], None] | None = None,
     ) -> ToolResult:
@@ -412,11 +416,12 @@ class ToolService:
             name: The tool.
             arguments: By name.
             version: A saved tool's version; the newest when not given.
-            session: On whose behalf.
+            session: The token of the session on whose behalf; the owner's own when not given.
             request_id: Handed back in the result.
             dedupe_key: The same call again under the same key (and session) gives the first one's result and does
-                nothing; other arguments under it are refused. Remembered as long as this service lives.
-            trace: An identifier of the caller's trace.
+                nothing, in whatever process; other arguments under it are refused. Remembered for a day; empty is none.
+            trace: The caller's trace: a W3C traceparent, or the 32 hex digits of its id.
+            reason: What the caller says it is for, shown to whoever is asked.
             log: Told each print as it happens: tool and text.
             watch: Told the name of each tool that the program calls, as the call begins.
 
@@ -425,51 +430,41 @@ class ToolService:
         """
         self._must_be_open()
         given = {} if arguments is None else arguments
-        invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace)
-        if dedupe_key is None or not isinstance(name, str):
-            return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
-        return await self._once(invocation, dedupe_key, log, watch)
+        invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
+        self._watch_for_ends()
+        return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
 
-    async def _once(
-        self, invocation: ToolInvocation, key: str, log: Log | None, watch: Callable[[str], None] | None
-    ) -> ToolResult:
-        try:
-            content = canonical([invocation.version, dict(invocation.arguments)])
-        except Exception:
-            # No proper arguments, so this will be refused; for a repeat to be told from another it need only be named.
-            content = type(invocation.arguments).__name__.encode()
-        place = (invocation.session or "", invocation.tool, key)
-        known = self._repeats.get(place)
-        if known is not None:
-            if known[0] != content:
-                conflict = Failure(
-                    "dedupe_conflict",
-                    f"{invocation.tool} was called under the key {key!r} with other arguments",
-                    hint="use a new key for a new call",
-                    tool=invocation.tool,
-                )
-                return ToolResult(invocation.tool, error=conflict, request_id=invocation.request_id)
-            earlier = await asyncio.shield(known[1])
-            return dataclasses.replace(earlier, repeated=True, request_id=invocation.request_id)
-        future: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
-        self._repeats[place] = content, future
-        while len(self._repeats) > MAX_REPEATS:
-            del self._repeats[next(iter(self._repeats))]
-        try:
-            result = await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
-        except BaseException:
-            # Called off: what was done is unknown, so a later repeat is a new call that must judge for itself.
-            self._repeats.pop(place, None)
-            off = Failure(
-                "cancelled",
-                f"the first call of {invocation.tool} under the key {key!r} was called off; what it did is not known",
-                hint="see what there is, then call again",
-                tool=invocation.tool,
-            )
-            future.set_result(ToolResult(invocation.tool, error=off))
-            raise
-        future.set_result(result)
-        return result
+    # Runs
+
+    @property
+    def runs(self) -> RunDesk:
+        """The runs of this home: listed, shown, resumed, called off, replayed."""
+        return self._runs
+
+    async def resume(self, run: str, log: Log | None = None) -> ToolResult:
+        """Go on with a run that waits for an answer, or whose process has died; gives its result.
+
+        Raises:
+            Failure: `not_found`, `damaged`; `exists`: it is over or under way; `diverged`: it can't go on here.
+            RuntimeError: the service is closed.
+        """
+        self._must_be_open()
+        self._watch_for_ends()
+        return await self._runs.resume(run, log)
+
+    def _watch_for_ends(self) -> None:
+        """Look now and then, while anything runs, whether another process wants a run stopped."""
+        if self.surroundings.runs is None or (self._watching is not None and not self._watching.done()):
+            return
+
+        async def watch() -> None:
+            idle = 0
+            while idle < MAX_IDLE_LOOKS and not self._closed:
+                await asyncio.sleep(LOOK_SECONDS)
+                idle = 0 if self._pipeline.active else idle + 1
+                self._runs.look()
+
+        self._watching = asyncio.create_task(watch())
 
     # Looking
 

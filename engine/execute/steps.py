@@ -8,6 +8,7 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,6 +126,7 @@ class Steps:
         self._add({"t": "state", "state": state, **facts})
 
     def _add(self, entry: dict[str, Json]) -> None:
+        entry["at"] = round(time.time(), 6)
         try:
             self.journal.append(entry)
         except Failure as failure:

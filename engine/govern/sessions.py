@@ -78,6 +78,8 @@ class Session:
     cwd: str = ""
     lease: Lease = field(default_factory=Lease)
     parent: str | None = None
+    #: Whether it is what is left of another to a run that waits: it outlives that one's lease, though not its end.
+    grant: bool = False
     created: str = ""
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Session:
             "budget": self.lease.budget.as_dict(),
             "used": dict(self.used),
             "parent": self.parent,
+            "grant": self.grant,
             "created": self.created,
             "ended": self.ended,
         }
@@ -176,6 +179,7 @@ def _document(session: Session, hashed: str) -> dict[str, Json]:
         "expires": None if lease.expires == float("inf") else lease.expires,
         "budget": lease.budget.as_dict(),
         "parent": session.parent,
+        "grant": session.grant,
     }
 
 
@@ -186,7 +190,9 @@ def _session(data: Mapping[str, Any], created: str) -> Session:
         float("inf") if expires is None else expires,
         Budget(**data["budget"]),
     )
-    return Session(data["session"], data["client"], data["workspace"], data["cwd"], lease, data["parent"], created)
+    return Session(
+        data["session"], data["client"], data["workspace"], data["cwd"], lease, data["parent"], data["grant"], created
+    )
 
 
 class Sessions:
@@ -240,6 +246,24 @@ class Sessions:
         self._following.look()
         return self._shown(self._fold.by_id[session.id]), token
 
+    def grant(self, session: Session, run: str, expires: float) -> Session:
+        """What is left of a session to a run that waits, until `expires`: no token, its tools, and what it has not used yet.
+
+        Raises:
+            Failure: `io_error`.
+        """
+        self._following.look()
+        budget = Budget(
+            **{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")},
+        )
+        lease = Lease(session.lease.tools, expires, budget)
+        parent = session.id if not session.grant else session.parent
+        made = Session(os.urandom(8).hex(), f"run {run}", session.workspace, session.cwd, lease, parent, True)
+        # No token has this hash: nobody can come with one.
+        self._ledger.durable(self._ledger.append("session", _document(made, f"run:{made.id}")))
+        self._following.look()
+        return self._shown(self._fold.by_id[made.id])
+
     def find(self, token: str, workspace: str | None) -> Session:
         """The living session of a token, to be used in `workspace`.
 
@@ -261,12 +285,14 @@ class Sessions:
 
     def _alive(self, session: str, workspace: str | None) -> Session:
         now = self._clock()
+        lasting = False
         for kept in self._fold.chain(session):
             whose = "the session" if kept.session.id == session else "a session that it is within"
             if kept.ended:
                 raise _denied("session.ended", f"{whose} has been revoked", "open a new one")
-            if now >= kept.session.lease.expires:
+            if now >= kept.session.lease.expires and not lasting:
                 raise _denied("session.expired", f"{whose} has expired", "open a new one")
+            lasting = lasting or kept.session.grant
         kept = self._fold.by_id[session]
         if workspace is not None and kept.session.workspace != workspace:
             raise _denied("session.workspace", "the session is for another workspace")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.records import Cursor, Entry, Mark
+from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
 
 
 class Catalog(Protocol):
@@ -166,6 +166,73 @@ class Ledger(Protocol):
         """
 
 
+class Journal(Protocol):
+    """The record of one run, held by one process at a time."""
+
+    id: str
+    header: dict[str, Json]
+    torn: bool
+    """Whether a crash had left half an entry at its end, which was cut off."""
+
+    def entries(self) -> list[dict[str, Json]]:
+        """What stands in it, in order, proved. Raises Failure `damaged`, `io_error`."""
+
+    def append(self, entry: Mapping[str, Json]) -> None:
+        """Buffered: may be lost in a crash, never reordered.
+
+        Raises:
+            Failure: `not_json`, `too_large`, and nothing is appended; `io_error`, and it takes no more.
+        """
+
+    def flush(self) -> None:
+        """Everything appended so far survives this process. Raises Failure `io_error`, and it takes no more."""
+
+    async def sync(self) -> None:
+        """Everything appended so far survives the machine. Raises Failure `io_error`, and it takes no more."""
+
+    def close(self) -> None:
+        """Flush, and let another process have it. Raises Failure `io_error`; it is let go of all the same."""
+
+
+class RunStore(Protocol):
+    """The journals of a home's runs. A run's id is sixteen hex digits. From any thread and any number of processes."""
+
+    def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
+        """Begin one. What is to survive the machine must be synced.
+
+        Raises:
+            Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
+        """
+
+    def open(self, run_id: str) -> Journal:
+        """To go on with it.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; retryable when another process holds it.
+        """
+
+    def load(self, run_id: str) -> LoadedRun:
+        """To look at it; a unique beginning of an id will do. Raises as `open`, but for holding."""
+
+    def list(self, limit: int) -> builtins.list[RunSummary]:
+        """At most `limit`, newest first. Raises Failure `io_error`."""
+
+    def cancel(self, run_id: str) -> None:
+        """Ask whoever runs it to stop; that can't be taken back. Raises Failure `not_found`, `io_error`."""
+
+    def cancelled(self, run_id: str) -> bool:
+        """Whether somebody has asked for its end; cheap for a run that this process holds."""
+
+    def sweep(self, older_than_seconds: float, keep: Callable[[str], bool]) -> int:
+        """Delete the records of runs that nobody holds, `keep` doesn't name and nothing was added to for so long.
+
+        `keep` is asked with each id and must name the runs that are not finished; returns how many were deleted.
+
+        Raises:
+            Failure: `io_error`.
+        """
+
+
 class ContentStore(Protocol):
     """Values under the hash of their content. Every method may be called from any thread and any number of processes."""
 
@@ -185,6 +252,12 @@ class ContentStore(Protocol):
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` on, proved. Raises as `get`."""
+
+    def matching(self, ref: str, pattern: str, offset: int, limit: int) -> Matches:
+        """The lines that match `pattern` (RE2's syntax; plain text where there is no RE2) and begin at `offset` or behind.
+
+        Until they have `limit` bytes together, but at least one; in linear time. Raises as `get`.
+        """
 
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""
@@ -208,6 +281,14 @@ class CallContext(Protocol):
     @property
     def settings(self) -> Mapping[str, Any]:
         """This primitive's configuration."""
+
+    @property
+    def key(self) -> str:
+        """Names this call among all: the same when a run that was cut short makes it again, for services that know such keys."""
+
+    @property
+    def contents(self) -> ContentStore | None:
+        """Where values too large to be handed over are kept; None where nothing is."""
 
     def effect(self, kind: str, **facts: Any) -> None:
         """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""

@@ -47,3 +47,45 @@ class Cursor(NamedTuple):
     """How far each segment of the log has been read; the empty one stands before everything. JSON-able as it is."""
 
     places: Mapping[str, Place] = {}
+
+
+class RunSummary(NamedTuple):
+    """A run in a listing. `created` is ISO 8601; `last` its last entry, unproved; `problem` says why it can't be read.
+
+    `held` tells whether a living process is at it, `cancelled` whether somebody has asked for its end.
+    """
+
+    id: str
+    created: str = ""
+    header: Mapping[str, Any] = {}
+    last: dict[str, Any] | None = None
+    held: bool = False
+    cancelled: bool = False
+    size_bytes: int = 0
+    problem: str | None = None
+
+
+class LoadedRun(NamedTuple):
+    """A run's record, proved. `torn` tells that a crash left half an entry at its end, which is no entry."""
+
+    id: str
+    created: str
+    header: dict[str, Any]
+    entries: list[dict[str, Any]]
+    held: bool
+    cancelled: bool
+    torn: bool
+
+
+class Line(NamedTuple):
+    """A line of a value: its first byte's offset in it, and its text without the newline."""
+
+    offset: int
+    text: str
+
+
+class Matches(NamedTuple):
+    """The lines of a value that match, and the offset to go on from when a limit came first; None when all was searched."""
+
+    lines: list[Line]
+    next_offset: int | None

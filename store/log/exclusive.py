@@ -125,7 +125,7 @@ class Exclusive:
     def _current(self) -> bool:
         """Whether the file that is open is the one that others would open."""
         try:
-            return os.stat(self._path, follow_symlinks=False).st_ino == self._inode
+            return os.lstat(self._path).st_ino == self._inode
         except FileNotFoundError:
             return False
 

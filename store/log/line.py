@@ -47,6 +47,7 @@ _LEADS: dict[str, bytes] = {}
 _MOST_LEADS = 256
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_encode_as_is = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -66,21 +67,32 @@ def body(kind: str, data: Mapping[str, Any]) -> bytes:
             "invalid_arguments", "'n', 'at' and 'kind' are the log's own, and can't be names in an entry's data"
         )
     lead = _LEADS.get(kind) or _lead(kind)
+    fields = encoded(data, MAX_ENTRY - _STAMP - len(lead), "an entry of kind", kind)
+    return lead + b"," + fields[1:] if data else lead + b"}"
+
+
+def encoded(
+    data: Mapping[str, Any], most: int, what: str, name: str, depth: int = MAX_DEPTH, sort: bool = True
+) -> bytes:
+    """The JSON of `data` in at most `most` bytes and `depth` levels; `what` and `name` say whose it is.
+
+    Raises:
+        Failure: `not_json`, `too_large`.
+    """
     try:
         # Keys may be what JSON turns into text; only a dict says so to the encoder.
-        fields = _encode(data if type(data) is dict else dict(data))
+        text = (_encode if sort else _encode_as_is)(data if type(data) is dict else dict(data))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise Failure("not_json", f"an entry of kind {kind!r} can't be written as JSON: {error}") from error
-    text = lead + b"," + fields[1:] if data else lead + b"}"
-    if len(text) + _STAMP > MAX_ENTRY:
+        raise Failure("not_json", f"{what} {name!r} can't be written as JSON: {error}") from error
+    if len(text) > most:
         raise Failure(
             "too_large",
-            f"an entry of kind {kind!r} has {len(text)} bytes, more than {MAX_ENTRY - _STAMP}",
+            f"{what} {name!r} has {len(text)} bytes, more than {most}",
             hint="put the large value into the content store and record its reference",
         )
     # Counting brackets is fast and settles it for nearly every entry.
-    if len(text) - len(text.translate(None, b"[{")) >= MAX_DEPTH and _deeper(data, MAX_DEPTH):
-        raise Failure("not_json", f"an entry of kind {kind!r} nests deeper than {MAX_DEPTH}")
+    if len(text) - len(text.translate(None, b"[{")) >= depth and _deeper(data, depth):
+        raise Failure("not_json", f"{what} {name!r} nests deeper than {depth}")
     return text
 
 
@@ -135,26 +147,26 @@ def line(digest: bytes, text: bytes) -> bytes:
     return hexlify(digest) + b" " + text + b"\n"
 
 
-def proved(previous: bytes, content: bytes) -> tuple[bytes, bytes]:
-    """The hash and the JSON of a line without its newline that stands behind the line with hash `previous`.
+def proved(previous: bytes, content: bytes, most: int = MAX_LINE) -> tuple[bytes, bytes]:
+    """The hash and the JSON of a line without its newline, of at most `most` bytes, behind the line with hash `previous`.
 
     Raises:
         Malformed: when it is not exactly what was written there.
     """
     text = content[LEAD:]
     digest = chain(previous, text)
-    if content[:LEAD] != hexlify(digest) + b" " or len(content) > MAX_LINE:
+    if content[:LEAD] != hexlify(digest) + b" " or len(content) > most:
         raise Malformed("its content, its hash or what stands before it was changed")
     return digest, text
 
 
-def split(content: bytes) -> tuple[bytes, bytes]:
+def split(content: bytes, most: int = MAX_LINE) -> tuple[bytes, bytes]:
     """The hash and the JSON of a line without its newline.
 
     Raises:
         Malformed: in words, when it has not the form of a line.
     """
-    if len(content) > MAX_LINE:
+    if len(content) > most:
         raise Malformed("it is longer than a line may be")
     if len(content) <= LEAD or content[LEAD - 1] != 0x20:
         raise Malformed("it has not the form of a line")
@@ -168,13 +180,13 @@ def split(content: bytes) -> tuple[bytes, bytes]:
     return digest, content[LEAD:]
 
 
-def overwritten(content: bytes, previous: Iterable[bytes]) -> bool:
+def overwritten(content: bytes, previous: Iterable[bytes], most: int = MAX_LINE) -> bool:
     """Whether a last line without a newline is whole but for another byte in the newline's place.
 
     `previous` are the hashes that it may follow from. A line that was torn off is never that.
     """
     try:
-        stated, text = split(content[:-1])
+        stated, text = split(content[:-1], most)
     except Malformed:
         return False
     return any(chain(digest, text) == stated for digest in previous)

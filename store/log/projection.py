@@ -144,6 +144,9 @@ class Projection:
     def _clear(self) -> None:
         self._tails: dict[str, Tail] = {}
         self._finished: set[str] = set()
+        # The tails by what a look asks of them, made anew when that changes: looking is to cost microseconds.
+        self._watched: list[tuple[int, int, Tail]] | None = None
+        self._unread: list[Tail] = []
         self._stamp: int | None = None  # the folder's time when it was last listed
         self._stamp_seen = 0.0
         self._settled = False  # whether that time can hide nothing more
@@ -180,10 +183,11 @@ class Projection:
             self._list(stamp, now)
         elif now >= self._ask_again:
             self._part(now)
+        if self._watched is None:
+            self._watched = [(t.handle, t.place.size, t) for t in self._tails.values() if t.handle >= 0]
+            self._unread = [t for t in self._tails.values() if t.handle < 0]
         seek, end = os.lseek, os.SEEK_END
-        return [
-            tail for tail in self._tails.values() if tail.handle < 0 or seek(tail.handle, 0, end) != tail.place.size
-        ]
+        return self._unread + [tail for handle, size, tail in self._watched if seek(handle, 0, end) != size]
 
     def _list(self, stamp: int, now: float) -> None:
         """Find the segments that are new, and see that none is gone."""
@@ -197,6 +201,7 @@ class Projection:
         for segment in there:
             if segment not in tails and segment not in finished:
                 tails[segment] = Tail(self._folder, segment)
+                self._watched = None
         if len(there) != len(tails) + len(finished):
             raise damaged(self._folder, gone(min({*tails, *finished}.difference(there))))
         self._settled = settled
@@ -210,6 +215,7 @@ class Projection:
                     self._finish(tail)
 
     def _finish(self, tail: Tail) -> None:
+        self._watched = None
         tail.close()
         del self._tails[tail.segment]
         self._finished.add(tail.segment)
@@ -217,6 +223,7 @@ class Projection:
     def _read(self, grown: list[Tail]) -> None:
         before = sum(tail.place.offset for tail in grown)
         kinds, apply = self.fold.kinds, self.fold.apply
+        self._watched = None
         for tail in grown:
             # Before the fold is touched: who begins anew would no longer know how long it was.
             tail.check_length()
@@ -253,6 +260,7 @@ class Projection:
                 self._finished = set(snapshot.finished)
                 places = snapshot.places.items()
                 self._tails = {segment: Tail(self._folder, segment, place) for segment, place in places}
+                self._watched = None
                 self._saved_size = size
                 self._ready = True
         if not self._ready:

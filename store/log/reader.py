@@ -36,10 +36,12 @@ GLANCE = 4096
 OnDamage = Callable[[Problem], None]
 
 
-def lines(handle: int, offset: int = 0, size: int = sys.maxsize) -> Iterator[tuple[int, bytes, bool]]:
+def lines(
+    handle: int, offset: int = 0, size: int = sys.maxsize, most: int = line.MAX_LINE
+) -> Iterator[tuple[int, bytes, bool]]:
     """The lines from `offset` on up to byte `size`, as (offset, content without newline, whether it ended with one).
 
-    One that is far too long comes in pieces, each too long to be a line.
+    One that is far longer than `most` comes in pieces, each too long to be a line.
     """
     rest = b""
     position = offset
@@ -51,7 +53,7 @@ def lines(handle: int, offset: int = 0, size: int = sys.maxsize) -> Iterator[tup
         for piece in pieces:
             yield offset, piece, True
             offset += len(piece) + 1
-        if len(rest) > line.MAX_LINE:
+        if len(rest) > most:
             yield offset, rest, True
             offset, rest = position, b""
     if rest:
@@ -154,13 +156,13 @@ def _ended_before(handle: int, size: int, since: str) -> bool:
     return False
 
 
-def last_line(handle: int, size: int) -> bytes | None:
+def last_line(handle: int, size: int, most: int = line.MAX_LINE) -> bytes | None:
     """The last whole line before byte `size`, without its newline and unproved; None where it is the first or there is none.
 
     Raises:
         OSError: as the system says.
     """
-    for glance in (GLANCE, line.MAX_LINE + GLANCE):
+    for glance in (GLANCE, most + GLANCE):
         start = max(0, size - glance)
         pieces = os.pread(handle, size - start, start).rpartition(b"\n")[0].rpartition(b"\n")
         if pieces[1]:

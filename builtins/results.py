@@ -1,0 +1,81 @@
+"""Reading what was too large to be handed over."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+
+#: Bytes handed over at once.
+MAX_SLICE = 256 * 1024
+
+
+class Slice(TypedDict):
+    """What `read_result` answers."""
+
+    content: str
+    size_bytes: int
+    next_offset: int | None
+
+
+@primitive(
+    effects=["read"],
+    idempotent=True,
+    family="artifacts",
+    schemas={
+        "handle": {"minLength": 1, "maxLength": 100},
+        "offset": {"minimum": 0},
+        "limit": {"minimum": 4, "maximum": MAX_SLICE},
+        "pattern": {"maxLength": 1000},
+    },
+)
+def read_result(
+    context: CallContext,
+    handle: str,
+    offset: int = 0,
+    limit: int = 64 * 1024,
+    pattern: str = "",
+) -> Slice:
+    """Read a part of a result that was too large to be handed over whole.
+
+    Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}; its handle is what
+    this takes. Returns {"content", "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on,
+    the size of the whole, and where to go on, or null at its end. With a pattern, `content` has the lines that match
+    it and begin at `offset` or behind, joined by newlines.
+
+    Fails with "not_found" if nothing is kept under the handle (what no record names is deleted after a while), and
+    "damaged" if it is not what was kept.
+
+    Args:
+        handle: As it stands in the result, "b3:" and 64 hex digits.
+        offset: The byte to begin at.
+        limit: The most bytes to return.
+        pattern: A regular expression (RE2's syntax) that lines are to match; plain text where RE2 is not installed.
+    """
+    contents = context.contents
+    if contents is None:
+        raise Failure("not_found", "nothing is kept here")
+    size = contents.size(handle)
+    if pattern:
+        found = contents.matching(handle, pattern, offset, limit)
+        context.effect("read", handle=handle, size_bytes=size)
+        content = "\n".join(line.text for line in found.lines)
+        return {"content": content, "size_bytes": size, "next_offset": found.next_offset}
+    data = _whole_characters(contents.slice(handle, offset, limit), offset + limit >= size)
+    context.effect("read", handle=handle, size_bytes=len(data))
+    end = offset + len(data)
+    return {"content": data.decode("utf-8", "replace"), "size_bytes": size, "next_offset": end if end < size else None}
+
+
+def _whole_characters(data: bytes, last: bool) -> bytes:
+    """Without the beginning of a character at its end, whose rest comes with the next part."""
+    for length in range(1, min(4, len(data)) + 1):
+        lead = data[-length]
+        if lead < 0x80:
+            return data
+        if lead >= 0xC0:
+            needed = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return data[:-length] if needed > length and not last and length < len(data) else data
+    return data
