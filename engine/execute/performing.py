@@ -10,11 +10,9 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.chain import Chain, Context
-from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
@@ -71,15 +69,16 @@ async def _once(
     name, request = primitive.name, chain.request
     left = chain.deadline + request.waited - clock()
     seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
-    workspace, most, of_budget = request.workspace, None, None
+    workspace: Any = request.workspace
+    of_budget: int | None = None
     if authority is not None:
         policy = authority.policy
         seconds = min(seconds, policy.timeout(primitive.definition))
-        most = policy.max_file_bytes(primitive.definition)
         if request.session is not None and request.surroundings.sessions is not None:
             rest = request.surroundings.sessions.left(request.session, "bytes_written")
-            of_budget = int(rest) if rest < most and "write" in primitive.definition.effects else None
-        workspace = GuardedWorkspace(workspace, partial(policy.path, primitive.definition), of_budget or most, name)
+            if "write" in primitive.definition.effects and rest < policy.max_file_bytes(primitive.definition):
+                of_budget = int(rest)
+        workspace = authority.guarded(primitive.definition, workspace, most=of_budget)
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
     context = Context(
@@ -143,5 +142,5 @@ def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) ->
             value = arguments.get(name)
             for path in value if isinstance(value, list) else [value]:
                 if isinstance(path, str):
-                    found.append(f"{workspace.root}/{workspace.spell(path or '.')}")
+                    found.append(str(workspace.absolute(path or ".")))
     return found

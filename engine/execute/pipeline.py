@@ -466,7 +466,10 @@ class Pipeline:
         target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
     ) -> Decision:
         try:
-            return gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
+            decision = gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
+            if decision.verdict == "deny" and decision.rule == "outside_workspace":
+                request.surroundings.modes.violation()
+            return decision
         except Failure as failure:
             if failure.rule in ("path_traversal", "outside_workspace"):
                 request.surroundings.modes.violation()
