@@ -65,11 +65,16 @@ class Authority:
             found += self.policy.touches(definition, _resources(primitive, arguments, self._reaching(workspace)))
         return found
 
-    def guarded(self, definition: ToolDefinition, workspace: Workspace) -> GuardedWorkspace:
-        """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged."""
-        policy = self.policy
-        judge = partial(policy.path, definition)
-        return GuardedWorkspace(self._reaching(workspace), judge, policy.max_file_bytes(definition), definition.name)
+    def guarded(self, definition: ToolDefinition, workspace: Workspace, most: int | None = None) -> GuardedWorkspace:
+        """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
+
+        `most` bounds the bytes of a file further than the rules do.
+        """
+        bound = self.policy.max_file_bytes(definition)
+        bound = bound if most is None else min(bound, most)
+        return GuardedWorkspace(
+            self._reaching(workspace), partial(self.policy.path, definition), bound, definition.name
+        )
 
     def _reaching(self, workspace: Workspace) -> Workspace:
         return workspace.reaching(self.policy.roots) if self.policy.roots else workspace

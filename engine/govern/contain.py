@@ -202,12 +202,14 @@ class Workspace:
         raise outside(path, f"it is not under {self.root}" + (", nor in what is opened beside it" * bool(self._beyond)))
 
     def _spelled(self, tree: _Tree, parts: beneath.Parts) -> str:
-        whole, top = tree.parts + parts, self._tree.parts
-        if tree is not self._tree and whole[: len(top)] == top:
-            tree, parts = self._tree, whole[len(top) :]
-        if tree is self._tree and parts[: len(self._base)] == self._base:
+        if tree is not self._tree:
+            whole, top = tree.parts + parts, self._tree.parts
+            if whole[: len(top)] != top:
+                return "/" + "/".join(whole)
+            parts = whole[len(top) :]
+        if parts[: len(self._base)] == self._base:
             return "/".join(parts[len(self._base) :]) or "."
-        return "/" + "/".join(whole)
+        return "/".join((self._tree.top, *parts))
 
     def absolute(self, path: str) -> str:
         """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not looked for.
@@ -216,7 +218,7 @@ class Workspace:
             Failure: `invalid_arguments` or `permission_denied`.
         """
         tree, parts = self._find(path)
-        return "/" + "/".join(tree.parts + parts)
+        return "/".join((tree.top, *parts))
 
     def recorded(self, path: str) -> str:
         """`path` as records keep it: relative to the workspace, whatever the working directory; else absolute.

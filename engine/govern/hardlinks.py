@@ -70,18 +70,15 @@ class LinkIndex:
             return False
         if not stat.S_ISDIR(top.st_mode):
             return identity(top) == wanted
-        # A hard link stays on its device.
-        return top.st_dev == wanted[0] and self._below(str(place), wanted)
+        # Folders on another device are looked through as well: an overlay gives its files other devices than its folders.
+        return self._below(str(place), wanted)
 
     def _below(self, top: str, wanted: Identity) -> bool:
         ahead = [top]
         while ahead:
             path = ahead.pop()
             try:
-                facts = os.stat(path)
-                if facts.st_dev != wanted[0]:
-                    continue
-                here = self._folder(path, facts)
+                here = self._folder(path, os.stat(path))
             except OSError:
                 # Gone, or closed to us; then no name in it was given away by us either.
                 continue

@@ -393,6 +393,19 @@ def test_no_descriptor_is_left_open(machine: Machine) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_a_file_may_be_bounded_further_than_by_the_rules(machine: Machine) -> None:
+    authority = machine.authority(f"{machine.shared}/**", max_file_size_mb=1)
+    path = f"{machine.shared}/b.txt"
+    for most, fits in ((None, True), (6, True), (5, False), (1 << 30, True)):
+        view = authority.guarded(look.definition, machine.workspace, most)
+        if fits:
+            assert view.read(path, LIMIT) == b"shared"
+        else:
+            assert refused(partial(view.read, path, LIMIT)) == ("too_large", "max_file_size_mb")
+    view = authority.guarded(look.definition, machine.workspace, 1 << 30)
+    assert refused(lambda: view.replace(path, b"x" * ((1 << 20) + 1))) == ("too_large", "max_file_size_mb")
+
+
 def test_the_innermost_root_holds(machine: Machine) -> None:
     (machine.shared / "up").symlink_to("../private/secret")
     view = machine.view(f"{machine.base}/data/**", f"{machine.shared}/**")
