@@ -59,8 +59,10 @@ async def approved(
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
     whose = request.session.id if request.session is not None else "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
+    authority = request.surroundings.ruling()[1]
+    workspace = request.workspace if authority is None else authority.reaching(request.workspace)
     action = await asyncio.to_thread(
-        action_of, target.definition, target.primitive, arguments, chain.trail, place, request.workspace
+        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace
     )
     known = desk.about(action)
     if known is not None and known.state == "yes":

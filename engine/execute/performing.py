@@ -96,7 +96,7 @@ async def _once(
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(timer)
             turns = request.surroundings.turns
-            if turns is not None and (changed := _changed(primitive, arguments, request.workspace)):
+            if turns is not None and (changed := _changed(primitive, arguments, workspace)):
                 await stack.enter_async_context(turns.of(changed))
             return await call_primitive(primitive, arguments, context)
     except TimeoutError:

@@ -62,7 +62,7 @@ class Authority:
         gated = primitive is not None and primitive.gated
         found = [self.policy.permits(definition, gated, mode)]
         if primitive is not None and (primitive.paths or primitive.urls):
-            found += self.policy.touches(definition, _resources(primitive, arguments, self._reaching(workspace)))
+            found += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
         return found
 
     def guarded(self, definition: ToolDefinition, workspace: Workspace, most: int | None = None) -> GuardedWorkspace:
@@ -72,11 +72,10 @@ class Authority:
         """
         bound = self.policy.max_file_bytes(definition)
         bound = bound if most is None else min(bound, most)
-        return GuardedWorkspace(
-            self._reaching(workspace), partial(self.policy.path, definition), bound, definition.name
-        )
+        return GuardedWorkspace(self.reaching(workspace), partial(self.policy.path, definition), bound, definition.name)
 
-    def _reaching(self, workspace: Workspace) -> Workspace:
+    def reaching(self, workspace: Workspace) -> Workspace:
+        """The workspace with the folders that the owner's rules open beside it."""
         return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
 
 
