@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.runs import RunView as RunView
     from albert_tools.engine.execute.registry import ToolRegistry as ToolRegistry
+    from albert_tools.engine.govern.approvals import Approval as Approval
+    from albert_tools.engine.govern.authority import Question as Question
+    from albert_tools.engine.govern.sessions import Budget as Budget
+    from albert_tools.engine.govern.sessions import Session as Session
     from albert_tools.engine.model.definition import ToolDefinition as ToolDefinition
     from albert_tools.engine.model.definition import ToolParameter as ToolParameter
     from albert_tools.engine.model.failure import Failure as Failure
@@ -24,10 +29,15 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService as ToolService
 
 _PUBLIC = {
+    "Approval": "albert_tools.engine.govern.approvals",
+    "Budget": "albert_tools.engine.govern.sessions",
     "CallContext": "albert_tools.engine.model.protocols",
     "Diagnostic": "albert_tools.grammar.diagnostic",
     "Failure": "albert_tools.engine.model.failure",
     "Primitive": "albert_tools.engine.model.primitive",
+    "Question": "albert_tools.engine.govern.authority",
+    "RunView": "albert_tools.engine.execute.runs",
+    "Session": "albert_tools.engine.govern.sessions",
     "SourceError": "albert_tools.grammar.diagnostic",
     "SyncToolService": "albert_tools.service",
     "ToolDefinition": "albert_tools.engine.model.definition",

@@ -106,18 +106,20 @@ class Pipeline:
             run.task = asyncio.current_task()
             self.active[run.id] = request
             try:
+                target = self.lookup.found(invocation.tool, invocation.version, unsaved)
                 wrong = invocation.violations()
                 if wrong:
                     raise Failure(
-                        "invalid_arguments", "; ".join(v["message"] for v in wrong), details={"violations": wrong}
+                        "invalid_arguments",
+                        "; ".join(v["message"] for v in wrong),
+                        details={"violations": wrong, "of": "invocation"},
                     )
-                target = self.lookup.found(invocation.tool, invocation.version, unsaved)
                 output = await self._pass(target, invocation.arguments, chain)
             except Again as repeat:
                 again = repeat
             except Failure as failure:
                 error = failure
-                if target is None:
+                if target is None or error.details.get("of") == "invocation":
                     recorder.denied(chain.call, invocation.tool, invocation.arguments, failure)
                     started(chain, None, invocation.tool, invocation.arguments)
                     ended(chain, failure, 0.0, 0)
@@ -292,7 +294,7 @@ class Pipeline:
                 rule="approval",
                 tool=definition.name,
             )
-        except Failure:
+        except (Failure, Again):
             raise
         except Exception as fault:
             raise unjudged(fault) from fault

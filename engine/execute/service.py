@@ -20,6 +20,8 @@ from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.runs import RunDesk
+from albert_tools.engine.govern.approvals import Approvals
+from albert_tools.engine.govern.sessions import DEFAULT_SECONDS, Budget, Session, Sessions
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
@@ -434,6 +436,47 @@ class ToolService:
         self._watch_for_ends()
         return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
 
+    # Sessions, approvals
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of this home.
+
+        Raises:
+            Failure: `not_found`: nothing is recorded here.
+        """
+        return _there(self.surroundings.sessions, "sessions")
+
+    @property
+    def approvals(self) -> Approvals:
+        """The questions to people, open and answered. Raises as `sessions`."""
+        return _there(self.surroundings.approvals, "approvals")
+
+    def open_session(
+        self,
+        client: str,
+        *,
+        cwd: str = "",
+        tools: Iterable[str] | None = None,
+        seconds: float | None = DEFAULT_SECONDS,
+        budget: Budget | None = None,
+        within: str | None = None,
+    ) -> tuple[Session, str]:
+        """A session in this workspace, and its token; arguments as `Sessions.open`.
+
+        Raises:
+            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; as `workspace.at` for `cwd`.
+        """
+        workspace = self.surroundings.workspace
+        if isinstance(workspace, Failure):
+            raise dataclasses.replace(workspace)
+        if cwd:
+            workspace.at(cwd)
+        named = None if tools is None else frozenset(tools)
+        return self.sessions.open(
+            client, str(workspace.root), cwd=cwd, tools=named, seconds=seconds, budget=budget, within=within
+        )
+
     # Runs
 
     @property
@@ -629,6 +672,12 @@ class _Catalog:
 
 def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:
     return tuple(c for c in calls if newest.get(c.name, c.version) != c.version)
+
+
+def _there(what: _T | None, name: str) -> _T:
+    if what is None:
+        raise Failure("not_found", f"there are no {name} where nothing is recorded")
+    return what
 
 
 def first_line(text: str) -> str:

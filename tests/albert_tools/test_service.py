@@ -382,7 +382,8 @@ def test_dedupe(service: SyncToolService) -> None:
     again = service.invoke("launch", {"name": "a"}, dedupe_key="k", request_id="r2")
     assert (first.value(), again.value(), again.repeated, again.request_id) == ("a", "a", True, "r2")
     assert code(service, "launch", {"name": "b"}, dedupe_key="k") == "dedupe_conflict"
-    assert service.invoke("launch", {"name": "b"}, dedupe_key="k", session="other").value() == "b"
+    token = service.within(lambda s: s.open_session("other"))[1]
+    assert service.invoke("launch", {"name": "b"}, dedupe_key="k", session=token).value() == "b"
     assert DONE == ["a", "b"]
 
 

@@ -134,7 +134,7 @@ def test_sizes(make_bench: Any) -> None:
 
 
 def test_nobody_to_ask_means_no(make_bench: Any) -> None:
-    bench = make_bench(governance=ASKS)
+    bench = make_bench(governance=ASKS, patience=None)
     error = bench.error("write_file", path="a", content="")
     assert (error.code, error.rule) == ("permission_denied", "tools.write_file.requires_approval_in_modes")
     assert error.message == "write_file needs a person's approval in NORMAL, and there is nobody to ask"
@@ -198,7 +198,7 @@ def test_a_mode_holds_in_every_service_of_the_home(make_bench: Any) -> None:
         assert {t.name for t in bench.service.list()} == {"bash", "http_request", "secret"}
         other.service.surroundings.modes.switch("RECOVERY", "ada", "")
         assert bench.value("list_directory") is not None
-        assert bench.error("write_file", path="a", content="").denied
+        assert bench.error("write_file", path="a", content="").code == "suspended"
 
 
 def test_violations_pile_up_to_an_alert(make_bench: Any) -> None:
@@ -347,7 +347,8 @@ def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_benc
 
     bench.service._wait(give_up())
     assert [(kind, d.get("verdict"), d.get("code")) for kind, d in entries(bench)] == [
-        ("call", "ask", None),
+        ("policy", None, None),
+        ("asked", None, None),
         ("denied", None, "cancelled"),
     ]
 
