@@ -214,7 +214,9 @@ class Pipeline:
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
             )
-            recorder.denied(call, definition.name, given, came)
+            if came.code != "suspended":
+                # Of what waits for an answer the question is the entry.
+                recorder.denied(call, definition.name, given, came)
             started(chain, target, definition.name, given)
             ended(chain, came, self._clock() - began, 0, blocked=True)
             if isinstance(error, Failure):
