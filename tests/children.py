@@ -41,7 +41,7 @@ class Child:
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         prepare()
-        self._name = work.__name__
+        self._name = [each.__name__ for each in (work, *arguments) if callable(each)][-1]
         self._hear, report = _CONTEXT.Pipe(duplex=False)
         self._process = _CONTEXT.Process(target=_live, args=(work, report, arguments), daemon=True)
         self._process.start()
@@ -68,7 +68,7 @@ class Child:
         """
         if not self._hear.poll(patience):
             self._process.kill()
-            raise AssertionError(f"the child that should {self._name} says nothing for {patience:g} s")
+            raise AssertionError(f"the child that does {self._name} says nothing for {patience:g} s")
         return self._hear.recv()
 
     def rest(self) -> list[Any]:
@@ -94,7 +94,7 @@ class Child:
         self._process.join(patience)
         if self._process.exitcode is None:
             self._process.kill()
-            raise AssertionError(f"the child that should {self._name} has not ended in {patience:g} s")
+            raise AssertionError(f"the child that does {self._name} has not ended in {patience:g} s")
         return self._process.exitcode
 
 
