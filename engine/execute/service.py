@@ -202,8 +202,9 @@ class ToolService:
                 pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
         except Failure:
             if spawned is not None:
-                # The zygote ends when nobody holds the other end.
+                # It has nothing yet that it could leave behind, and by itself it would only end if nobody holds its other end.
                 spawned[1].close()
+                spawned[0].kill()
                 spawned[0].wait()
             raise
         self._sandbox.expect(sorted(modules))
