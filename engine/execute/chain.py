@@ -13,7 +13,6 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.rules_source import RulesSource
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.result import Effect, ToolInvocation
 from albert_tools.engine.sandbox.pool import RunReport
 
@@ -98,12 +97,6 @@ class Surroundings:
             return self.ruling()[1]
         except Failure:
             return None
-
-    @property
-    def limits(self) -> RunLimits:
-        """The bounds of a run."""
-        governance = self.governance
-        return governance.limits if isinstance(governance, Governance) else RunLimits()
 
 
 @dataclass(slots=True)

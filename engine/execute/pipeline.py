@@ -44,7 +44,7 @@ from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
-from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH, RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
@@ -98,7 +98,7 @@ class Pipeline:
         run = resumed or Run(new_id())
         recorder = Recorder(surroundings.ledger, invocation)
         request = Request(invocation, surroundings, recorder, run, surroundings.workspace, log, watch)
-        chain = Chain(request, began + surroundings.limits.run_seconds, CallId(run.id))
+        chain = Chain(request, began + RunLimits().run_seconds, CallId(run.id))
         chain.span = span_of(chain, None)
         target: Target | None = None
         output, error, again = None, None, None
@@ -132,7 +132,7 @@ class Pipeline:
                 error = stopped(run)
             finally:
                 del self.active[run.id]
-                if again is None:
+                if again is None and _to_be_closed(request, error):
                     await asyncio.shield(self._close(request, target, output, error, began))
         if again is not None:
             return replace(again.result, repeated=True, request_id=invocation.request_id)
@@ -142,8 +142,6 @@ class Pipeline:
         self, request: Request, target: Target | None, output: Json, error: Failure | None, began: float
     ) -> None:
         """What is written down at the end of a request, however it ends."""
-        if request.surroundings.scratch:
-            return
         went_away = error is None and request.run.task is not None and request.run.task.cancelling() > 0
         if went_away:
             error = stopped(request.run)
@@ -266,10 +264,15 @@ class Pipeline:
             if not chain.depth and not surroundings.scratch:
                 chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 await begin_once(request, target, arguments)
+            first = True
             for _ in range(MAX_QUESTIONS + 1):
                 surroundings.modes.look()
                 mode = surroundings.modes.mode
                 governance, authority, decision = self._authorise(target, arguments, chain, mode)
+                if not chain.depth and first:
+                    # The rules can only make it shorter.
+                    chain.deadline -= RunLimits().run_seconds - governance.limits.run_seconds
+                    first = False
                 if decision is None or authority is None:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
@@ -572,6 +575,14 @@ class Pipeline:
             )
         finally:
             request.runs.remove(chain.report)
+
+
+def _to_be_closed(request: Request, error: Failure | None) -> bool:
+    """Whether anything is to be written down at a request's end; most calls by hand have no more than their entries."""
+    if request.surroundings.scratch:
+        return False
+    kept = request.run.steps is not None or request.session is not None or request.repeat is not None
+    return kept or (error is not None and error.code == "suspended")
 
 
 def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
