@@ -2,9 +2,10 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules
-   there, depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the
-   budget; where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; what is
+   left of the budget; workspace and rules there, depth, the rules for the tool, its category and what it touches in the present
+   mode; whether a saved tool is outdated; how often; where the rules say *ask*, a person. As the call begins, session, budget and
+   rate are looked at once more. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
@@ -264,6 +265,8 @@ class Pipeline:
             if not chain.depth and not surroundings.scratch:
                 chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 await begin_once(request, target, arguments)
+            if request.session is not None and surroundings.sessions is not None:
+                surroundings.sessions.afford(request.session, definition.name)
             first = True
             for _ in range(MAX_QUESTIONS + 1):
                 surroundings.modes.look()
@@ -315,10 +318,10 @@ class Pipeline:
 
     @staticmethod
     def _in_session(tool: str, request: Request, first: bool) -> None:
-        """The session is alive, the tool within its lease, and something left of its budget.
+        """The session is alive, and the tool within its lease.
 
         Raises:
-            Failure: `permission_denied`, `budget_exceeded`.
+            Failure: `permission_denied`.
         """
         surroundings, token, resumed = request.surroundings, request.invocation.session, request.run.session
         if first and (token is not None or resumed is not None) and not surroundings.scratch:
@@ -366,6 +369,7 @@ class Pipeline:
                 if request.session is not None and surroundings.sessions is not None:
                     surroundings.sessions.look()
                     surroundings.sessions.demand(request.session, definition.name)
+                    surroundings.sessions.afford(request.session, definition.name)
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if windows or session:

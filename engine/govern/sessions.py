@@ -299,11 +299,12 @@ class Sessions:
         return self._shown(kept)
 
     def demand(self, session: Session, tool: str) -> None:
-        """Whether a tool is within the lease, and anything is left of the budget.
+        """Whether the session is alive still, and a tool within its lease.
 
         Raises:
-            Failure: `permission_denied`, `budget_exceeded`.
+            Failure: `permission_denied`.
         """
+        self._alive(session.id, None)
         for kept in self._fold.chain(session.id):
             lease = kept.session.lease
             if lease.tools is not None and tool not in lease.tools:
@@ -313,7 +314,15 @@ class Sessions:
                     "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
                     tool,
                 )
-            for unit, most in lease.budget.as_dict().items():
+
+    def afford(self, session: Session, tool: str) -> None:
+        """Whether anything is left of the budget.
+
+        Raises:
+            Failure: `budget_exceeded`.
+        """
+        for kept in self._fold.chain(session.id):
+            for unit, most in kept.session.lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",
