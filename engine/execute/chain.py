@@ -131,6 +131,8 @@ class Request:
     #: The repeat's key in the records, once it has been begun.
     repeat: str | None = None
     decision: Decision | None = None
+    #: Why it was never made.
+    refused: Failure | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0

@@ -174,7 +174,7 @@ class Pipeline:
             own_seconds=chain.report.own_seconds,
             calls=request.calls,
             timestamp_utc=timestamp,
-            policy=request.decision.as_dict() if request.decision is not None else None,
+            policy=_verdict(request),
             family=target.definition.family if target is not None else "",
             budget_consumed=consumed(request, seconds),
             trace_id=chain.span.trace_id if chain.span is not None else None,
@@ -213,6 +213,8 @@ class Pipeline:
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
             )
+            if not chain.depth:
+                request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came)
@@ -587,6 +589,20 @@ def _to_be_closed(request: Request, error: Failure | None) -> bool:
         return False
     kept = request.run.steps is not None or request.session is not None or request.repeat is not None
     return kept or (error is not None and error.code == "suspended")
+
+
+def _verdict(request: Request) -> dict[str, Json] | None:
+    """What was decided on the request itself: by a rule for the tool, or before or after those by whatever refused it."""
+    decision, refused = request.decision, request.refused
+    if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
+        return {
+            "verdict": "deny",
+            "allowed": False,
+            "rule_id": refused.rule,
+            "rationale_code": refused.rationale,
+            "message": refused.message,
+        }
+    return decision.as_dict() if decision is not None else None
 
 
 def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
