@@ -86,6 +86,12 @@ _RATIONALES = {
     "rate_limited": "rate_limit",
     "budget_exceeded": "budget",
 }
+_PLACES = {
+    "session": "session",
+    "lease": "lease",
+    "path_traversal": "outside_workspace",
+    "outside_workspace": "outside_workspace",
+}
 
 #: Failures that end a run where it stands: no program sees them, and no step has ended with one.
 ENDING = frozenset({"suspended", "cancelled", "diverged", "unknown_outcome"})
@@ -131,7 +137,7 @@ class Failure(Exception):
         if "rationale_code" in self.details:
             return str(self.details["rationale_code"])
         place = (self.rule or "").partition(".")[0]
-        return _RATIONALES.get(self.code) or (place if place in ("session", "lease") else "denied")
+        return _RATIONALES.get(self.code) or _PLACES.get(place, "denied")
 
     @property
     def kind(self) -> str:
