@@ -63,8 +63,8 @@ class Surroundings:
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self) -> tuple[Governance, Authority | None]:
-        """The rules in force, and who judges by them: nobody in a scratch workspace.
+    def ruling(self, *, say: bool = True) -> tuple[Governance, Authority | None]:
+        """The rules in force, and who judges by them: nobody in a scratch workspace. Who only looks leaves no record: not `say`.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -80,7 +80,7 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes)
+        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
@@ -94,7 +94,7 @@ class Surroundings:
     def authority(self) -> Authority | None:
         """Who judges now; None where nothing can be judged."""
         try:
-            return self.ruling()[1]
+            return self.ruling(say=False)[1]
         except Failure:
             return None
 
