@@ -22,27 +22,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.arguments import problems_of, promised, validated
-from albert_tools.engine.execute.asking import approved, reason_of
-from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
+from albert_tools.engine.execute.chain import Again, Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
 from albert_tools.engine.execute.handing import handed
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
-from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
+from albert_tools.engine.execute.record import CallId, Recorder, new_id, reason_of, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
 from albert_tools.engine.execute.steps import Step
 from albert_tools.engine.execute.watching import ended, span_of, started
-from albert_tools.engine.govern.approvals import Approval
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH, RunLimits
@@ -51,6 +47,10 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.sandbox.pool import Sandbox
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.govern.windows import Windows
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
@@ -148,7 +148,10 @@ class Pipeline:
             error = stopped(request.run)
         spend(request, wall_seconds=self._clock() - began - request.waited)
         await end_run(request, target, output, error)
-        ended_once(request, error)
+        if request.repeat is not None:
+            from albert_tools.engine.execute.repeating import ended_once
+
+            ended_once(request, error)
 
     def _result(
         self,
@@ -266,7 +269,10 @@ class Pipeline:
             self._in_session(definition.name, request, first=not chain.depth)
             if not chain.depth and not surroundings.scratch:
                 chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
-                await begin_once(request, target, arguments)
+                if request.invocation.dedupe_key:
+                    from albert_tools.engine.execute.repeating import begin_once
+
+                    await begin_once(request, target, arguments)
             if request.session is not None and surroundings.sessions is not None:
                 surroundings.sessions.afford(request.session, definition.name)
             first = True
@@ -290,6 +296,8 @@ class Pipeline:
                     _windows(surroundings).demand(windows, _session_id(request), definition.name)
                 approval = None
                 if decision.verdict == "ask":
+                    from albert_tools.engine.execute.asking import approved
+
                     approval = await approved(target, arguments, decision, mode, chain, self._clock)
                     if approval is None:
                         continue
@@ -394,7 +402,7 @@ class Pipeline:
                 session=session,
                 run=run.id if run.steps is not None and not chain.depth else None,
                 approval=approval.id if approval is not None else None,
-                reason=reason_of(chain) if not chain.depth else None,
+                reason=reason_of(request.invocation) if not chain.depth else None,
             )
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
