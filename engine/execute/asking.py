@@ -56,7 +56,7 @@ async def approved(
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.session.id if request.session is not None else "owner"
+    whose = request.whose or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)

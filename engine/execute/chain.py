@@ -173,10 +173,15 @@ class Request:
 
     @property
     def principal(self) -> str:
-        """Whom lasting answers are for: the session, or whoever has none."""
-        if self.session is not None:
-            return self.session.id
-        return self.run.principal or self.surroundings.own
+        """Whom lasting answers are for: the session, or whoever has none. A run that goes on does so for whom it began."""
+        if self.run.principal:
+            return self.run.principal
+        return self.session.id if self.session is not None else self.surroundings.own
+
+    @property
+    def whose(self) -> str | None:
+        """The session that made the request, also where a grant of it goes on with it; None for the owner's own."""
+        return self.principal if self.session is not None else None
 
 
 @dataclass(slots=True)

@@ -293,7 +293,7 @@ class Pipeline:
                     request.decision = decision
                 windows = authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, _session_id(request), definition.name)
+                    _windows(surroundings).demand(windows, request.whose, definition.name)
                 approval = None
                 if decision.verdict == "ask":
                     from albert_tools.engine.execute.asking import approved
@@ -375,7 +375,7 @@ class Pipeline:
         with ledger.exclusively() if ledger is not None and counted else nullcontext():
             if counted and ledger is not None:
                 if windows:
-                    _windows(surroundings).demand(windows, session, definition.name)
+                    _windows(surroundings).demand(windows, request.whose, definition.name)
                 if request.session is not None and surroundings.sessions is not None:
                     surroundings.sessions.look()
                     surroundings.sessions.demand(request.session, definition.name)
@@ -386,6 +386,7 @@ class Pipeline:
                     use: dict[str, Json] = {
                         "windows": [w for w, _ in windows],
                         "session": session,
+                        "whose": request.whose,
                         "used": {"calls": 1},
                     }
                     try:

@@ -454,3 +454,28 @@ def test_a_session_that_ends_while_a_person_thinks_allows_nothing(make_bench: An
     assert error is not None
     assert (error.code, error.rule) == ("permission_denied", "session.ended")
     assert bench.done == []
+
+
+def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
+    bench = make_bench(primitives=TOOLS, governance=of("shred", rate_limit_per_hour=2))
+    bench.define('return tools.shred(name="t")')
+    options = opened()(bench)
+
+    def answered(tool: str, arguments: dict[str, Any], choice: Any, **more: Any) -> Any:
+        result = bench.service.invoke(tool, arguments, **options, **more)
+        bench.service.within(lambda s: s.approvals.answer(result.error.details["approval"], choice, "a test"))
+        return bench.service.resume(result.run_id)
+
+    # One answer is enough, and the key is the one that the caller knows.
+    assert answered("shred", {"name": "a"}, "once", dedupe_key="k").value() == "a"
+    assert bench.service.invoke("shred", {"name": "a"}, dedupe_key="k", **options).repeated
+    # What was said for the session holds in the session, not for the owner's own calls.
+    assert answered("t", {}, "session").value() == "t"
+    assert bench.error("t").code == "suspended"
+    # And both were counted with its calls.
+    error = bench.service.invoke("t", **options).error
+    assert error is not None
+    assert error.rule == "rate_limit.tool:shred"
+    assert bench.done == ["a", "t"]
+    with bench.again(governance={}) as unlimited:
+        assert unlimited.invoke("t", **options).value() == "t"
