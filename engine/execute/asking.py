@@ -56,7 +56,7 @@ async def approved(
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.whose or "owner"
+    whose = request.origin or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
@@ -113,7 +113,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.session.id if request.session is not None else "",
+        "session": request.origin or "",
         "run": request.run.id,
         "step": chain.step,
     }

@@ -172,16 +172,16 @@ class Request:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def principal(self) -> str:
-        """Whom lasting answers are for: the session, or whoever has none. A run that goes on does so for whom it began."""
-        if self.run.principal:
-            return self.run.principal
-        return self.session.id if self.session is not None else self.surroundings.own
+    def origin(self) -> str | None:
+        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
+        if self.session is None:
+            return None
+        return self.session.parent if self.session.grant and self.session.parent else self.session.id
 
     @property
-    def whose(self) -> str | None:
-        """The session that made the request, also where a grant of it goes on with it; None for the owner's own."""
-        return self.principal if self.session is not None else None
+    def principal(self) -> str:
+        """Whom lasting answers are for: the session, or whoever has none."""
+        return self.origin or self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)

@@ -2,10 +2,10 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; what is
-   left of the budget; workspace and rules there, depth, the rules for the tool, its category and what it touches in the present
-   mode; whether a saved tool is outdated; how often; where the rules say *ask*, a person. As the call begins, session, budget and
-   rate are looked at once more. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; workspace
+   and rules there, depth, the rules for the tool, its category and what it touches in the present mode; whether a saved tool is
+   outdated; how often, and what is left of the budget; where the rules say *ask*, a person. As the call begins, session, rate and
+   budget are looked at once more. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
@@ -273,8 +273,6 @@ class Pipeline:
                     from albert_tools.engine.execute.repeating import begin_once
 
                     await begin_once(request, target, arguments)
-            if request.session is not None and surroundings.sessions is not None:
-                surroundings.sessions.afford(request.session, definition.name)
             first = True
             for _ in range(MAX_QUESTIONS + 1):
                 surroundings.modes.look()
@@ -293,7 +291,9 @@ class Pipeline:
                     request.decision = decision
                 windows = authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, request.whose, definition.name)
+                    _windows(surroundings).demand(windows, _session_id(request), definition.name)
+                if request.session is not None and surroundings.sessions is not None:
+                    surroundings.sessions.afford(request.session, definition.name)
                 approval = None
                 if decision.verdict == "ask":
                     from albert_tools.engine.execute.asking import approved
@@ -375,7 +375,7 @@ class Pipeline:
         with ledger.exclusively() if ledger is not None and counted else nullcontext():
             if counted and ledger is not None:
                 if windows:
-                    _windows(surroundings).demand(windows, request.whose, definition.name)
+                    _windows(surroundings).demand(windows, session, definition.name)
                 if request.session is not None and surroundings.sessions is not None:
                     surroundings.sessions.look()
                     surroundings.sessions.demand(request.session, definition.name)
@@ -386,7 +386,6 @@ class Pipeline:
                     use: dict[str, Json] = {
                         "windows": [w for w, _ in windows],
                         "session": session,
-                        "whose": request.whose,
                         "used": {"calls": 1},
                     }
                     try:

@@ -30,7 +30,7 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
     if not key or repeats is None:
         return
     name = target.definition.name
-    place = key_of(request.whose, name, key)
+    place = key_of(request.origin, name, key)
     if request.run.steps is not None:
         # A run that goes on began it.
         request.repeat = place

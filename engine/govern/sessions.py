@@ -297,11 +297,12 @@ class Sessions:
         return self._shown(kept)
 
     def demand(self, session: Session, tool: str) -> None:
-        """Whether the session is alive still, and a tool within its lease.
+        """Whether the session is still alive, and a tool within its lease.
 
         Raises:
             Failure: `permission_denied`.
         """
+        self._following.look()
         self._alive(session.id, None)
         for kept in self._fold.chain(session.id):
             lease = kept.session.lease
@@ -319,6 +320,7 @@ class Sessions:
         Raises:
             Failure: `budget_exceeded`.
         """
+        self._following.look()
         for kept in self._fold.chain(session.id):
             for unit, most in kept.session.lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:

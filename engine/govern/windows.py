@@ -38,9 +38,7 @@ class WindowsFold:
             return
         at = datetime.fromisoformat(entry.at).timestamp()
         for window in windows:
-            # What goes on by a grant is counted with the session that it began in.
-            whose = entry.data.get("whose", entry.data.get("session"))
-            times = self.times.setdefault(_key(window, whose), deque())
+            times = self.times.setdefault(_key(window, entry.data.get("session")), deque())
             times.append(at)
             while times and times[0] <= at - WINDOW_SECONDS:
                 times.popleft()
