@@ -474,3 +474,27 @@ def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
     assert bench.error("t").code == "suspended"
     assert bench.service.invoke("t", **options).value() == "t"
     assert bench.done == ["a", "t", "t"]
+
+
+def test_a_yes_is_for_what_was_shown_and_for_once(make_bench: Any) -> None:
+    bench = make_bench(primitives=TOOLS, governance=of("mark", requires_approval_in_modes=NORMAL))
+    call = {"path": "a", "size": 3}
+
+    def asked(result: Any) -> Any:
+        assert result.error.code == "suspended"
+        bench.service.within(lambda s: s.approvals.answer(result.error.details["approval"], "once", "a test"))
+        return result
+
+    first = asked(bench.service.invoke("mark", call))
+    # Between answer and effect somebody writes what the call would have made new.
+    (bench.work / "a").write_text("mine")
+    again = bench.service.resume(first.run_id)
+    assert again.error.code == "suspended"
+    assert again.error.details["approval"] != first.error.details["approval"]
+    assert (bench.work / "a").read_text() == "mine"
+    assert bench.service.resume(asked(again).run_id).ok
+    assert (bench.work / "a").read_text() == "xxx"
+    # That answer is used up, and other arguments never had one.
+    assert bench.service.invoke("mark", call).error.code == "suspended"
+    assert bench.service.invoke("mark", {**call, "size": 4}).error.code == "suspended"
+    assert bench.done == ["a"]
