@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from albert_tools.engine.govern.settings import read_governance
 from tests.docs.pages import ROOT, blocks, run
 
 PAGES = ["embedding.md", "governance.md", "runs.md", "telemetry.md"]
@@ -27,3 +30,10 @@ def test_some_of_them_show_what_they_print(page: str) -> None:
 def test_no_page_with_such_blocks_is_forgotten() -> None:
     having = {p.name for p in (ROOT / "docs").glob("*.md") if any(printed for _, printed in blocks(p.name))}
     assert having == set(PAGES)
+
+
+@pytest.mark.parametrize(
+    "text", re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "governance.md").read_text("utf-8"), re.DOTALL)
+)
+def test_rules_that_are_shown_are_rules(text: str) -> None:
+    read_governance(yaml.safe_load(text))
