@@ -51,6 +51,7 @@ async def approved(
         mode,
         chain.trail,
         "" if chain.trail else arguments_digest(arguments),
+        chain.asks,
     )
     standing = desk.standing(scope)
     if standing is not None:

@@ -193,6 +193,8 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
+    #: The rules that ask, each with what it is about where that is less than the whole call.
+    asks: tuple[tuple[str, str], ...] = ()
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None

@@ -283,6 +283,7 @@ class Pipeline:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
                     decision = gravest([_interrupted(chain, definition.name), decision])
+                    chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
                     request.decision = decision
@@ -459,7 +460,7 @@ class Pipeline:
         if authority is None:
             _demand_harmless(target, chain, governance)
         else:
-            decision = self._judged(target, arguments, request, authority, mode)
+            decision = self._judged(target, arguments, chain, authority, mode)
             if decision.verdict == "deny":
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
@@ -477,12 +478,15 @@ class Pipeline:
         return governance, authority, decision
 
     @staticmethod
-    def _judged(
-        target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
-    ) -> Decision:
+    def _judged(target: Target, arguments: dict[str, Any], chain: Chain, authority: Authority, mode: Mode) -> Decision:
+        request = chain.request
         try:
-            decision = gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
-            if decision.verdict == "deny" and decision.rule == "outside_workspace":
+            found = authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
+            decision = gravest(found)
+            chain.asks = ()
+            if decision.verdict == "ask":
+                chain.asks = tuple(sorted({(d.rule, d.subject) for d in found if d.verdict == "ask"}))
+            elif decision.verdict == "deny" and decision.rule == "outside_workspace":
                 request.surroundings.modes.violation()
             return decision
         except Failure as failure:

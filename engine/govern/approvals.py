@@ -36,7 +36,11 @@ MAX_PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand."""
+    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+
+    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
+    answer to one rule is none to another.
+    """
 
     tool: str
     version: str
@@ -44,13 +48,14 @@ class Scope:
     mode: str
     trail: tuple[str, ...] = ()
     arguments: str = ""
+    asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
         """The same for every call that the answer `choice` holds for."""
-        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail)]
+        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
-        if not self.trail:
+        if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
             parts.append(self.arguments)
         return hashlib.sha256(canonical(parts)).hexdigest()
 
