@@ -17,6 +17,7 @@ from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.execute.steps import Steps
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
@@ -64,6 +65,7 @@ class Surroundings:
     contents: ContentStore | None = None
     observer: Observer | None = None
     turns: Turns | None = None
+    cache: Cache | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
