@@ -175,7 +175,7 @@ class Request:
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
         if self.session is not None:
-            return self.session.id
+            return self.session.whose
         return self.run.principal or self.surroundings.own
 
 
