@@ -51,12 +51,15 @@ async def approved(
         mode,
         chain.trail,
         "" if chain.trail else arguments_digest(arguments),
+        chain.asks,
     )
-    standing = desk.standing(scope)
+    # To have allowed what a call does isn't to want it done twice.
+    interrupted = decision.rationale == "interrupted"
+    standing = None if interrupted else desk.standing(scope)
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.origin or "owner"
+    whose = request.session.whose if request.session is not None else "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
@@ -72,7 +75,7 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), scope)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
         _answer(desk, known, _choice(await _asked(question, chain, clock)))
@@ -113,7 +116,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.origin or "",
+        "session": request.session.whose if request.session is not None else "",
         "run": request.run.id,
         "step": chain.step,
     }

@@ -17,6 +17,7 @@ from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.execute.steps import Steps
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
@@ -64,6 +65,7 @@ class Surroundings:
     contents: ContentStore | None = None
     observer: Observer | None = None
     turns: Turns | None = None
+    cache: Cache | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
@@ -172,16 +174,11 @@ class Request:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def origin(self) -> str | None:
-        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
-        if self.session is None:
-            return None
-        return self.session.parent if self.session.grant and self.session.parent else self.session.id
-
-    @property
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
-        return self.origin or self.run.principal or self.surroundings.own
+        if self.session is not None:
+            return self.session.whose
+        return self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)
@@ -200,6 +197,8 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
+    #: The rules that ask, each with what it is about where that is less than the whole call.
+    asks: tuple[tuple[str, str], ...] = ()
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None

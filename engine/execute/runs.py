@@ -13,7 +13,7 @@ from typing import Any
 
 from albert_tools.engine.execute.chain import Log, Run, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
-from albert_tools.engine.execute.running import JOURNAL_VERSION, interpreter
+from albert_tools.engine.execute.running import JOURNAL_VERSION, interpreter, stopped
 from albert_tools.engine.execute.steps import Steps
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -196,12 +196,14 @@ class RunDesk:
         self._store.cancel(found.id)
         if self.stop(found.id, by) or found.held:
             return replace(seen, state="cancelled")
+        surroundings = self._surroundings()
         journal = self._store.open(found.id)
         try:
-            Steps(journal, None).state("cancelled", by=by)
+            steps = Steps(journal, surroundings.contents)
+            called_off = stopped(Run(found.id, steps, stop=Failure("cancelled", f"the run was called off by {by}")))
+            steps.state("cancelled", by=by, error=called_off.as_dict())
         finally:
             journal.close()
-        surroundings = self._surroundings()
         if surroundings.ledger is not None:
             surroundings.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
         if seen.approval and surroundings.approvals is not None:

@@ -82,6 +82,11 @@ class Session:
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def whose(self) -> str:
+        """The id by which answers, repeats and rates are kept: of what a run has left, that of the session it is left from."""
+        return self.parent if self.grant and self.parent is not None else self.id
+
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without what could be used as a token."""
         expires = self.lease.expires
