@@ -274,7 +274,8 @@ def view(run: LoadedRun) -> RunView:
         step |= {name: entry[name] for name in ("tool", "version", "arguments") if name in entry}
         step["at"] = entry.get("at", step.get("at"))
         if entry["t"] == "end":
-            step |= {"state": "failed" if "error" in entry else "ended", "effects": entry["effects"]}
+            state_of = "unknown" if "unknown" in entry else "failed" if "error" in entry else "ended"
+            step |= {"state": state_of, "effects": entry["effects"]}
             step |= {name: entry[name] for name in ("value", "ref", "error") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(

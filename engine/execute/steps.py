@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.execute.faults import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
-from albert_tools.engine.model.failure import CODES, DENIALS, Failure
+from albert_tools.engine.model.failure import CODES, Failure
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
 
@@ -30,6 +30,8 @@ class Step:
     ended: bool = False
     #: Whether it was written down as it began, because it may change something.
     changes: bool = False
+    #: Whether it was begun by a process that died before it had ended, and not again since.
+    unknown: bool = False
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
@@ -65,9 +67,9 @@ class Steps:
         known = self._known.get(entry["step"])
         if known is None or "tool" in entry:
             known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], entry["arguments"])
-            known.changes = entry["t"] == "begin"
+            known.changes = known.unknown = entry["t"] == "begin"
         if entry["t"] == "end":
-            known.ended = True
+            known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
@@ -106,19 +108,17 @@ class Steps:
         """The steps that the saved tool called in `step` has made, those of the tools that it called included."""
         return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
-    def interrupted(self) -> list[tuple[str, Step]]:
-        """The steps that were begun and have not ended."""
-        return [(name, step) for name, step in self._known.items() if not step.ended]
-
     def outcome(self) -> dict[str, Json]:
         """How many steps have changed something, and which may have: ``{applied, unknown: [{step, tool}]}``."""
         applied = sum(step.ended and _applied(step) for step in self._known.values())
-        unknown: list[Json] = [{"step": name, "tool": step.tool} for name, step in self.interrupted()]
+        unknown: list[Json] = [
+            {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
+        ]
         return {"applied": applied, "unknown": unknown}
 
     def changed(self) -> bool:
         """Whether a step has changed something, or may have."""
-        return any(_may_have(s.changes, s.failure.code if s.failure else None) for s in self._known.values())
+        return any(s.changes and (s.unknown or not _not_begun(s.failure)) for s in self._known.values())
 
     def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
         """A step that may change something begins; to be synced before it does."""
@@ -135,6 +135,9 @@ class Steps:
             entry |= _facts(definition, arguments)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
+        if known.unknown:
+            # Whatever came of trying again, or of a person's no: what was begun then may have been done.
+            entry["unknown"] = True
         if isinstance(came, Failure):
             self._add(entry | {"error": came.as_dict()})
             return
@@ -191,12 +194,14 @@ def changed(entries: Iterable[Mapping[str, Any]]) -> bool:
         if entry.get("t") == "begin":
             found[entry["step"]] = True
         elif entry.get("t") == "end" and entry["step"] in found:
-            found[entry["step"]] = _may_have(True, entry["error"]["code"] if "error" in entry else None)
+            failure = read_failure(entry["error"]) if "error" in entry else None
+            found[entry["step"]] = "unknown" in entry or not _not_begun(failure)
     return any(found.values())
 
 
-def _may_have(changes: bool, code: str | None) -> bool:
-    return changes and code not in DENIALS
+def _not_begun(failure: Failure | None) -> bool:
+    """Whether nothing can have been done: its decision couldn't be kept. Another denial may come in the middle of a call."""
+    return failure is not None and failure.rule == "unrecorded"
 
 
 def _applied(step: Step) -> bool:

@@ -15,10 +15,7 @@ from typing import Any
 from albert_tools import CallContext, ToolService, primitive
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.govern.approvals import Approvals
-from albert_tools.engine.govern.repeats import Repeats
-from albert_tools.engine.govern.sessions import Sessions
-from albert_tools.engine.govern.windows import Windows
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.protocols import Fold, Following
 from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark
@@ -113,10 +110,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
     surroundings = replace(
         s,
         ledger=ledger,
-        sessions=Sessions(ledger),
-        approvals=Approvals(ledger),
-        windows=Windows(ledger),
-        repeats=Repeats(ledger),
+        desks=Desks(ledger),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
     )

@@ -49,8 +49,13 @@ def opened(place: Place, governance: Any = None, *sources: str, **options: Any) 
     return service
 
 
+def code(result: ToolResult) -> str | None:
+    return result.error.code if result.error is not None else None
+
+
 def answer(service: SyncToolService, result: ToolResult, choice: str) -> None:
-    assert result.error is not None and result.error.code == "suspended", result.error
+    assert code(result) == "suspended"
+    assert result.error is not None
     question = result.error.details["approval"]
     service.within(lambda s: s.approvals.answer(question, choice, "a person"))  # type: ignore[arg-type]
 
@@ -113,12 +118,10 @@ def test_a_session_s_run_goes_on_by_its_answers_keys_and_limits(place: Place) ->
         answer(service, result, "session")
         assert result.run_id is not None
         result = service.resume(result.run_id)
-        assert result.error is not None
-        assert result.error.code == "rate_limited"
+        assert code(result) == "rate_limited"
         assert place.done == ["a", "b", "c", "d"]
         result = service.invoke("put", {"name": "f"}, session=wide)
-        assert result.error is not None
-        assert result.error.code == "rate_limited"
+        assert code(result) == "rate_limited"
 
 
 def test_a_run_that_was_called_off_is_the_answer_to_a_repeat(place: Place) -> None:
@@ -138,8 +141,7 @@ def test_a_program_that_was_denied_late_is_not_made_again(place: Place) -> None:
     with opened(place, None, MANY, DENIED) as service:
         first, second = (service.invoke("denied_late", {"name": "a"}, dedupe_key="k") for _ in range(2))
         for result in (first, second):
-            assert result.error is not None
-            assert result.error.code == "permission_denied"
+            assert code(result) == "permission_denied"
         assert (first.repeated, second.repeated, place.done) == (False, True, ["a"])
 
 
@@ -147,9 +149,7 @@ def test_a_denial_is_not_kept(place: Place) -> None:
     with opened(place, {"deny": ["put"]}) as service:
         for _ in range(2):
             result = service.invoke("many", {"names": ["a"]}, dedupe_key="k")
-            assert result.error is not None
-            assert result.error.denied
-            assert not result.repeated
+            assert (code(result), result.repeated) == ("permission_denied", False)
     with opened(place) as service:
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
 
@@ -160,8 +160,7 @@ def test_one_call_that_was_cut_short_is_asked_about(place: Place, kill: str) -> 
     done = list(place.done)
     with opened(place) as service:
         result = soon(service, "put", {"name": "a"}, dedupe_key="k")
-        assert result.error is not None
-        assert result.error.code == "unknown_outcome"
+        assert code(result) == "unknown_outcome"
         run = only_run(service)
         result = service.resume(run)
         assert result.error is not None
@@ -215,8 +214,7 @@ def test_what_a_person_allows_for_good_is_not_doing_it_twice(place: Place) -> No
         assert question.choices == ("once", "no")
         answer(service, result, "no")
         result = service.resume(run)
-        assert result.error is not None
-        assert result.error.code == "permission_denied"
+        assert code(result) == "permission_denied"
         assert place.done == ["a", "b"]
 
 
@@ -255,8 +253,7 @@ def test_of_two_answers_for_the_same_calls_one_holds_until_both_are_taken_back(p
         assert [a.id for a in loaded.all(("standing",))] == [first]
         service.within(lambda s: s.approvals.revoke(first))
         result = service.invoke("many", {"names": ["d"]})
-        assert result.error is not None
-        assert result.error.code == "suspended"
+        assert code(result) == "suspended"
         assert place.done == ["c"]
 
 
@@ -264,3 +261,17 @@ def test_a_short_session_under_short_runs_has_the_time_that_it_has(place: Place)
     with opened(place, {"limits": {"run_seconds": 60}}) as service:
         _, token = service.within(lambda s: s.open_session("c", seconds=30))
         assert service.invoke("many", {"names": ["a"]}, session=token).value() == 1
+
+
+def test_what_a_person_would_not_have_again_is_still_unknown(place: Place) -> None:
+    with opened(place):
+        pass
+    killed(place, "after the effect of put", "many", {"names": ["a"]}, dedupe_key="k")
+    with opened(place) as service:
+        run = only_run(service)
+        answer(service, service.resume(run), "no")
+        assert code(service.resume(run)) == "permission_denied"
+        (step,) = service.within(lambda s: s.runs.show(run)).steps
+        assert step["state"] == "unknown"
+        again = soon(service, "many", {"names": ["a"]}, dedupe_key="k")
+        assert (code(again), again.repeated, place.done) == ("permission_denied", True, ["a"])
