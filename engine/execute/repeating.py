@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.execute.chain import Request
 from albert_tools.engine.execute.lookup import Target
-from albert_tools.engine.execute.steps import loaded, read_effect, read_failure
+from albert_tools.engine.execute.recorded import OVER, last_state, proved, result_of
 from albert_tools.engine.govern.repeats import Repeat, key_of
 from albert_tools.engine.model.definition import canonical
-from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.failure import DENIALS, Failure
 from albert_tools.engine.model.result import ToolResult
 
 #: Seconds between two looks whether whoever makes the call is done.
@@ -27,23 +28,26 @@ class Again(Exception):
         self.result = result
 
 
-async def begin_once(request: Request, target: Target, arguments: dict[str, Any]) -> None:
+async def begin_once(
+    request: Request, target: Target, arguments: dict[str, Any], deadline: float, clock: Callable[[], float]
+) -> None:
     """Begin the one call under the request's key, or wait for it.
 
     Raises:
         Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`; `unknown_outcome`: whoever began it has died.
+        Failure: `dedupe_conflict`; `unknown_outcome`: whoever began it has died; `timeout`: it takes too long.
     """
     repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
+    if request.run.steps is not None:
+        # A run that goes on began it.
+        request.repeat = request.run.repeat
+        return
     if not key or repeats is None:
         return
     name = target.definition.name
-    place = key_of(request.session.id if request.session is not None else None, name, key)
-    if request.run.steps is not None:
-        # A run that goes on began it.
-        request.repeat = place
-        return
-    digest = hashlib.sha256(canonical([target.definition.version, arguments])).hexdigest()
+    place = key_of(request.origin, name, key)
+    # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
+    digest = hashlib.sha256(canonical([request.invocation.version, arguments])).hexdigest()
     while True:
         known = repeats.begin(place, digest, request.run.id)
         if known is None:
@@ -52,21 +56,40 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
         if known.digest != digest:
             raise Failure(
                 "dedupe_conflict",
-                f"{name} was called under the key {key!r} with other arguments",
+                f"{name} was called under the same key with other arguments",
                 hint="use a new key for a new call",
                 tool=name,
             )
         result = _result(request, target, known)
         if result is not None:
             raise Again(result)
-        ledger = request.surroundings.ledger
-        if ledger is None or not await asyncio.to_thread(ledger.alive, known.segment):
+        if not await asyncio.to_thread(_under_way, request, known):
             # It may have ended between the two looks.
             now = repeats.look(place)
-            if now is not None and now.run == known.run and now.state == "begun":
-                raise _unknown(name, key, known)
+            if now is not None and now.run == known.run and now.state == "begun" and not _result(request, target, now):
+                raise _unknown(name, known)
             continue
+        if clock() > deadline:
+            raise Failure(
+                "timeout",
+                f"the call of {name} under the same key has not ended yet",
+                hint="wait for it, and then ask again under the same key",
+                retryable=True,
+                tool=name,
+                details={"run": known.run},
+            )
         await asyncio.sleep(_PAUSE)
+
+
+def _under_way(request: Request, known: Repeat) -> bool:
+    """Whether anybody is still at it: who began it, or whoever goes on with its run."""
+    ledger, runs = request.surroundings.ledger, request.surroundings.runs
+    if ledger is not None and ledger.alive(known.segment):
+        return True
+    try:
+        return runs is not None and runs.load(known.run).held
+    except Failure:
+        return False
 
 
 def ended_once(request: Request, error: Failure | None) -> None:
@@ -74,8 +97,9 @@ def ended_once(request: Request, error: Failure | None) -> None:
     repeats = request.surroundings.repeats
     if request.repeat is None or repeats is None or (error is not None and error.code == "suspended"):
         return
-    # Nothing was begun where there is no journal: it was refused.
-    dropped = request.run.steps is None or (error is not None and error.denied)
+    # What was refused before anything was done; what a call within it was denied later on changes nothing of what was done.
+    steps = request.run.steps
+    dropped = not request.begun and (steps is None or not steps.any())
     with suppress(Failure):
         repeats.say(request.repeat, request.run.id, "dropped" if dropped else "kept")
 
@@ -89,34 +113,26 @@ def _result(request: Request, target: Target, known: Repeat) -> ToolResult | Non
     runs = request.surroundings.runs
     assert runs is not None
     try:
-        entries = runs.load(known.run).entries
+        found = runs.load(known.run)
     except Failure as failure:
         if known.state == "begun" and failure.code == "not_found":
             return None
         raise
-    states = [e for e in entries if e.get("t") == "state"]
-    if not states or (known.state == "begun" and states[-1]["state"] != "suspended"):
+    proved(found.id, found.header, found.entries)
+    last = last_state(found.entries)
+    if last is None or (known.state == "begun" and last["state"] not in (*OVER, "suspended")):
         return None
-    last = states[-1]
-    output = loaded(request.surroundings.contents, last["ref"]) if "ref" in last else last.get("value")
-    return ToolResult(
-        tool=target.definition.name,
-        output=output,
-        error=read_failure(last["error"]) if "error" in last else None,
-        version=target.definition.version,
-        effects=tuple(read_effect(e) for e in last.get("effects", ())),
-        log=last.get("log", ""),
-        calls=last.get("calls", 0),
-        policy=last.get("policy"),
-        family=target.definition.family,
-        run_id=known.run,
-    )
+    if known.state == "begun" and "error" in last and last["error"]["code"] in DENIALS:
+        return None  # It may be about to be dropped.
+    definition = target.definition
+    contents = request.surroundings.contents
+    return result_of(last, contents, known.run, definition.name, definition.version, definition.family)
 
 
-def _unknown(name: str, key: str, known: Repeat) -> Failure:
+def _unknown(name: str, known: Repeat) -> Failure:
     return Failure(
         "unknown_outcome",
-        f"{name} was called under the key {key!r} by a process that has died; what it did is not known",
+        f"{name} was called under the same key by a process that has died; what it did is not known",
         hint=f"`albert runs show {known.run}` says how far it came; to do it all the same, use a new key",
         tool=name,
         details={"run": known.run},

@@ -14,10 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from albert_tools.engine.execute.faults import shown
+from albert_tools.engine.execute.recorded import arguments_of, loaded, proved, read_effect, read_failure
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
-from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
+
+#: Where the name of a value stands that is kept beside the journal, for it is larger than a line may be.
+REFS = {"value": "ref", "arguments": "arguments_ref"}
+#: Characters of a failure's message, and bytes of its details, that are kept.
+MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -40,23 +47,30 @@ class Steps:
         self.journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
-        for entry in journal.entries():
-            if entry.get("t") in ("begin", "end"):
+        entries = journal.entries()
+        proved(journal.id, journal.header, entries)
+        for entry in entries:
+            if entry["t"] != "state":
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         known = self._known.get(entry["step"])
         if known is None or "tool" in entry:
-            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], entry["arguments"])
+            if "tool" not in entry or "version" not in entry:
+                raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended and was never begun")
+            arguments = arguments_of(entry, self._contents)
+            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
         if entry["t"] == "end":
             known.ended = True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
+                if known.failure.code in ENDING:
+                    raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended as no step does")
             elif "ref" in entry:
                 known.value = loaded(self._contents, entry["ref"])
             else:
-                known.value = entry["value"]
+                known.value = entry.get("value")
 
     def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
         """What the journal has of a step; None when it was never begun.
@@ -92,13 +106,18 @@ class Steps:
         unknown: list[Json] = [{"step": name, "tool": step.tool} for name, step in self.interrupted()]
         return {"applied": applied, "unknown": unknown}
 
+    def any(self) -> bool:
+        """Whether any step was ever made."""
+        return bool(self._known)
+
     def count(self) -> int:
         """How many steps have ended."""
         return sum(step.ended for step in self._known.values())
 
     def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
         """A step that may change something begins; to be synced before it does."""
-        self._add({"t": "begin", "step": step, **_facts(definition, arguments)})
+        entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
+        self._add_or_name(entry, "arguments")
         self._known[step] = Step(definition.name, definition.version, arguments)
 
     def ended(
@@ -112,18 +131,25 @@ class Steps:
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
         if isinstance(came, Failure):
-            self._add(entry | {"error": came.as_dict()})
-            return
-        try:
-            self._add(entry | {"value": came})
-        except Failure as failure:
-            if failure.code != "too_large" or self._contents is None:
-                raise
-            self._add(entry | {"ref": self._contents.put(canonical(came))})
+            self._add_or_name(entry | {"error": briefly(came)}, "arguments")
+        else:
+            self._add_or_name(entry | {"value": came}, "value", "arguments")
 
     def state(self, state: str, **facts: Json) -> None:
         """What has become of the run as a whole."""
-        self._add({"t": "state", "state": state, **facts})
+        self._add_or_name({"t": "state", "state": state, **facts}, "value")
+
+    def _add_or_name(self, entry: dict[str, Json], *large: str) -> None:
+        """Add an entry; if it is too large without the values `large`, as many as need be, which are kept beside it."""
+        for name in (None, *large):
+            if name is not None and name in entry and self._contents is not None:
+                entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
+            try:
+                self._add(entry)
+                return
+            except Failure as failure:
+                if failure.code != "too_large" or self._contents is None or name == large[-1]:
+                    raise
 
     def _add(self, entry: dict[str, Json]) -> None:
         entry["at"] = round(time.time(), 6)
@@ -155,45 +181,19 @@ def unwritten(failure: Failure) -> Failure:
     )
 
 
+def briefly(failure: Failure) -> dict[str, Json]:
+    """A failure as it is kept: what a program said of it is as long as a program likes."""
+    document = failure.as_dict()
+    if len(failure.message) > MAX_MESSAGE:
+        document["message"] = brief(failure.message, MAX_MESSAGE)
+    if len(canonical(failure.details)) > MAX_DETAILS:
+        document["details"] = {}
+    return document
+
+
 def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:
     return {"tool": definition.name, "version": definition.version, "arguments": arguments}
 
 
 def _call(tool: str, arguments: Json) -> str:
     return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
-
-
-def loaded(contents: ContentStore | None, ref: str) -> Json:
-    """A value that was too large for the journal.
-
-    Raises:
-        Failure: `damaged`, `not_found`, `io_error`.
-    """
-    import json
-
-    if contents is None:
-        raise Failure("damaged", "a value of the run's journal lies in a content store that there isn't")
-    return json.loads(contents.get(ref))
-
-
-def read_failure(document: Mapping[str, Any]) -> Failure:
-    """A failure as `Failure.as_dict` gave it."""
-    source = document.get("source") or {}
-    code = document["code"] if document["code"] in CODES else "internal_error"
-    return Failure(
-        code,
-        document["message"],
-        hint=document.get("hint"),
-        retryable=document.get("retryable") is True,
-        retry_after_ms=document.get("retry_after_ms"),
-        rule=document.get("rule"),
-        tool=document.get("tool"),
-        line=source.get("line"),
-        details=dict(document.get("details") or {}),
-    )
-
-
-def read_effect(document: Mapping[str, Any]) -> Effect:
-    """An effect as `Effect.as_dict` gave it."""
-    facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
-    return Effect(document["kind"], document["tool"], facts)
