@@ -159,7 +159,6 @@ def _room(primitive: Primitive, request: Request) -> int | None:
     sessions = request.surroundings.sessions
     if request.session is None or sessions is None or not _budgets(primitive, request):
         return None
-    sessions.look()
     return int(sessions.left(request.session, "bytes_written"))
 
 

@@ -370,12 +370,9 @@ class Pipeline:
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if windows or session:
-                    use: dict[str, Json] = {
-                        "windows": [w for w, _ in windows],
-                        "session": session,
-                        "sessions": list(_line(request)),
-                        "used": {"calls": 1},
-                    }
+                    use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
+                    if windows:
+                        use |= _windows(surroundings).use(windows, _line(request))
                     try:
                         ledger.append("use", use)
                     except Failure as failure:

@@ -338,6 +338,7 @@ class Sessions:
 
     def left(self, session: Session, unit: str) -> float:
         """How much of a budget is left: of the session's, and of those it is within."""
+        self._following.look()
         lefts = [
             most - kept.used.get(unit, 0)
             for kept in self._fold.chain(session.id)
@@ -357,10 +358,6 @@ class Sessions:
     def seconds(self, session: Session) -> float:
         """How long the lease lets it go on: until its end, and by what is left of its seconds."""
         return min(self.left(session, "wall_seconds"), session.lease.expires - self._clock())
-
-    def look(self) -> None:
-        """Bring what is used up to date."""
-        self._following.look()
 
     def end(self, session: str) -> Session:
         """Revoke a session, by its id or the beginning of it, and with it those within it.

@@ -11,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -37,7 +36,8 @@ class WindowsFold:
         windows = entry.data.get("windows")
         if not windows:
             return
-        at = datetime.fromisoformat(entry.at).timestamp()
+        # Not the entry's time, which never goes back: a clock that was set back would be off by as much until it has caught up.
+        at = entry.data["clock"]
         for window in windows:
             for session in entry.data.get("sessions") or [None]:
                 times = self.times.setdefault(_key(window, session), deque())
@@ -88,6 +88,10 @@ class Windows:
                     longest = wait, window, most
         if longest is not None:
             raise _full(tool, *longest)
+
+    def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
+        """What the entry of a call says for it to be counted: to be appended inside `Ledger.exclusively`, after `demand`."""
+        return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
     def _wait(self, key: str, most: int, now: float) -> float | None:
         """Seconds until a window has room; None when it has."""

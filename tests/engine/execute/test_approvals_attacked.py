@@ -363,7 +363,8 @@ def test_an_answer_is_used_once_by_two_processes(make: Any) -> None:
     racers = [subprocess.Popen(command, stdin=-1, stdout=-1, text=True) for _ in range(2)]
     try:
         for racer in racers:
-            assert racer.stdout is not None and racer.stdout.readline() == "ready\n"
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == "ready\n"
         for racer in racers:
             assert racer.stdin is not None
             racer.stdin.write("\n")
