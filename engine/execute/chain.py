@@ -166,6 +166,8 @@ class Request:
     arguments: dict[str, Any] = field(default_factory=dict)
     #: Whether it was let through and charged: from here on something may have been done.
     begun: bool = False
+    #: Why it was never made.
+    refused: Failure | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0

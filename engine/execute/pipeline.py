@@ -2,9 +2,10 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules
-   there, depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the
-   budget; where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; workspace
+   and rules there, depth, the rules for the tool, its category and what it touches in the present mode; whether a saved tool is
+   outdated; how often, and what is left of the budget; where the rules say *ask*, a person. As the call begins, session, rate and
+   budget are looked at once more. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
@@ -176,7 +177,7 @@ class Pipeline:
             own_seconds=chain.report.own_seconds,
             calls=request.calls,
             timestamp_utc=timestamp,
-            policy=request.decision.as_dict() if request.decision is not None else None,
+            policy=_verdict(request),
             family=target.definition.family if target is not None else "",
             budget_consumed=consumed(request, seconds),
             trace_id=chain.span.trace_id if chain.span is not None else None,
@@ -215,6 +216,8 @@ class Pipeline:
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
             )
+            if not chain.depth:
+                request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came)
@@ -610,6 +613,20 @@ def _to_be_closed(request: Request, error: Failure | None) -> bool:
         return False
     kept = request.run.steps is not None or request.session is not None or request.repeat is not None
     return kept or (error is not None and error.code == "suspended")
+
+
+def _verdict(request: Request) -> dict[str, Json] | None:
+    """What was decided on the request itself: by a rule for the tool, or before or after those by whatever refused it."""
+    decision, refused = request.decision, request.refused
+    if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
+        return {
+            "verdict": "deny",
+            "allowed": False,
+            "rule_id": refused.rule,
+            "rationale_code": refused.rationale,
+            "message": refused.message,
+        }
+    return decision.as_dict() if decision is not None else None
 
 
 def _is_step(chain: Chain, target: Target) -> bool:
