@@ -121,6 +121,15 @@ class Steps:
                 raise
             self._add(entry | {"ref": self._contents.put(canonical(came))})
 
+    def asked(self, step: str, approval: str, arguments: Json) -> None:
+        """A person is asked about a step; for whoever looks from another process.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
+        self._add({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
+        self.journal.flush()
+
     def state(self, state: str, **facts: Json) -> None:
         """What has become of the run as a whole."""
         self._add({"t": "state", "state": state, **facts})

@@ -188,7 +188,7 @@ class ToolResult:
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)
         found["calls"] = self.calls
-        for name in ("request_id", "trace_id", "span_id"):
+        for name in ("request_id", "trace_id", "span_id", "run_id"):
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
         for name in ("budget_consumed", "metadata"):
