@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from albert_tools.engine.execute.runs import RunView as RunView
     from albert_tools.engine.execute.registry import ToolRegistry as ToolRegistry
+    from albert_tools.engine.execute.runs import RunView as RunView
     from albert_tools.engine.govern.approvals import Approval as Approval
     from albert_tools.engine.govern.authority import Question as Question
     from albert_tools.engine.govern.sessions import Budget as Budget
