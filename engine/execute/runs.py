@@ -32,8 +32,8 @@ class RunView:
     """A run, as its journal has it. `state` is running, suspended, interrupted, done, failed or cancelled.
 
     `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, began, at, …}`` with state ended, failed or
-    unknown; `began` (None for what only reads) and `at`, of its end, are seconds since 1970. `history` are the turns that the run
-    as a whole has taken, ``{state, at, approval}``, and `questions` what was asked in it, whole, by the approval's id.
+    unknown; `began` and `at`, of its end, are seconds since 1970. `history` are the turns that the run as a whole has taken,
+    ``{state, at, approval}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
     """
 
     id: str
@@ -286,7 +286,7 @@ def view(run: LoadedRun) -> RunView:
             step["began"] = entry.get("at")
         if entry["t"] == "end":
             step |= {"state": "failed" if "error" in entry else "ended", "effects": entry["effects"]}
-            step |= {name: entry[name] for name in ("value", "ref", "error") if name in entry}
+            step |= {name: entry[name] for name in ("value", "ref", "error", "began") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(
         run.id,
@@ -300,7 +300,11 @@ def view(run: LoadedRun) -> RunView:
         error["details"].get("approval") if error and state == "suspended" else None,
         error,
         history=tuple({"state": e["state"], "at": e.get("at"), "approval": _awaited(e)} for e in states),
-        questions={e["approval"]: e["arguments"] for e in run.entries if e.get("t") == "ask"},
+        questions={
+            e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e["arguments"]}
+            for e in run.entries
+            if e.get("t") == "ask"
+        },
     )
 
 

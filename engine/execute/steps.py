@@ -102,13 +102,21 @@ class Steps:
         self._known[step] = Step(definition.name, definition.version, arguments)
 
     def ended(
-        self, step: str, definition: ToolDefinition, arguments: Json, came: Failure | Json, effects: Sequence[Effect]
+        self,
+        step: str,
+        definition: ToolDefinition,
+        arguments: Json,
+        came: Failure | Json,
+        effects: Sequence[Effect],
+        began: float = 0.0,
     ) -> None:
-        """A step has ended."""
+        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was."""
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
             entry |= _facts(definition, arguments)
+            if began:
+                entry["began"] = round(began, 6)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
         if isinstance(came, Failure):

@@ -84,10 +84,16 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call in a line, its arguments cut short."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
-    given = ", ".join(
-        f"{one_line(str(k))}={one_line(brief(json.dumps(v, ensure_ascii=False), most))}" for k, v in arguments.items()
-    )
+    given = ", ".join(f"{one_line(str(k))}={one_line(_value(v, most))}" for k, v in arguments.items())
     return f"{one_line(tool)}({given})"
+
+
+def _value(value: Any, most: int) -> str:
+    """A value as the record has it, cut short; of a long text that has its beginning and its size."""
+    if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
+        size = value["size_bytes"]
+        return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
+    return brief(json.dumps(value, ensure_ascii=False), most)
 
 
 def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
@@ -115,7 +121,7 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
     except Failure:
         return None
     if found.id in run.questions:
-        whole = run.questions[found.id]
+        whole = run.questions[found.id]["arguments"]
     else:
         # A call made by hand is the run's own.
         whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
@@ -171,7 +177,7 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
     asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if found.state == "open" and asks and not options.yes and not console.json:
         what = meaning(options.choice, found.tool, found.callers, bool(found.session))
-        if not confirmed(f"{options.choice}: {what}:"):
+        if not confirmed(f"The answer would be {options.choice}: {what}. Is it to be given?"):
             console.note("nothing was answered; the question is still open")
             return 1
     answered = service.approvals.answer(found.id, options.choice, person())

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.folding import folded
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.approvals import Choice
@@ -67,13 +68,13 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
             _line(text if not text.startswith("  …") else console.paint(text, "red", "bold", err=True))
     if question.reason:
         _line(f"  {claim(question.reason)}")
-    _line(
-        console.paint(f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})", "dim", err=True)
-    )
+    why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
+    _line(console.paint(folded(why, console.err_width, 4), "dim", err=True))
     choices = offered(question.choices, bool(question.callers), session)
     if len(choices) > 2:
         for choice in choices:
-            _line(f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}")
+            text = f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}"
+            _line(folded(text, console.err_width, 13))
     words = _listed(["yes" if choice == "once" else choice for choice in choices])
     while True:
         _forget_typed()
@@ -116,7 +117,7 @@ def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choi
 def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) -> str:
     """What a choice comes to."""
     name = one_line(tool)
-    who = f"{one_line(callers[-1])} may call {name}" if callers else f"{name} may be called just so"
+    who = f"{one_line(' in '.join(reversed(callers)))} may call {name}" if callers else f"{name} may be called just so"
     match choice:
         case "once":
             return "this call, once"

@@ -1,8 +1,8 @@
 """A run as a timeline: its steps in the order in which they began, each as long as it took, and what it waited for.
 
-Time that a run only waited (for a person, or for somebody to go on with it) is cut out of the axis and said in words: else an answer
-that came after a night would leave no room for the run itself. The journal has the beginning of what may change something; of what
-only reads it has the end alone, which is drawn as a point. Into a pipe there are no bars: there a step is a line of words.
+Time that a run only waited (for a person, or for somebody to go on with it) is cut out of the axis and said in words: else an
+answer that came after a night would leave no room for the run itself. Into a pipe there are no bars: there a step is a line of
+words.
 """
 
 from __future__ import annotations
@@ -53,8 +53,23 @@ class Timeline:
         times += [turn["at"] for turn in turns]
         self.begin = since_1970(run.created) or min(times, default=now)
         self.end = now if run.state == "running" else max(times, default=self.begin)
-        self.waits = _waits(turns, times, run.state)
+        self.waits = sorted([*_waits(turns, times, run.state), *self._asked(turns)], key=lambda wait: wait.since)
         self.span = max(self._active(self.end), 1e-6)
+
+    def _asked(self, turns: list[Mapping[str, Any]]) -> list[Wait]:
+        """The waits for a person who was there to be asked: the run wasn't suspended for them."""
+        suspended = {turn.get("approval") for turn in turns}
+        steps = {str(step["step"]): step for step in self.run.steps}
+        found = []
+        for approval, question in self.run.questions.items():
+            step = steps.get(str(question.get("step")), {})
+            since, until = question.get("at"), step.get("began") or step.get("at")
+            if approval in suspended or not isinstance(since, int | float):
+                continue
+            if not isinstance(until, int | float):
+                until = None if self.run.state == "running" else max(since, self.end)
+            found.append(Wait(since, until, approval))
+        return found
 
     def draw(self) -> None:
         """Print it."""
@@ -85,7 +100,7 @@ class Timeline:
         console.say(
             f"{console.paint(run.id, 'cyan')}  {state}  {call(run.tool, run.header.get('arguments'), _ARGUMENT)}", 4
         )
-        waited = sum((w.until or self.end) - w.since for w in self.waits)
+        waited = self._waited(self.end)
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
         took = "" if run.state == "running" else f", took {lasting(self._active(self.end))}{rest}"
         session = f", session {one_line(run.session)}" if run.session else ""
@@ -166,8 +181,16 @@ class Timeline:
 
     def _active(self, at: float) -> float:
         """Seconds from the run's beginning to `at`, without those in which it waited."""
-        waited = sum(max(0.0, min(at, wait.until or at) - wait.since) for wait in self.waits if wait.since < at)
-        return max(0.0, at - self.begin - waited)
+        return max(0.0, at - self.begin - self._waited(at))
+
+    def _waited(self, at: float) -> float:
+        """Seconds in which it waited until `at`; two waits at once count once."""
+        total, upto = 0.0, self.begin
+        for wait in self.waits:
+            until = min(at, wait.until if wait.until is not None else at)
+            total += max(0.0, until - max(upto, wait.since))
+            upto = max(upto, until)
+        return total
 
 
 def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
