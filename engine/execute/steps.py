@@ -119,6 +119,7 @@ class Steps:
                 entry["began"] = round(began, 6)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
+        known.effects = tuple(effects)
         if isinstance(came, Failure):
             self._add(entry | {"error": came.as_dict()})
             return

@@ -76,7 +76,9 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
 
 def _state(a: Approval) -> str:
     if a.state == "standing":
-        return "allowed for its session" if a.choice == "session" else "always allowed"
+        if a.choice == "always":
+            return "always allowed"
+        return "allowed for its session" if a.session else "allowed for the rest of its run"
     return _STATES.get(a.state, a.state)
 
 

@@ -11,9 +11,20 @@ from typing import Any
 DIGITS = 12
 
 
-def told(error: dict[str, Any], home: str | None = None) -> dict[str, Any]:
-    """The failure with the hint that fits the command line; `home` is what ``--home`` named, to be named again."""
-    hint = _waiting(error, home) if error.get("code") == "suspended" else _hint(error)
+def told(error: dict[str, Any], home: str | None = None, run: str | None = None) -> dict[str, Any]:
+    """The failure with the hint that fits the command line.
+
+    `home` is what ``--home`` named, to be named again; `run` the run that failed.
+    """
+    code = error.get("code")
+    if code == "suspended":
+        hint = _waiting(error, home)
+    elif code in ("cancelled", "unknown_outcome") and run is not None:
+        hint = f"`{again(home, 'runs', 'show', run)}` says step by step what was done"
+        if code == "unknown_outcome":
+            hint += f"; when the cause is mended, `{again(home, 'runs', 'resume', run)}` goes on"
+    else:
+        hint = _hint(error)
     return error if hint is None else {**error, "hint": hint}
 
 

@@ -192,7 +192,7 @@ def finished(result: ToolResult, options: argparse.Namespace, console: Console) 
     if error is None:
         return 0
     if not console.json:
-        console.failure(told(error.as_dict(), options.home))
+        console.failure(told(error.as_dict(), options.home, result.run_id))
         _details(error, console)
     return exit_of(error)
 

@@ -113,7 +113,9 @@ class Timeline:
         name = name if len(name) <= _STEP else "…" + name[1 - _STEP :]
         made = call(str(step.get("tool")), step.get("arguments"), _ARGUMENT)
         began, at = step.get("began"), step.get("at")
-        took = lasting(at - began) if isinstance(began, float) and isinstance(at, float) and state != "unknown" else ""
+        took = ""
+        if isinstance(began, int | float) and isinstance(at, int | float) and state != "unknown":
+            took = lasting(self._active(at) - self._active(began))
         label = name.rjust(self._labels())
         below = self._below(step, state)
         if self.width is None:
