@@ -23,10 +23,10 @@ demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist loadfile --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --timeout 3600
 
 bench: $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[benchmarks]'

@@ -16,14 +16,11 @@ from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.turns import Turns
-from albert_tools.engine.govern.approvals import Approvals
 from albert_tools.engine.govern.authority import Asker
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.repeats import Repeats
 from albert_tools.engine.govern.rules_source import RulesSource
-from albert_tools.engine.govern.sessions import Sessions
 from albert_tools.engine.govern.settings import Governance, read_governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.govern.workspace import find_workspace
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -106,10 +103,7 @@ class ToolService(engine.ToolService):
             ask=ask,
             patience=patience,
             ledger=ledger,
-            sessions=Sessions(ledger),
-            approvals=Approvals(ledger),
-            windows=Windows(ledger),
-            repeats=Repeats(ledger),
+            desks=Desks(ledger),
             runs=Runs(homes.state / "runs"),
             contents=Contents(homes.state / "contents"),
             observer=telemetry,
@@ -161,6 +155,13 @@ def _limits(rules: RulesSource | Failure) -> RunLimits:
     return current.limits if isinstance(current, Governance) else RunLimits()
 
 
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 class SyncToolService:
     """`ToolService` for code that isn't async: the same methods, each waiting for its answer.
 
@@ -173,6 +174,9 @@ class SyncToolService:
 
     def __init__(self, make: Callable[[], ToolService]) -> None:
         self._closing = threading.Lock()
+        # Whoever asks is either let in before the end begins, and told how it went, or turned away.
+        self._door = threading.Lock()
+        self._shut = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="albert-tools", daemon=True)
         self._thread.start()
@@ -218,11 +222,11 @@ class SyncToolService:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a listener can't wait for the service that it listens to; call it from another thread")
-        try:
+        with self._door:
+            if self._shut:
+                coroutine.close()
+                raise RuntimeError("this service is closed; open another one")
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:
-            coroutine.close()
-            raise RuntimeError("this service is closed; open another one") from None
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -245,15 +249,16 @@ class SyncToolService:
                 self._end()
 
     async def _called_off(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await _cancel_others()
         await self._service.close()
 
     def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._door:
+            self._shut = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        # Some have been let in while the service was closing.
+        self._loop.run_until_complete(_cancel_others())
         self._loop.close()
 
     @property

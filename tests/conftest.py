@@ -7,6 +7,8 @@ import signal
 
 import pytest
 
+from tests import effort  # noqa: F401 (the profile must be known before it is asked for)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden-update", action="store_true", help="rewrite tests/golden; refused where CI is set")

@@ -31,7 +31,7 @@ Engine = Callable[[list[Chunk]], list[Outcome]]
 @pytest.mark.parametrize("chunk", chunks("parse") + chunks("check"), ids=lambda c: c.id)
 def test_findings(chunk: Chunk) -> None:
     """Exactly the findings that the comments name, each with a way out, and each fix an edit after which it is gone."""
-    report = check(chunk.source, catalog())
+    report = _report(chunk.source)
     problem = mismatches(chunk, report.diagnostics)
     assert not problem, f"{chunk.file}.tool:{chunk.line}\n{problem}"
     assert (report.checked is None) == any(f.severity == "error" for f in chunk.findings)
@@ -68,6 +68,12 @@ def test_runs(chunk: Chunk, engine: str) -> None:
 
 
 @cache
+def _report(source: str) -> Report:
+    """What the checker says, asked once for all engines."""
+    return check(source, catalog())
+
+
+@cache
 def _outcomes(engine: str, file: str) -> dict[str, Outcome]:
     these = [c for c in chunks("run") if c.file == file]
     return {c.id: o for c, o in zip(these, ENGINES[engine](these), strict=True)}
@@ -78,7 +84,7 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
     maps: list[tuple[int, ...] | None] = []
     outcomes: list[Outcome | None] = []
     for chunk in these:
-        report = check(chunk.source, catalog())
+        report = _report(chunk.source)
         checked = report.checked
         problem = mismatches(chunk, report.diagnostics)
         outcomes.append(Outcome(error="refused", text=problem) if problem else None)
@@ -140,7 +146,7 @@ def _in_the_sandbox(these: list[Chunk]) -> list[Outcome]:
 
 
 async def _sandboxed(sandbox: Sandbox, chunk: Chunk) -> Outcome:
-    checked = check(chunk.source, catalog()).checked
+    checked = _report(chunk.source).checked
     if checked is None:
         return Outcome(error="refused")
     log: list[str] = []

@@ -14,19 +14,18 @@ from typing import Any
 
 from albert_tools.engine.execute.chain import Chain
 from albert_tools.engine.execute.lookup import Target
+from albert_tools.engine.execute.record import reason_of
 from albert_tools.engine.govern.actions import action_of
-from albert_tools.engine.govern.approvals import CHOICES, Approval, Approvals, Choice, Scope, arguments_digest
-from albert_tools.engine.govern.authority import Question, nobody, refused
+from albert_tools.engine.govern.approvals import Approval, Approvals, Scope, arguments_digest
+from albert_tools.engine.govern.authority import CHOICES, Choice, Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.govern.redact import redacted
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 #: Seconds between two looks for an answer from elsewhere.
 _PAUSE = 0.1
-#: Characters of an agent's reason that are kept.
-MAX_REASON = 1000
 
 
 async def approved(
@@ -112,16 +111,10 @@ def _question(
 ) -> Question:
     # A copy: what is done is what was decided and recorded, whatever becomes of the question.
     shown = export(arguments, MAX_ANSWER)
-    reason = reason_of(chain)
+    reason = reason_of(chain.request.invocation)
     if known is None:
         return Question(target.definition, shown, decision, chain.callers, reason)
     return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
-
-
-def reason_of(chain: Chain) -> str:
-    """What the agent says the call is for, as it may be shown and kept."""
-    reason = chain.request.invocation.reason
-    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
 def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain) -> dict[str, Any]:
@@ -133,7 +126,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "arguments": redacted(arguments),
         "rule_id": decision.rule,
         "message": decision.message,
-        "reason": reason_of(chain),
+        "reason": reason_of(chain.request.invocation),
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),

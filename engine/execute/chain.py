@@ -13,8 +13,7 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.rules_source import RulesSource
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.model.result import Effect, ToolInvocation
+from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
     from albert_tools.engine.govern.approvals import Approvals
+    from albert_tools.engine.govern.desks import Desks
     from albert_tools.engine.govern.policy.decision import Decision
     from albert_tools.engine.govern.repeats import Repeats
     from albert_tools.engine.govern.sessions import Session, Sessions
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
 
 Log = Callable[[str, str], None]
+
+
+class Again(Exception):
+    """The call was made before, under the same dedupe key: the result of then."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +59,7 @@ class Surroundings:
     #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
     patience: float | None = None
     ledger: Ledger | None = None
-    sessions: Sessions | None = None
-    approvals: Approvals | None = None
-    windows: Windows | None = None
-    repeats: Repeats | None = None
+    desks: Desks | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
     observer: Observer | None = None
@@ -64,8 +69,8 @@ class Surroundings:
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self) -> tuple[Governance, Authority | None]:
-        """The rules in force, and who judges by them: nobody in a scratch workspace.
+    def ruling(self, *, say: bool = True) -> tuple[Governance, Authority | None]:
+        """The rules in force, and who judges by them: nobody in a scratch workspace. Who only looks leaves no record: not `say`.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -81,10 +86,30 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes)
+        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
+
+    @property
+    def sessions(self) -> Sessions | None:
+        """The home's sessions."""
+        return self.desks.sessions if self.desks is not None else None
+
+    @property
+    def approvals(self) -> Approvals | None:
+        """The home's questions and answers."""
+        return self.desks.approvals if self.desks is not None else None
+
+    @property
+    def windows(self) -> Windows | None:
+        """How often what was called."""
+        return self.desks.windows if self.desks is not None else None
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """What was called under which key."""
+        return self.desks.repeats if self.desks is not None else None
 
     @property
     def governance(self) -> Governance | Failure:
@@ -95,15 +120,9 @@ class Surroundings:
     def authority(self) -> Authority | None:
         """Who judges now; None where nothing can be judged."""
         try:
-            return self.ruling()[1]
+            return self.ruling(say=False)[1]
         except Failure:
             return None
-
-    @property
-    def limits(self) -> RunLimits:
-        """The bounds of a run."""
-        governance = self.governance
-        return governance.limits if isinstance(governance, Governance) else RunLimits()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.chain import Chain, Context
@@ -92,13 +91,14 @@ async def _once(
         own,
     )
     timer = asyncio.timeout(seconds)
+    turns = request.surroundings.turns
+    changed = _changed(primitive, arguments, workspace) if turns is not None and primitive.paths else None
     try:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(timer)
-            turns = request.surroundings.turns
-            if turns is not None and (changed := _changed(primitive, arguments, workspace)):
-                await stack.enter_async_context(turns.of(changed))
-            return await call_primitive(primitive, arguments, context)
+        async with timer:
+            if not changed or turns is None:
+                return await call_primitive(primitive, arguments, context)
+            async with turns.of(changed):
+                return await call_primitive(primitive, arguments, context)
     except TimeoutError:
         # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
         if not timer.expired():

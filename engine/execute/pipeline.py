@@ -21,35 +21,35 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.arguments import problems_of, promised, validated
-from albert_tools.engine.execute.asking import approved, reason_of
-from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
+from albert_tools.engine.execute.chain import Again, Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
 from albert_tools.engine.execute.handing import handed
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
-from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
+from albert_tools.engine.execute.record import CallId, Recorder, new_id, reason_of, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
 from albert_tools.engine.execute.steps import Step
 from albert_tools.engine.execute.watching import ended, span_of, started
-from albert_tools.engine.govern.approvals import Approval
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
-from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH, RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.sandbox.pool import Sandbox
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.govern.windows import Windows
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
@@ -98,7 +98,7 @@ class Pipeline:
         run = resumed or Run(new_id())
         recorder = Recorder(surroundings.ledger, invocation)
         request = Request(invocation, surroundings, recorder, run, surroundings.workspace, log, watch)
-        chain = Chain(request, began + surroundings.limits.run_seconds, CallId(run.id))
+        chain = Chain(request, began + RunLimits().run_seconds, CallId(run.id))
         chain.span = span_of(chain, None)
         target: Target | None = None
         output, error, again = None, None, None
@@ -132,7 +132,7 @@ class Pipeline:
                 error = stopped(run)
             finally:
                 del self.active[run.id]
-                if again is None:
+                if again is None and _to_be_closed(request, error):
                     await asyncio.shield(self._close(request, target, output, error, began))
         if again is not None:
             return replace(again.result, repeated=True, request_id=invocation.request_id)
@@ -142,14 +142,15 @@ class Pipeline:
         self, request: Request, target: Target | None, output: Json, error: Failure | None, began: float
     ) -> None:
         """What is written down at the end of a request, however it ends."""
-        if request.surroundings.scratch:
-            return
         went_away = error is None and request.run.task is not None and request.run.task.cancelling() > 0
         if went_away:
             error = stopped(request.run)
         spend(request, wall_seconds=self._clock() - began - request.waited)
         await end_run(request, target, output, error)
-        ended_once(request, error)
+        if request.repeat is not None:
+            from albert_tools.engine.execute.repeating import ended_once
+
+            ended_once(request, error)
 
     def _result(
         self,
@@ -265,11 +266,19 @@ class Pipeline:
             self._in_session(definition.name, request, first=not chain.depth)
             if not chain.depth and not surroundings.scratch:
                 chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
-                await begin_once(request, target, arguments)
+                if request.invocation.dedupe_key:
+                    from albert_tools.engine.execute.repeating import begin_once
+
+                    await begin_once(request, target, arguments)
+            first = True
             for _ in range(MAX_QUESTIONS + 1):
                 surroundings.modes.look()
                 mode = surroundings.modes.mode
                 governance, authority, decision = self._authorise(target, arguments, chain, mode)
+                if not chain.depth and first:
+                    # The rules can only make it shorter.
+                    chain.deadline -= RunLimits().run_seconds - governance.limits.run_seconds
+                    first = False
                 if decision is None or authority is None:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
@@ -282,6 +291,8 @@ class Pipeline:
                     _windows(surroundings).demand(windows, _session_id(request), definition.name)
                 approval = None
                 if decision.verdict == "ask":
+                    from albert_tools.engine.execute.asking import approved
+
                     approval = await approved(target, arguments, decision, mode, chain, self._clock)
                     if approval is None:
                         continue
@@ -385,7 +396,7 @@ class Pipeline:
                 session=session,
                 run=run.id if run.steps is not None and not chain.depth else None,
                 approval=approval.id if approval is not None else None,
-                reason=reason_of(chain) if not chain.depth else None,
+                reason=reason_of(request.invocation) if not chain.depth else None,
             )
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
@@ -572,6 +583,14 @@ class Pipeline:
             )
         finally:
             request.runs.remove(chain.report)
+
+
+def _to_be_closed(request: Request, error: Failure | None) -> bool:
+    """Whether anything is to be written down at a request's end; most calls by hand have no more than their entries."""
+    if request.surroundings.scratch:
+        return False
+    kept = request.run.steps is not None or request.session is not None or request.repeat is not None
+    return kept or (error is not None and error.code == "suspended")
 
 
 def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:

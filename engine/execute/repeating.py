@@ -7,7 +7,7 @@ import hashlib
 from contextlib import suppress
 from typing import Any
 
-from albert_tools.engine.execute.chain import Request
+from albert_tools.engine.execute.chain import Again, Request
 from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.steps import loaded, read_effect, read_failure
 from albert_tools.engine.govern.repeats import Repeat, key_of
@@ -17,14 +17,6 @@ from albert_tools.engine.model.result import ToolResult
 
 #: Seconds between two looks whether whoever makes the call is done.
 _PAUSE = 0.05
-
-
-class Again(Exception):
-    """It was made before: the result of then."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 async def begin_once(request: Request, target: Target, arguments: dict[str, Any]) -> None:

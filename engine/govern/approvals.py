@@ -18,15 +18,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from albert_tools.engine.govern.authority import CHOICES, Choice
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.records import Entry
 
-Choice = Literal["once", "session", "always", "no"]
-CHOICES: tuple[Choice, ...] = get_args(Choice)
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds that a question waits for its answer, and the answer for its use.

@@ -29,8 +29,6 @@ _TOKEN_BYTES = 32
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: Sessions within sessions.
 MAX_SESSION_DEPTH = 8
-#: Seconds that a session lives when nobody says otherwise.
-DEFAULT_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +209,7 @@ class Sessions:
         *,
         cwd: str = "",
         tools: frozenset[str] | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = None,
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:

@@ -25,6 +25,9 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "timestamp": {"type": "string", "format": "albert-time"},
 }
 
+_OPTIONAL = frozenset(name for name, schema in INVOCATION_FIELDS.items() if "null" in schema["type"])
+_MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
+
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
@@ -47,11 +50,14 @@ class ToolInvocation:
 
     def violations(self) -> list[Violation]:
         """Everything that is wrong with it but for its arguments, which the tool's schema judges."""
-        return [
-            wrong
-            for name, schema in INVOCATION_FIELDS.items()
-            for wrong in violations(getattr(self, name), schema, name)
-        ]
+        found: list[Violation] = []
+        for name, schema in INVOCATION_FIELDS.items():
+            value = getattr(self, name)
+            # Most are not given, and may not be.
+            if (value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY):
+                continue
+            found += violations(value, schema, name)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

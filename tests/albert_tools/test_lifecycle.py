@@ -276,6 +276,31 @@ def test_closing_lets_nobody_wait(opened: Open) -> None:
     assert [str(e) for e in heard] == ["this service was closed before it could answer"]
 
 
+def test_who_asks_while_it_closes_is_told_so(opened: Open) -> None:
+    service = opened()
+    service.define(SOURCE)
+    service.invoke("t")
+    heard: list[str] = []
+
+    def ask_again_and_again() -> None:
+        while True:
+            try:
+                service.check(SOURCE)
+            except RuntimeError as error:
+                if "is closed" in str(error):
+                    heard.append(str(error))
+                    return
+
+    threads = [threading.Thread(target=ask_again_and_again, daemon=True) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    service.close()
+    for thread in threads:
+        thread.join(10)
+    assert heard == ["this service is closed; open another one"] * 8
+
+
 def test_a_listener_that_asks_the_service(opened: Open) -> None:
     service = opened()
     service.define(SOURCE.replace("return 1", 'print("a")\n    return 1'))

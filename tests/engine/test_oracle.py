@@ -23,6 +23,7 @@ from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.pool import Sandbox
 from albert_tools.engine.sandbox.prelude import ToolError, prelude
 from albert_tools.grammar import strategies
+from tests.effort import examples
 
 CATALOG = ToolRegistry(builtin_primitives())
 MAX_BYTES = 16 * 1024 * 1024
@@ -124,7 +125,7 @@ def agree(program: strategies.Program, seed: int, by_sandbox: Run) -> None:
         assert ours[2] == theirs[2]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(25)
 @given(strategies.programs(CATALOG), st.integers(0, 5))
 def test_programs_agree_with_cpython(by_sandbox: Run, program: strategies.Program, seed: int) -> None:
     agree(program, seed, by_sandbox)

@@ -23,7 +23,7 @@ SHAPES = {
     "brackets": "[" * 50 + "]" * 50,
     "calls": "str(" * 50 + "1" + ")" * 50,
     "signs": "-" * (MAX_PARSE_DEPTH - 2) + "1",
-    "operators": "x" + " + x" * 5000,
+    "operators": "x" + " + x" * 2000,
 }
 
 

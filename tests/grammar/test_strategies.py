@@ -14,9 +14,9 @@ from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import unparse
+from tests.effort import examples
 
 CATALOG = ToolRegistry(builtin_primitives())
-few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -38,19 +38,19 @@ def holds(source: str) -> None:
     survives(source)
 
 
-@few
+@examples(8)
 @given(strategies.sources(max_depth=1))
 def test_sources_parse_and_format(source: str) -> None:
     holds(source)
 
 
-@few
+@examples(20)
 @given(strategies.texts())
 def test_any_text_gets_diagnostics(text: str | bytes) -> None:
     survives(text)
 
 
-@few
+@examples(15)
 @given(strategies.programs(CATALOG))
 def test_programs_pass_the_checker(program: strategies.Program) -> None:
     report = check(program.source, CATALOG)

@@ -15,12 +15,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.grammar.diagnostic import SourceError
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import format_source, unparse
+from tests.effort import examples
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parents[1] / "examples" / "tools").glob("*.tool"))
@@ -196,7 +197,7 @@ def _places(text: str) -> list[int]:
     return places
 
 
-@settings(max_examples=30, deadline=None)
+@examples(10)
 @given(st.data())
 def test_laws_whatever_is_remarked_where(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(EXAMPLES)).read_text()

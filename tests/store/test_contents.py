@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-import signal
+import resource
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.contents import BLOCK, Collected, Contents, ref_of
+from tests.children import Child, Report
 
 
 @pytest.fixture
@@ -255,47 +256,42 @@ def test_the_same_value_put_by_many_at_once(contents: Contents) -> None:
     assert [p.name for p in _file(contents, refs[0]).parent.iterdir() if p.name != ".lock"] == [refs[0][5:]]
 
 
-def test_a_full_disk_leaves_no_half_of_a_value(contents: Contents, fork) -> None:
-    import resource
+def put_on_a_full_disk(_: Report, folder: Path) -> None:
+    contents = Contents(folder)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    small = contents.put(b"x" * 40_000)
+    with pytest.raises(Failure, match="can't keep a value at") as caught:
+        contents.put(b"x" * 60_000)
+    assert caught.value.code == "io_error"
+    assert caught.value.details["errno"] == errno.EFBIG
+    assert contents.get(small) == b"x" * 40_000
 
-    def work() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-        small = contents.put(b"x" * 40_000)
-        with pytest.raises(Failure, match="can't keep a value at") as caught:
-            contents.put(b"x" * 60_000)
-        assert caught.value.code == "io_error"
-        assert caught.value.details["errno"] == errno.EFBIG
-        assert contents.get(small) == b"x" * 40_000
 
-    assert os.waitpid(fork(work), 0)[1] == 0
+def test_a_full_disk_leaves_no_half_of_a_value(contents: Contents) -> None:
+    assert Child(put_on_a_full_disk, contents.folder).wait() == 0
     with pytest.raises(Failure) as caught:
         contents.get(ref_of(b"x" * 60_000))
     assert caught.value.code == "not_found"
     assert not list(contents.folder.glob("*/.new-*"))
 
 
-def test_nothing_reported_is_lost_by_kill_9(contents: Contents, fork) -> None:
+def put_without_pause(report: Report, folder: Path, life: int) -> None:
+    contents = Contents(folder)
+    i = 0
+    while True:
+        report(contents.put(b"%d.%d " % (life, i) * 5000))
+        i += 1
+
+
+def test_nothing_reported_is_lost_by_kill_9(contents: Contents) -> None:
     chance = random.Random(5)
     refs: list[str] = []
     for life in range(20):
-        read, write = os.pipe()
-
-        def work(life: int = life, read: int = read, write: int = write) -> None:
-            os.close(read)
-            i = 0
-            while True:
-                ref = contents.put(b"%d.%d " % (life, i) * 5000)
-                os.write(write, ref.encode() + b"\n")
-                i += 1
-
-        pid = fork(work)
-        os.close(write)
-        refs.append(os.read(read, 68).decode().strip())  # it does put, however slow the disk
+        child = Child(put_without_pause, contents.folder, life)
+        refs.append(child.hear())  # it does put, however slow the disk
         time.sleep(chance.uniform(0.0, 0.03))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        with open(read, "rb") as pipe:
-            refs += pipe.read().decode().split("\n")[:-1]
+        child.kill()
+        refs += child.rest()
     assert len(refs) >= 20
     for ref in refs:
         assert contents.size(ref) == len(contents.get(ref))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from albert_tools.store.index import _FULL_TEXT
 from albert_tools.store.names import Place
 from albert_tools.store.tools import TinyToolStore
+from tests.children import Child, Report, wait_for
+from tests.store import versions
 
 ODD = [
     '"', "'", '""', '"unclosed', "a AND", "OR", "NOT x", "NEAR(a b)",
@@ -156,16 +159,24 @@ def test_a_cache_that_can_not_be_one_is_done_without(full: TinyToolStore, tmp_pa
     assert _names(store, "csv") == ["read_csv"]
 
 
-def test_the_index_is_not_read_through_a_fork(full: TinyToolStore, fork, make) -> None:
-    import os
+def list_before_and_after_a_fork(_: Report, folder: Path, cache: Path) -> None:
+    store = TinyToolStore(folder, cache)
+    before = [s.name for s in store.list()]
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            store.save(versions.make("born", "1", "Born."))
+            assert [s.name for s in store.list()] == ["born", *before]
+            code = 0
+        finally:
+            os._exit(code)
+    assert wait_for(pid) == 0
+    assert [s.name for s in store.search("born")] == ["born"]
 
-    full.list()
 
-    def child() -> None:
-        full.save(make("born", "1", "Born."))
-        assert [s.name for s in full.list()] == ["born", "countWords", "read_csv", "shout"]
-
-    assert os.waitpid(fork(child), 0)[1] == 0
+def test_the_index_is_not_read_through_a_fork(full: TinyToolStore) -> None:
+    assert Child(list_before_and_after_a_fork, full.folder, full._cache).wait() == 0
     assert _names(full, "born") == ["born"]
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import threading
+from pathlib import Path
 
 from albert_tools.store.tools import TinyToolStore
+from tests.children import Child, Report
+from tests.store import versions
 
 EACH = 15
 
 
-def test_two_processes_at_one_tool_lose_no_version(store: TinyToolStore, make, fork) -> None:
-    def work(who: str) -> None:
-        mine = TinyToolStore(store.folder)
-        for i in range(EACH):
-            assert mine.save(make(text=f"{who}{i}"))
+def save_versions(_: Report, folder: Path, who: str) -> None:
+    mine = TinyToolStore(folder)
+    for i in range(EACH):
+        assert mine.save(versions.make(text=f"{who}{i}"))
 
-    children = [fork(lambda who=who: work(who)) for who in "ab"]
-    assert [os.waitpid(c, 0)[1] for c in children] == [0, 0]
+
+def test_two_processes_at_one_tool_lose_no_version(store: TinyToolStore, make) -> None:
+    children = [Child(save_versions, store.folder, who) for who in "ab"]
+    assert [child.wait() for child in children] == [0, 0]
     for who in "ab":
         for i in range(EACH):
             version = make(text=f"{who}{i}")
@@ -25,15 +28,16 @@ def test_two_processes_at_one_tool_lose_no_version(store: TinyToolStore, make, f
     assert store.list()[0].versions == 2 * EACH
 
 
-def test_processes_at_different_tools_lose_none(store: TinyToolStore, make, fork) -> None:
-    def work(who: str) -> None:
-        mine = TinyToolStore(store.folder, store._cache)
-        for i in range(EACH):
-            assert mine.save(make(f"{who}{i}"))
-            assert f"{who}{i}" in [s.name for s in mine.list()]  # the index is shared too
+def save_tools(_: Report, folder: Path, cache: Path, who: str) -> None:
+    mine = TinyToolStore(folder, cache)
+    for i in range(EACH):
+        assert mine.save(versions.make(f"{who}{i}"))
+        assert f"{who}{i}" in [s.name for s in mine.list()]  # the index is shared too
 
-    children = [fork(lambda who=who: work(who)) for who in "abc"]
-    assert [os.waitpid(c, 0)[1] for c in children] == [0, 0, 0]
+
+def test_processes_at_different_tools_lose_none(store: TinyToolStore) -> None:
+    children = [Child(save_tools, store.folder, store._cache, who) for who in "abc"]
+    assert [child.wait() for child in children] == [0, 0, 0]
     assert [s.name for s in store.list()] == sorted(f"{who}{i}" for who in "abc" for i in range(EACH))
 
 
@@ -62,17 +66,19 @@ def test_threads_share_one_store(store: TinyToolStore, make) -> None:
     assert store.list()[-1].versions == 3 * EACH
 
 
-def test_a_reader_never_sees_half_an_entry(store: TinyToolStore, make, fork) -> None:
+def save_many(_: Report, folder: Path, cache: Path) -> None:
+    store = TinyToolStore(folder, cache)
+    for i in range(200):
+        store.save(versions.make(text=str(i)))
+
+
+def test_a_reader_never_sees_half_an_entry(store: TinyToolStore, make) -> None:
     store.save(make(text="0"))
-
-    def write() -> None:
-        for i in range(200):
-            store.save(make(text=str(i)))
-
-    child = fork(write)
+    child = Child(save_many, store.folder, store._cache)
     reads = 0
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
+    while child.alive:
         assert store.load("shout").name == "shout"
         reads += 1
+    assert child.wait() == 0
     assert reads > 10
     assert store.load("shout") == make(text="199")

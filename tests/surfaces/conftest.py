@@ -1,4 +1,9 @@
-"""The command as its users meet it: a process of its own, a real folder to work in, a home that nobody else has."""
+"""The command as its users meet it: a process of its own, a real folder to work in, a home that nobody else has.
+
+Nine tenths of what a short command takes is the start of Python and the import of what it needs. So most are children of
+a process that has imported it all (see `tests.children`), with arguments, folder, environment and streams of their own; where
+it is the start itself that matters, or the streams are a terminal or pipes, Python is started anew.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import select
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from dataclasses import dataclass
@@ -18,8 +24,30 @@ from typing import Any
 
 import pytest
 
+from albert_tools.surfaces.cli.main import main
+from tests.children import Child, Report
+
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
+APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
+
+def be_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
+    """What `python -m albert_tools.surfaces.cli` does, with all of it imported."""
+    os.environ.clear()
+    os.environ.update(environ)
+    os.chdir(cwd)
+    for number, (path, flags) in enumerate(zip(streams, (os.O_RDONLY, APPEND, APPEND), strict=True)):
+        handle = os.open(path, flags)
+        os.dup2(handle, number)
+        os.close(handle)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.argv = ["albert", *words]
+    code = main()
+    sys.stdout.flush()
+    sys.exit(code)
 
 
 @dataclass
@@ -52,12 +80,27 @@ class Albert:
     ) -> Done:
         environ: dict[str, Any] = {**self.environ, **(env or {})}
         environ = {k: v for k, v in environ.items() if v is not None}
-        done = subprocess.run(
-            [*self.command, *words], input=stdin, capture_output=True, cwd=cwd or self.project, env=environ, timeout=60
-        )
-        found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        if any(name.startswith("PYTHON") for name in env or {}):
+            done = subprocess.run(
+                [*self.command, *words],
+                input=stdin,
+                capture_output=True,
+                cwd=cwd or self.project,
+                env=environ,
+                timeout=60,
+            )
+            found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        else:
+            found = self._born(list(map(os.fsdecode, words)), stdin, cwd or self.project, environ)
         assert "Traceback" not in found.err, found.err
         return found
+
+    def _born(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
+        with tempfile.TemporaryDirectory() as folder:
+            streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
+            streams[0].write_bytes(stdin)
+            code = Child(be_albert, words, cwd, environ, streams).wait()
+            return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)

@@ -77,7 +77,8 @@ def with_statement(path: Path, statement: str) -> str:
 
 @pytest.mark.parametrize("statement", OUTSIDE)
 def test_of_a_good_text_only_what_is_outside_is_told(statement: str) -> None:
-    for path in EXAMPLES:
+    # Each example with three of them, and each of them with a third of the examples.
+    for path in EXAMPLES[list(OUTSIDE).index(statement) % 3 :: 3]:
         report = check(with_statement(path, statement), registry())
         # Some examples call others, which this registry hasn't.
         found = {d.code for d in report.diagnostics} - {"unknown-tool"}

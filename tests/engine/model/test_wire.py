@@ -327,8 +327,9 @@ def test_the_fields_of_an_invocation_at_the_edge(name: str) -> None:
     def rules(length: int) -> list[str]:
         return [v["rule"] for v in ToolInvocation(**{"tool": "t", "arguments": {}, name: "a" * length}).violations()]
 
-    assert rules(256) == []
-    assert rules(257) == ["max_length"]
+    most = 512 if name == "trace" else 256
+    assert rules(most) == []
+    assert rules(most + 1) == ["max_length"]
     assert rules(0) == ([] if name == "dedupe_key" else ["min_length"])
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,6 +23,7 @@ from albert_tools.engine.sandbox.domain import Unexportable, export
 from albert_tools.engine.sandbox.frames import BadFrame, Unpacker, pack
 from albert_tools.engine.sandbox.pool import RunReport, Sandbox, _Run, _Worker
 from albert_tools.engine.sandbox.trials import trials
+from tests.children import PATIENCE
 
 ADD = Program("t", "t", "def t(n):\n    return n + 1\n", (), (1, 2))
 WAIT = Program("t", "t", "def t():\n    return __call('wait', {})\n", (), (1, 2))
@@ -287,11 +289,8 @@ def test_lies(lie: str) -> None:
 
     async def main() -> str:
         ours, theirs = socket.socketpair()
-        child = os.fork()
-        if not child:
-            theirs.close()
-            signal.pause()
-        worker = _Worker(child, ours, os.pidfd_open(child), asyncio.get_running_loop())
+        child = subprocess.Popen(["sleep", "600"])
+        worker = _Worker(child.pid, ours, os.pidfd_open(child.pid), asyncio.get_running_loop())
         worker.reaped(0)
         run = _Run(
             worker,
@@ -316,8 +315,8 @@ def test_lies(lie: str) -> None:
             speaking.cancel()
             worker.kill()
             theirs.close()
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            child.kill()
+            child.wait(PATIENCE)
         return "nothing"
 
     assert asyncio.run(main()) == code

@@ -20,6 +20,7 @@ from albert_tools.engine.sandbox import report, zygote
 from albert_tools.engine.sandbox.frames import Unpacker, pack
 from albert_tools.engine.sandbox.worker import Worker
 from albert_tools.engine.sandbox.world import facades, preload
+from tests.children import Child, Report, coverage_here, measured
 
 BYTES = 1 << 20
 
@@ -27,9 +28,8 @@ BYTES = 1 << 20
 class Peer:
     """The service's end."""
 
-    def __init__(self, sock: socket.socket, pid: int) -> None:
+    def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
-        self.pid = pid
         self._unpacker = Unpacker(64 * BYTES)
         self._inbox: list[list[Any]] = []
         sock.settimeout(20)
@@ -50,31 +50,29 @@ class Peer:
         self.socket.sendall(pack(list(message)))
 
 
+def be_a_worker(_: Report, sock: socket.socket) -> None:
+    modules = sorted(vocabulary.MODULES)
+    preload(modules)
+    worker = Worker(facades(modules))
+    worker.rehearse()
+    worker.connect(sock)
+    worker.serve()
+
+
 @pytest.fixture
 def peer() -> Iterator[Callable[[], Peer]]:
-    made: list[Peer] = []
-    modules = sorted(vocabulary.MODULES)
+    made: list[tuple[Peer, Child]] = []
 
     def make() -> Peer:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
-        if not pid:
-            ours.close()
-            preload(modules)
-            worker = Worker(facades(modules))
-            worker.rehearse()
-            worker.connect(theirs)
-            worker.serve()
-        theirs.close()
-        made.append(Peer(ours, pid))
-        return made[-1]
+        with theirs:
+            made.append((Peer(ours), Child(measured, coverage_here(), be_a_worker, theirs)))
+        return made[-1][0]
 
     yield make
-    # All first: a later child holds copies of the sockets of those before it.
-    for each in made:
+    for each, child in made:
         each.socket.close()
-    for each in made:
-        os.waitpid(each.pid, 0)
+        child.wait()
 
 
 Make = Callable[[], Peer]
@@ -275,15 +273,16 @@ def test_imports_find_facades_only(peer: Make) -> None:
         assert b.hear()[0] == "error"
 
 
+def be_a_zygote(_: Report, sock: socket.socket) -> None:
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    zygote.main(sock.detach())
+
+
 def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    pid = os.fork()
-    if not pid:
-        ours.close()
-        os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        zygote.main(theirs.detach())
-    theirs.close()
+    with theirs:
+        child = Child(measured, coverage_here(), be_a_zygote, theirs)
     ours.settimeout(20)
     ours.sendall(b"5,100000000,rlimits,json,")
     ours.sendall(b"re\n")
@@ -295,7 +294,7 @@ def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
     what, worker, count, _ = report.REPORT.unpack(data)
     assert (what, count, len(handles)) == (report.BORN, 2, 2)
     with socket.socket(fileno=handles[0]) as sock:
-        peer = Peer(sock, worker)
+        peer = Peer(sock)
         peer.run("import re\ndef t():\n    return re.sub('a', 'b', 'aa')\n")
         assert peer.hear() == ["result", "bb"]
     os.close(handles[1])
@@ -304,21 +303,18 @@ def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
     ours.send(b"f")
     _, handles, _, _ = socket.recv_fds(ours, size, 2)
     ours.close()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert child.wait() == 0
     for handle in handles:
         os.close(handle)
 
 
 def test_a_zygote_that_cannot_be_set_up_says_why() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    pid = os.fork()
-    if not pid:
-        ours.close()
-        zygote.main(theirs.detach())
-    theirs.close()
+    with theirs:
+        child = Child(measured, coverage_here(), be_a_zygote, theirs)
     ours.sendall(b"5,100000000,,no_such_module\n")
     ours.settimeout(20)
     what, _, _, length = report.REPORT.unpack(ours.recv(report.REPORT.size))
     assert what == report.FAILED
     assert b"no_such_module" in ours.recv(length)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert child.wait() == 1

@@ -22,6 +22,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import Cursor, Entry, Mark
 from albert_tools.store.log.line import MAX_DEPTH, MAX_ENTRY
 from albert_tools.store.log.log import Log
+from tests.children import Child, Report, wait_for
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -215,20 +216,29 @@ def test_after_closing_another_segment_begins(folder: Path, files: Callable[[], 
     assert [p.read_text().count('"closed"') for p in files()] == [1, 0]
 
 
-def test_a_forked_child_writes_a_segment_of_its_own(folder: Path, fork: Callable[[Callable[[], None]], int]) -> None:
+def append_before_and_after_a_fork(_: Report, folder: Path) -> None:
     log = Log(folder)
     mark = log.append("parent", {"i": 0})
-
-    def work() -> None:
-        with pytest.raises(ValueError, match="not of this log in this process"):
-            log.durable(mark)
-        log.durable(log.append("child", {}))
-        log.close()
-
-    pid = fork(work)
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            with pytest.raises(ValueError, match="not of this log in this process"):
+                log.durable(mark)
+            log.durable(log.append("child", {}))
+            log.close()
+            code = 0
+        finally:
+            os._exit(code)
     log.append("parent", {"i": 1})
-    assert os.waitpid(pid, 0)[1] == 0
+    assert wait_for(pid) == 0
     log.durable(log.append("parent", {"i": 2}))
+    log.close()
+
+
+def test_a_forked_child_writes_a_segment_of_its_own(folder: Path) -> None:
+    assert Child(append_before_and_after_a_fork, folder).wait() == 0
+    log = Log(folder)
     assert sorted((e.kind, e.data.get("i", 0)) for e in log.entries()) == [
         ("child", 0),
         ("parent", 0),

@@ -14,8 +14,7 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log.log import Log
-
-Child = Callable[[Callable[[], None]], int]
+from tests.children import Child, Report
 
 
 def _handle_of(path: Path) -> int:
@@ -37,37 +36,34 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="find
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the full disk is /dev/full")
 
 
+def append_to_a_full_disk(report: Report, folder: Path, room: int) -> None:
+    # A limit on files' sizes is a full disk that only this child sees; lines here have some 140 bytes.
+    mine = Log(folder)
+    mine.append("child", {"i": 0})
+    own = max(folder.glob("*.log")).stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (own + room, own + room))
+    for i in range(1, 5):
+        try:
+            mine.append("child", {"i": i})
+        except Failure as failure:
+            report((i, failure.code))
+        else:
+            report((i, "ok"))
+
+
 @pytest.mark.parametrize("room", range(1, 200, 11))
-def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, fork: Child, room: int) -> None:
+def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, room: int) -> None:
     log = Log(folder)
     for i in range(3):
         log.append("step", {"i": i})
     size = files()[0].stat().st_size
-    pipe = os.pipe()
-
-    def work() -> None:
-        # A limit on files' sizes is a full disk that only this child sees; lines here have some 140 bytes.
-        mine = Log(folder)
-        mine.append("child", {"i": 0})
-        own = max(p.stat().st_size for p in files()[1:])
-        resource.setrlimit(resource.RLIMIT_FSIZE, (own + room, own + room))
-        for i in range(1, 5):
-            try:
-                mine.append("child", {"i": i})
-            except Failure as failure:
-                os.write(pipe[1], f"{i} {failure.code}\n".encode())
-            else:
-                os.write(pipe[1], f"{i} ok\n".encode())
-
-    pid = fork(work)
-    assert os.waitpid(pid, 0)[1] == 0
-    os.close(pipe[1])
-    said = os.read(pipe[0], 1000).decode().split("\n")[:-1]
-    os.close(pipe[0])
-    written = [0, *(int(line.split()[0]) for line in said if line.endswith("ok"))]
+    child = Child(append_to_a_full_disk, folder, room)
+    said = child.rest()
+    assert child.wait() == 0
+    written = [0, *(i for i, outcome in said if outcome == "ok")]
     assert len(written) < 5
     # The first failure is the last: nothing was taken behind the torn line.
-    assert said == [f"{i} {'ok' if i in written else 'io_error'}" for i in range(1, 5)]
+    assert said == [(i, "ok" if i in written else "io_error") for i in range(1, 5)]
     assert [e.data["i"] for e in log.entries(kinds={"child"})] == written
     assert log.verify().ok
     log.append("step", {"i": 3})
@@ -198,30 +194,26 @@ def test_a_folder_that_others_can_enter(folder: Path, operation: Callable[[Log],
     assert f"chmod 700 {folder}" in str(caught.value.hint)
 
 
+def append_as_somebody_else(_: Report, folder: Path) -> None:
+    # The folders above belong to the tests' user alone.
+    os.chdir(folder)
+    os.chmod(folder, 0o500)
+    os.setgid(12345)
+    os.setuid(12345)
+    with pytest.raises(Failure, match=r"can't begin a segment of the log in .*: Permission denied") as caught:
+        Log(Path.cwd()).append("a", {})
+    assert caught.value.code == "io_error"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away, and becomes somebody else")
-def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Path, fork: Child) -> None:
+def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Path) -> None:
     Log(folder).append("a", {})
     os.chown(folder, 12345, 12345)
     for operation in OPERATIONS:
         with pytest.raises(Failure, match="belongs to another user"):
             operation(Log(folder))
 
-    def work() -> None:
-        os.chmod(folder, 0o500)
-        os.setgid(12345)
-        os.setuid(12345)
-        # The folders above belong to the tests' user alone.
-        os.chdir("log")
-        with pytest.raises(Failure, match=r"can't begin a segment of the log in .*: Permission denied") as caught:
-            Log(Path.cwd()).append("a", {})
-        assert caught.value.code == "io_error"
-
     for above in folder.parents:
         if above.stat().st_mode & 0o777 == 0o700:
             above.chmod(0o711)
-    here = os.getcwd()
-    os.chdir(folder.parent)
-    try:
-        assert os.waitpid(fork(work), 0)[1] == 0
-    finally:
-        os.chdir(here)
+    assert Child(append_as_somebody_else, folder).wait() == 0

@@ -1,0 +1,15 @@
+"""How many examples a property is tried with: few in `make test`, many in `make test-slow`, new ones each time."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+#: What `--hypothesis-profile` is given for many.
+LONG = "long"
+settings.register_profile(LONG)
+
+
+def examples(few: int) -> settings:
+    """Settings for a property that is tried with `few` examples, or thirty times as many in the profile `long`."""
+    times = 30 if settings.get_current_profile_name() == LONG else 1
+    return settings(max_examples=few * times, deadline=None, suppress_health_check=list(HealthCheck))

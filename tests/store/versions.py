@@ -1,0 +1,25 @@
+"""Versions of tools, for whoever saves some."""
+
+from __future__ import annotations
+
+from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, ToolVersion
+
+
+def make(name: str = "shout", text: str = "a.upper()", description: str = "Shout it.") -> ToolVersion:
+    """A named version; every other text is another version."""
+    source = f'def {name}(a: str) -> str:\n    """{description}"""\n    return {text}\n'
+    return ToolVersion(
+        definition=ToolDefinition(
+            name=name,
+            description=description,
+            parameters=(ToolParameter("a", {"type": "string"}, "What to shout — ä, 字."),),
+            result={"type": "string"},
+            effects=("read",),
+            kind="composite",
+            depth=1,
+        ),
+        source=source,
+        program=Program(name, name, source, ("tools",), (1, 2, 3)),
+        calls=(Callee("read_file", "primitive", "0" * 64),),
+        created="2025-01-01T00:00:00Z",
+    ).named()
