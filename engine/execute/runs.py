@@ -33,7 +33,7 @@ class RunView:
 
     `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, began, at, …}`` with state ended, failed or
     unknown; `began` and `at`, of its end, are seconds since 1970. `history` are the turns that the run as a whole has taken,
-    ``{state, at, approval}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
+    ``{state, at, approval, by}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
     """
 
     id: str
@@ -299,7 +299,9 @@ def view(run: LoadedRun) -> RunView:
         tuple(steps.values()),
         error["details"].get("approval") if error and state == "suspended" else None,
         error,
-        history=tuple({"state": e["state"], "at": e.get("at"), "approval": _awaited(e)} for e in states),
+        history=tuple(
+            {"state": e["state"], "at": e.get("at"), "approval": _awaited(e), "by": e.get("by")} for e in states
+        ),
         questions={
             e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e["arguments"]}
             for e in run.entries

@@ -21,8 +21,7 @@ from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.folding import folded
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.approvals import Choice
-    from albert_tools.engine.govern.authority import Asker, Question
+    from albert_tools.engine.govern.authority import Asker, Choice, Question
 
 #: Characters of one argument that are shown at first.
 _SHOWN = 2000

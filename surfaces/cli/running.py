@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.exits import INTERRUPTED, exit_of
 from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.execute.chain import Log
@@ -87,9 +88,16 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
 
 
 def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """The token of the session on whose behalf, and what it was given by."""
+    """The token of the session on whose behalf, and what it was given by.
+
+    Raises:
+        Usage: ``--session`` is empty.
+    """
     import os
 
+    if options.session == "":
+        # A variable that isn't set, most likely; and what was to be bounded must not run without bounds.
+        raise Usage("--session is empty", "give a token, or leave it out: then it is your own call")
     if options.session is not None:
         return options.session, "--session"
     return os.environ.get("ALBERT_SESSION") or None, "ALBERT_SESSION"

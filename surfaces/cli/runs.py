@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
@@ -172,24 +174,20 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
         result = await service.runs.replay(run, version)
     error = result.error
     diverged = error is not None and error.code == "diverged"
+    if diverged and error is not None and "journal" not in error.details and before.state not in ("done", "failed"):
+        # It was never further than that.
+        diverged = False
     if console.json:
         console.document({**result.as_dict(), "run": run, "diverged": diverged})
         return 1 if diverged else 0
     steps = f"{len(before.steps):,} step{'' if len(before.steps) == 1 else 's'}"
     if diverged and error is not None:
-        details = error.details
-        console.say(f"{console.paint('≠', 'red')} {one_line(error.message)}", 2)
-        for side, name in (("journal", "the journal has"), ("program", "the program asks for")):
-            found = details.get(side)
-            if isinstance(found, dict) and "tool" in found:
-                version_of = f"  version {str(found['version'])[:12]}" if "version" in found else ""
-                console.say(f"  {name.ljust(20)} {call(found['tool'], found.get('arguments'), 2000)}{version_of}", 23)
-            elif found is not None:
-                console.say(f"  {name.ljust(20)} {one_line(str(found))}", 23)
-            else:
-                console.say(f"  {name.ljust(20)} nothing more", 23)
+        _both(error, console)
         return 1
-    if error is None:
+    if error is not None and error.code == "diverged":
+        asked = error.details.get("program") or {}
+        told = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
+    elif error is None:
         told = "it ends as it did" if before.state == "done" else "it comes to its end"
     else:
         told = f"it fails as it did: {one_line(error.message)}" if before.state == "failed" else one_line(error.message)
@@ -198,6 +196,31 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
     if error is None:
         console.value(result.output)
     return 0
+
+
+def _both(error: Failure, console: Console) -> None:
+    """Where program and journal part, and both their calls; of arguments that are the same, less."""
+    journal, program = error.details.get("journal"), error.details.get("program")
+    calls = [c for c in (journal, program) if isinstance(c, dict) and "tool" in c]
+    if not calls:
+        # Not a step: what the program or the interpreter is.
+        console.say(f"{console.paint('≠', 'red')} {one_line(error.message)}", 2)
+        return
+    console.say(f"{console.paint('≠', 'red')} at step {one_line(str(error.details.get('step')))} they part:", 2)
+    given: list[dict[str, Any]] = [c["arguments"] if isinstance(c.get("arguments"), dict) else {} for c in calls]
+    same = {k for k in given[0] if all(k in other and other[k] == given[0][k] for other in given)}
+    for name, found in (("the journal has", journal), ("the program asks for", program)):
+        if isinstance(found, dict) and "tool" in found:
+            arguments = found.get("arguments")
+            texts = [
+                f"{one_line(str(k))}={one_line(brief(json.dumps(v, ensure_ascii=False), 40 if k in same else 2000))}"
+                for k, v in (arguments.items() if isinstance(arguments, dict) else ())
+            ]
+            version = f"  {str(found['version'])[:12]}" if len({c.get("version") for c in calls}) > 1 else ""
+            text = f"{one_line(str(found['tool']))}({', '.join(texts)}){console.paint(version, 'dim')}"
+        else:
+            text = "nothing more"
+        console.say(f"  {name.ljust(20)} {text}", 23)
 
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:

@@ -36,7 +36,8 @@ def _opened(options: argparse.Namespace) -> ToolService:
 
 
 async def _new(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.govern.sessions import DEFAULT_SECONDS, UNITS, Budget
+    from albert_tools.engine.execute.service import DAY
+    from albert_tools.engine.govern.sessions import UNITS, Budget
     from albert_tools.surfaces.cli.person import person
 
     within = options.within
@@ -48,12 +49,12 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     if tools == []:
         raise Usage("--tools names no tool", "--tools read_file,write_file; without it, all that the rules allow")
     # A session within another lives as long as that one unless something else is said.
-    seconds = options.seconds if options.seconds is not None else None if within else DEFAULT_SECONDS
+    seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
     async with _opened(options) as service:
         try:
             opened, token = service.open_session(
-                options.client or person(),
+                person() if options.client is None else options.client,
                 cwd=options.cwd,
                 tools=tools,
                 seconds=None if seconds == math.inf else seconds,
@@ -89,7 +90,8 @@ def _may(session: Session) -> str:
     parts = ["all tools that the rules allow" if tools is None else ", ".join(map(one_line, sorted(tools)))]
     for unit, most in session.lease.budget.as_dict().items():
         used = session.used.get(unit, 0)
-        parts.append(f"{used:,.6g} of {most:,.15g} {unit.replace('_', ' ')} used")
+        amount = f"{most:,.15g} {unit.replace('_', ' ')}"
+        parts.append(f"{used:,.6g} of {amount} used" if used else f"at most {amount}")
     if session.cwd:
         parts.append(f"in {one_line(json.dumps(session.cwd, ensure_ascii=False))}")
     return "; ".join(parts)

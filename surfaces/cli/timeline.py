@@ -156,11 +156,7 @@ class Timeline:
     def _wait(self, wait: Wait) -> None:
         approval = f" for the answer to {one_line(wait.approval)}" if wait.approval else ""
         if wait.cut_short:
-            how = (
-                "cut short"
-                if wait.until is None
-                else f"cut short; gone on with after {lasting(wait.until - wait.since)}"
-            )
+            how = "cut short" if wait.until is None else f"cut short, for {lasting(wait.until - wait.since)}"
         elif wait.until is None:
             how = f"waits since {moment(wait.since)}{approval}"
         else:
@@ -208,6 +204,11 @@ def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> li
                 # Its process had died; what it wrote last is when it was last known to live.
                 last = max((t for t in times if t < at), default=at)
                 found.append(Wait(last, at, None, cut_short=True))
+            since = None
+        elif turn["state"] == "cancelled" and turn.get("by"):
+            # Called off while nobody was at it.
+            lived = max((t for t in times if t < at), default=at)
+            found.append(Wait(since[0], at, since[1]) if since else Wait(lived, at, None, cut_short=True))
             since = None
         elif turn["state"] == "suspended":
             since = (at, turn.get("approval"))
