@@ -144,7 +144,12 @@ def _waiting(service: ToolService, fact: Callable[..., None]) -> None:
     fact("private", "what is kept is for nobody else's eyes")
     try:
         count = len(service.approvals.all(("open",)))
-        fact("approvals", f"{count:,} wait for an answer: `albert approvals`" if count else "none wait for an answer")
+        fact(
+            "approvals",
+            f"{count:,} wait{'s' if count == 1 else ''} for an answer: `albert approvals`"
+            if count
+            else "none wait for an answer",
+        )
         runs = service.runs.list(MAX_RUNS)
     except Failure as failure:
         fact("approvals", failure.message, False)

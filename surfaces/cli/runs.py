@@ -188,13 +188,17 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
         asked = error.details.get("program") or {}
         told = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
     elif error is None:
-        told = "it ends as it did" if before.state == "done" else "it comes to its end"
+        told = "it ends as it did" if before.state == "done" and options.version is None else "it comes to its end"
     else:
-        told = f"it fails as it did: {one_line(error.message)}" if before.state == "failed" else one_line(error.message)
-    console.say(f"{console.paint('=', 'green')} every call is the one that the journal has ({steps}); {told}", 2)
-    console.note("nothing was done")
+        as_before = before.error is not None and before.error.get("message") == error.message
+        told = f"it fails{' as it did' if as_before else ''}: {one_line(error.message)}"
+    text = f"every call is the one that the journal has ({steps}); {told}. Nothing was done."
     if error is None:
+        # What a program would read is the output.
+        console.note(f"{console.paint('=', 'green', err=True)} {text}")
         console.value(result.output)
+    else:
+        console.say(f"{console.paint('=', 'green')} {text}", 2)
     return 0
 
 

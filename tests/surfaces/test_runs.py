@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -52,11 +53,8 @@ def cut_short(albert: Albert) -> str:
     started = time.monotonic()
     while time.monotonic() - started < 30:
         runs = albert("runs", "--json").document()["runs"]
-        if runs and runs[0]["steps"] and runs[0]["steps"][-1]["tool"] == "read_file":
+        if runs and runs[0]["steps"] and runs[0]["steps"][0]["state"] == "ended":
             break
-        if (albert.project / "a.txt").exists() and time.monotonic() - started > 5:
-            break
-        time.sleep(0.1)
     running.kill()
     running.wait(10)
     return str(newest(albert)["run"])
@@ -91,21 +89,51 @@ def test_a_drawing_fits_its_terminal(stepping: Albert, columns: int) -> None:
     assert "\x1b[" in seen
 
 
-def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
+def test_a_run_that_was_killed(stepping: Albert) -> None:
     run = cut_short(stepping)
     shown = stepping("runs", "show", run).out
     assert "  interrupted  steps(seconds=60)\n" in shown
     assert f"its process ended before it did: `albert runs resume {run}` goes on where it was" in shown
     (stepping.project / "a.txt").write_text("changed since")
-    source = STEPS.replace("tools.sleep(seconds=seconds)", "tools.sleep(seconds=0.01)")
-    parted = stepping.write("other.tool", source)
-    assert stepping("define", parted).code == 0
-    # It goes on with the version that it began with; so here it is called off instead.
+    # What is there of it is as it was.
+    replayed = stepping("runs", "replay", run)
+    # What only reads is written down later, and may be lost with the process.
+    assert replayed.code == 0
+    assert re.search(r"; it ends there, before (read_file|sleep)\(.*\)\. Nothing was done\.\n", replayed.out)
     cancelled = stepping("runs", "cancel", run)
     assert cancelled.out == f"cancelled {run} (steps)\n  1 of its calls had changed something\n"
     again = stepping("runs", "resume", run)
     assert (again.code, again.err) == (1, f"error[exists]: the run {run} is cancelled; it can't go on\n")
     assert (stepping.project / "a.txt").read_text() == "changed since"
+
+
+def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
+    stepping.write(
+        "steps.tool", STEPS.replace("    tools.sleep(seconds=seconds)\n", '    tools.bash(command="sleep 2")\n')
+    )
+    (stepping.home / "config").mkdir(parents=True)
+    (stepping.home / "config" / "governance.yaml").write_text("allow: [bash]\n")
+    assert stepping("define", "steps.tool").code == 0
+    running = stepping.start("run", "steps", "seconds=0", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = time.monotonic()
+    while time.monotonic() - started < 30:
+        runs = stepping("runs", "--json").document()["runs"]
+        if runs and runs[0]["steps"] and runs[0]["steps"][-1]["tool"] == "bash":
+            break
+    running.kill()
+    running.wait(10)
+    run = newest(stepping)["run"]
+    assert "begun; whether it was done is not known" in stepping("runs", "show", run).out
+    (stepping.project / "a.txt").write_text("changed since")
+    asked = stepping("runs", "resume", run)
+    assert asked.code == 4
+    assert "bash (step 2) was cut short, and whether it was done is not known" in " ".join(asked.err.split())
+    answer = re.search(r"approvals answer (\w+) once", asked.err)
+    assert answer is not None
+    assert stepping("approvals", "answer", answer[1], "once").code == 0
+    assert stepping("runs", "resume", run).code == 0
+    assert (stepping.project / "a.txt").read_text() == "changed since"
+    assert (stepping.project / "b.txt").read_text() == "b"
 
 
 def test_what_was_done_is_not_done_again(stepping: Albert, tmp_path: Path) -> None:
@@ -121,7 +149,10 @@ def test_what_was_done_is_not_done_again(stepping: Albert, tmp_path: Path) -> No
     before = (stepping.project / "a.txt").stat().st_mtime_ns
     replayed = stepping("runs", "replay", run, cwd=tmp_path)
     assert replayed.code == 0
-    assert replayed.out.startswith("= every call is the one that the journal has (4 steps); it ends as it did\n")
+    assert (
+        replayed.err == "= every call is the one that the journal has (4 steps); it ends as it did. Nothing was done.\n"
+    )
+    assert json.loads(replayed.out) == ["a.txt", "b.txt"]
     assert (stepping.project / "a.txt").stat().st_mtime_ns == before
     assert "‖ waited" in stepping("runs", "show", run).out
 
