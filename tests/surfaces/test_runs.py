@@ -53,7 +53,7 @@ def cut_short(albert: Albert) -> str:
     started = time.monotonic()
     while time.monotonic() - started < 30:
         runs = albert("runs", "--json").document()["runs"]
-        if runs and runs[0]["steps"] and runs[0]["steps"][0]["state"] == "ended":
+        if runs and runs[0]["state"] == "running" and any(s["state"] == "ended" for s in runs[0]["steps"]):
             break
     running.kill()
     running.wait(10)
