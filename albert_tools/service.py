@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.execute import service as engine
+from albert_tools.engine.execute.caching import Cache
 from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.turns import Turns
@@ -108,6 +109,7 @@ class ToolService(engine.ToolService):
             contents=Contents(homes.state / "contents"),
             observer=telemetry,
             turns=Turns(homes.state / "turns"),
+            cache=Cache(),
             own=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )

@@ -52,12 +52,15 @@ async def approved(
         mode,
         chain.trail,
         "" if chain.trail else arguments_digest(arguments),
+        chain.asks,
     )
-    standing = desk.standing(scope)
+    # To have allowed what a call does isn't to want it done twice.
+    interrupted = decision.rationale == "interrupted"
+    standing = None if interrupted else desk.standing(scope)
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.session.id if request.session is not None else "owner"
+    whose = request.session.whose if request.session is not None else "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
@@ -73,7 +76,7 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), scope)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
         _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
@@ -103,7 +106,7 @@ def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> Non
     steps = chain.request.run.steps
     if steps is not None:
         with suppress(Failure):
-            steps.asked(chain.step, known.id, arguments)
+            steps.asked(chain.step or "0", known.id, arguments)
 
 
 def _question(
@@ -130,7 +133,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.session.id if request.session is not None else "",
+        "session": request.session.whose if request.session is not None else "",
         "run": request.run.id,
         "step": chain.step,
     }

@@ -17,6 +17,7 @@ from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.execute.steps import Steps
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
@@ -64,6 +65,7 @@ class Surroundings:
     contents: ContentStore | None = None
     observer: Observer | None = None
     turns: Turns | None = None
+    cache: Cache | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
@@ -173,7 +175,7 @@ class Request:
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
         if self.session is not None:
-            return self.session.id
+            return self.session.whose
         return self.run.principal or self.surroundings.own
 
 
@@ -193,6 +195,8 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
+    #: The rules that ask, each with what it is about where that is less than the whole call.
+    asks: tuple[tuple[str, str], ...] = ()
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None

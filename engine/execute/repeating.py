@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.execute.chain import Again, Request
 from albert_tools.engine.execute.lookup import Target
-from albert_tools.engine.execute.steps import loaded, read_effect, read_failure
+from albert_tools.engine.execute.steps import changed, loaded, read_effect, read_failure
 from albert_tools.engine.govern.repeats import Repeat, key_of
 from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.records import LoadedRun
 from albert_tools.engine.model.result import ToolResult
 
 #: Seconds between two looks whether whoever makes the call is done.
@@ -30,7 +32,7 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
     if not key or repeats is None:
         return
     name = target.definition.name
-    place = key_of(request.session.id if request.session is not None else None, name, key)
+    place = key_of(request.session.whose if request.session is not None else None, name, key)
     if request.run.steps is not None:
         # A run that goes on began it.
         request.repeat = place
@@ -48,14 +50,23 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
                 hint="use a new key for a new call",
                 tool=name,
             )
-        result = _result(request, target, known)
-        if result is not None:
+        run = _run(request, known)
+        if run is not None and not run.held and (last := _last(run)) is not None:
+            result = _result(request, target, known, last)
+            denied = result.error is not None and result.error.denied
+            if known.state == "begun" and denied and not changed(run.entries):
+                # Whoever began it has died before saying so, or is about to.
+                repeats.say(place, known.run, "dropped")
+                continue
             raise Again(result)
         ledger = request.surroundings.ledger
-        if ledger is None or not await asyncio.to_thread(ledger.alive, known.segment):
+        if run is not None and not run.held:
+            # Its journal was let go of before it had an end.
+            raise _unknown(name, key, known)
+        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
             # It may have ended between the two looks.
             now = repeats.look(place)
-            if now is not None and now.run == known.run and now.state == "begun":
+            if now is not None and now.run == known.run and now.state == "begun" and _run(request, known) is None:
                 raise _unknown(name, key, known)
             continue
         await asyncio.sleep(_PAUSE)
@@ -66,14 +77,15 @@ def ended_once(request: Request, error: Failure | None) -> None:
     repeats = request.surroundings.repeats
     if request.repeat is None or repeats is None or (error is not None and error.code == "suspended"):
         return
-    # Nothing was begun where there is no journal: it was refused.
-    dropped = request.run.steps is None or (error is not None and error.denied)
+    # Nothing was begun where there is no journal: it was refused. A program may have come far before it was.
+    steps = request.run.steps
+    dropped = steps is None or (error is not None and error.denied and not steps.changed())
     with suppress(Failure):
         repeats.say(request.repeat, request.run.id, "dropped" if dropped else "kept")
 
 
-def _result(request: Request, target: Target, known: Repeat) -> ToolResult | None:
-    """The result of then; also that it waits for an answer. None while it is under way.
+def _run(request: Request, known: Repeat) -> LoadedRun | None:
+    """The run that was begun under a key; None where it has no journal yet.
 
     Raises:
         Failure: `damaged`, `io_error`, `not_found`.
@@ -81,15 +93,25 @@ def _result(request: Request, target: Target, known: Repeat) -> ToolResult | Non
     runs = request.surroundings.runs
     assert runs is not None
     try:
-        entries = runs.load(known.run).entries
+        return runs.load(known.run)
     except Failure as failure:
         if known.state == "begun" and failure.code == "not_found":
             return None
         raise
-    states = [e for e in entries if e.get("t") == "state"]
-    if not states or (known.state == "begun" and states[-1]["state"] != "suspended"):
-        return None
-    last = states[-1]
+
+
+def _last(run: LoadedRun) -> Mapping[str, Any] | None:
+    """How a run has ended, also that it waits for an answer; None while nobody can say."""
+    states = [e for e in run.entries if e.get("t") == "state"]
+    return states[-1] if states and states[-1]["state"] != "resumed" else None
+
+
+def _result(request: Request, target: Target, known: Repeat, last: Mapping[str, Any]) -> ToolResult:
+    """The result of then.
+
+    Raises:
+        Failure: `damaged`, `io_error`, `not_found`.
+    """
     output = loaded(request.surroundings.contents, last["ref"]) if "ref" in last else last.get("value")
     return ToolResult(
         tool=target.definition.name,

@@ -60,11 +60,11 @@ def _objects(primitive: Primitive | None, arguments: Mapping[str, Json], workspa
         value = arguments.get(name)
         for path in value if isinstance(value, list) else [value]:
             if use in _CHANGES and isinstance(path, str):
-                found[path] = _object(workspace, path or ".")
+                found[path] = object_at(workspace, path or ".")
     return found
 
 
-def _object(workspace: Any, path: str) -> Json:
+def object_at(workspace: Any, path: str) -> Json:
     """What stands at a path now: its identity and its content, or why there is none."""
     try:
         shown = workspace.spell(path)

@@ -36,7 +36,11 @@ MAX_PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand."""
+    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+
+    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
+    answer to one rule is none to another.
+    """
 
     tool: str
     version: str
@@ -44,13 +48,14 @@ class Scope:
     mode: str
     trail: tuple[str, ...] = ()
     arguments: str = ""
+    asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
         """The same for every call that the answer `choice` holds for."""
-        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail)]
+        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
-        if not self.trail:
+        if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
             parts.append(self.arguments)
         return hashlib.sha256(canonical(parts)).hexdigest()
 
@@ -88,7 +93,7 @@ class Approval:
     @property
     def choices(self) -> tuple[Choice, ...]:
         """What can be answered."""
-        return CHOICES if self.trail else ("once", "session", "no")
+        return tuple(c for c in CHOICES if c in ("once", "no") or c in (self.keys or {}))
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -161,6 +166,14 @@ class ApprovalsFold:
             del self.by_action[known.action]
         for key in [k for k, v in self.standing.items() if v == known.id]:
             del self.standing[key]
+            # Another one may have been given for the same calls; that one is listed, and holds.
+            for other in self.by_id.values():
+                if (
+                    other.state == "standing"
+                    and other.choice is not None
+                    and (other.keys or {}).get(other.choice) == key
+                ):
+                    self.standing[key] = other.id
         self._past.append(known.id)
         while len(self._past) > MAX_PAST:
             self.by_id.pop(self._past.pop(0), None)
@@ -217,11 +230,11 @@ class Approvals:
         self._fold = ApprovalsFold()
         self._following = ledger.follow(self._fold)
 
-    def ask(self, facts: Mapping[str, Json], scope: Scope, seconds: float = OPEN_SECONDS) -> Approval:
+    def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
         """Write a question down; one about the same action that is still open is the same question.
 
         `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
-        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``.
+        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``. Without `scope` no answer lasts.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -231,8 +244,10 @@ class Approvals:
             if known is not None and known.state == "open":
                 return known
             now = self._clock()
-            choices = ("session", "always") if scope.trail else ("session",)
-            keys: dict[str, Json] = {choice: scope.key(choice) for choice in choices}  # type: ignore[arg-type]
+            keys: dict[str, Json] = {}
+            if scope is not None:
+                choices: tuple[Choice, ...] = ("session", "always") if scope.trail else ("session",)
+                keys = {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)

@@ -82,6 +82,11 @@ class Session:
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def whose(self) -> str:
+        """The id by which answers, repeats and rates are kept: of what a run has left, that of the session it is left from."""
+        return self.parent if self.grant and self.parent is not None else self.id
+
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without what could be used as a token."""
         expires = self.lease.expires
@@ -296,8 +301,8 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return self._shown(kept)
 
-    def demand(self, session: Session, tool: str) -> None:
-        """Whether a tool is within the lease, and anything is left of the budget.
+    def demand(self, session: Session, tool: str, charged: bool = False) -> None:
+        """Whether a tool is within the lease, and, unless the call was `charged` before, anything is left of the budget.
 
         Raises:
             Failure: `permission_denied`, `budget_exceeded`.
@@ -311,7 +316,7 @@ class Sessions:
                     "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
                     tool,
                 )
-            for unit, most in lease.budget.as_dict().items():
+            for unit, most in () if charged else lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",

@@ -37,8 +37,9 @@ class WindowsFold:
         if not windows:
             return
         at = datetime.fromisoformat(entry.at).timestamp()
+        whose = entry.data.get("windows_of", entry.data.get("session"))
         for window in windows:
-            times = self.times.setdefault(_key(window, entry.data.get("session")), deque())
+            times = self.times.setdefault(_key(window, whose), deque())
             times.append(at)
             while times and times[0] <= at - WINDOW_SECONDS:
                 times.popleft()

@@ -70,6 +70,7 @@ def definitions(draw: st.DrawFn) -> ToolDefinition:
         approval=draw(st.booleans()),
         rate_limit=draw(st.none() | st.integers(1, 10_000)),
         sandbox=draw(st.booleans()),
+        cache_seconds=draw(st.floats(0, 1e6)),
         invariants=excluding,
     )
 
@@ -84,6 +85,7 @@ invocations = st.builds(
     dedupe_key=st.none() | texts,
     trace=st.none() | labels,
     timestamp=st.just("") | st.datetimes().map(lambda t: t.isoformat()),
+    reason=st.none() | texts,
 )
 failures = st.builds(
     Failure,
@@ -116,6 +118,7 @@ def results(draw: st.DrawFn) -> ToolResult:
         log=draw(texts),
         seconds=draw(seconds),
         own_seconds=draw(seconds),
+        run_id=draw(st.none() | st.just("0123456789abcdef")),
         calls=draw(st.integers(0, 1000)),
         repeated=draw(st.booleans()),
         timestamp_utc=draw(st.just("") | st.datetimes().map(lambda t: t.isoformat())),
