@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from albert_tools.engine.execute.chain import Chain, Request
@@ -87,9 +87,17 @@ async def approved(
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
         known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
+        _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
-        _answer(desk, known, _choice(await _asked(question, chain, clock)))
+        try:
+            choice = _choice(await _asked(question, chain, clock))
+        except BaseException:
+            # Called off: nobody waits for the answer any more.
+            with suppress(Failure):
+                desk.revoke(known.id)
+            raise
+        _answer(desk, known, choice)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
@@ -101,6 +109,14 @@ async def approved(
         tool=name,
         details={"approval": known.id, "run": request.run.id, "expires": known.expires},
     )
+
+
+def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> None:
+    """What the record of the question shortens stands whole in the run's journal, for whoever answers elsewhere."""
+    steps = chain.request.run.steps
+    if steps is not None:
+        with suppress(Failure):
+            steps.asked(chain.step or "0", known.id, arguments)
 
 
 def _question(

@@ -216,8 +216,9 @@ class Chain:
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None
-    #: The arguments as the caller gave them, for the journal.
+    #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
+    began: float = 0.0
 
 
 @dataclass(slots=True)

@@ -226,7 +226,7 @@ class Pipeline:
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
             raise
-        began = self._clock()
+        began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
             output = await self._done(target, arguments, chain, governance, authority, own)
@@ -678,7 +678,7 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own)
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
 
 
 def _changes(target: Target) -> bool:
