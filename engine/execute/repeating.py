@@ -34,23 +34,28 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
 
     Raises:
         Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`; `unknown_outcome`: whoever began it has died.
+        Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it has died.
     """
     repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
     if not key or repeats is None:
         return
     name = target.definition.name
     place = key_of(request.session.whose if request.session is not None else None, name, key)
-    if request.run.steps is not None:
-        # A run that goes on began it.
-        request.repeat = place
-        return
     digest = hashlib.sha256(canonical([target.definition.version, arguments])).hexdigest()
     while True:
         known = repeats.begin(place, digest, request.run.id)
-        if known is None:
+        if known is None or known.run == request.run.id:
+            # A run that goes on began it, and has it still or again.
             request.repeat = place
             return
+        if request.run.steps is not None:
+            raise Failure(
+                "dedupe_conflict",
+                f"the request was made anew under the key {key!r} since the run began",
+                hint=f"its result is that of the run {known.run}",
+                tool=name,
+                details={"run": known.run},
+            )
         if known.digest != digest:
             raise Failure(
                 "dedupe_conflict",
