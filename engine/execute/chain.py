@@ -159,7 +159,7 @@ class Request:
     log: Log | None = None
     watch: Callable[[str], None] | None = None
     session: Session | None = None
-    #: The repeat's key in the records, once it has been begun.
+    #: The repeat's key in the records and the digest of the call, once it has been begun.
     repeat: str | None = None
     decision: Decision | None = None
     #: Its arguments, once they are known to be valid: a copy that nobody else has.

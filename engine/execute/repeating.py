@@ -12,7 +12,7 @@ from albert_tools.engine.execute.chain import Again, Request
 from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.recorded import last_state, proved, result_of
 from albert_tools.engine.execute.steps import changed
-from albert_tools.engine.govern.repeats import Repeat, key_of
+from albert_tools.engine.govern.repeats import Repeat, Repeats, key_of
 from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import LoadedRun
@@ -28,23 +28,25 @@ async def begin_once(
 
     Raises:
         Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`; `unknown_outcome`: whoever began it has died; `timeout`: it takes too long.
+        Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it
+            has died; `timeout`: it takes too long.
     """
     repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
-    if request.run.steps is not None:
-        # A run that goes on began it.
-        request.repeat = request.run.repeat
-        return
-    if not key or repeats is None:
+    if repeats is None:
         return
     name = target.definition.name
+    if request.run.steps is not None:
+        _go_on(request, repeats, name)
+        return
+    if not key:
+        return
     place = key_of(request.origin, name, key)
     # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
     digest = hashlib.sha256(canonical([request.invocation.version, arguments])).hexdigest()
     while True:
         known = repeats.begin(place, digest, request.run.id)
         if known is None:
-            request.repeat = place
+            request.repeat = f"{place}:{digest}"
             return
         if known.digest != digest:
             raise Failure(
@@ -85,6 +87,27 @@ async def begin_once(
         await asyncio.sleep(_PAUSE)
 
 
+def _go_on(request: Request, repeats: Repeats, name: str) -> None:
+    """A run that goes on began it, and has the key still or again.
+
+    Raises:
+        Failure: `dedupe_conflict`: the key is another run's by now.
+    """
+    request.repeat = request.run.repeat
+    if request.repeat is None:
+        return
+    place, _, digest = request.repeat.partition(":")
+    known = repeats.begin(place, digest, request.run.id)
+    if known is not None and known.run != request.run.id:
+        raise Failure(
+            "dedupe_conflict",
+            "the request was made anew under the same key since the run began",
+            hint=f"its result is that of the run {known.run}",
+            tool=name,
+            details={"run": known.run},
+        )
+
+
 def _refused(error: Failure | None) -> bool:
     return error is not None and error.denied
 
@@ -98,7 +121,7 @@ def ended_once(request: Request, error: Failure | None) -> None:
     steps = request.run.steps
     dropped = steps is None or (_refused(error) and not steps.changed())
     with suppress(Failure):
-        repeats.say(request.repeat, request.run.id, "dropped" if dropped else "kept")
+        repeats.say(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
 
 
 def _run(request: Request, known: Repeat) -> LoadedRun | None:
