@@ -228,7 +228,8 @@ def _both(error: Failure, console: Console) -> None:
 
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.execute.recorded import OVER, view
+    from albert_tools.engine.execute.recorded import OVER
+    from albert_tools.engine.execute.runs import view
     from albert_tools.engine.govern.repeats import KEPT_SECONDS
     from albert_tools.store.contents import Contents
     from albert_tools.store.homes import Homes
