@@ -8,10 +8,11 @@ judged again from the top: the rules, the mode, the file that it would overwrite
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from albert_tools.engine.execute.chain import Chain
+from albert_tools.engine.execute.chain import Chain, Request
 from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.record import reason_of
 from albert_tools.engine.govern.actions import action_of
@@ -28,9 +29,17 @@ _PAUSE = 0.1
 
 
 async def approved(
-    target: Target, arguments: dict[str, Any], decision: Decision, mode: str, chain: Chain, clock: Callable[[], float]
+    target: Target,
+    arguments: dict[str, Any],
+    decision: Decision,
+    mode: str,
+    rules: str,
+    chain: Chain,
+    clock: Callable[[], float],
 ) -> Approval | None:
     """The answer that lets the call be made, to be used up as it begins; None when it is to be judged again.
+
+    `mode` and `rules` (the revision) are what `decision` was made by.
 
     Raises:
         Failure: `permission_denied`: there is nobody, or the answer is no; `suspended`.
@@ -53,21 +62,23 @@ async def approved(
         "" if chain.trail else arguments_digest(arguments),
         chain.asks,
     )
-    # To have allowed what a call does isn't to want it done twice.
-    interrupted = decision.rationale == "interrupted"
-    standing = None if interrupted else desk.standing(scope)
+    # Whether to do again what may have been done is a question about this very step.
+    lasting = None if decision.rationale == "interrupted" else scope
+    standing = desk.standing(lasting) if lasting is not None else None
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.session.whose if request.session is not None else "owner"
+    whose = request.origin or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
-    action = await asyncio.to_thread(
-        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace
+    judged = (mode, rules, decision.rule)
+    action, objects = await asyncio.to_thread(
+        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace, judged
     )
     known = desk.about(action)
     if known is not None and known.state == "yes":
+        chain.approved = objects
         return known
     if known is not None and known.state == "no":
         _use(desk, known, chain)
@@ -75,10 +86,18 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
+        _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
-        _answer(desk, known, _choice(await _asked(question, chain, clock)))
+        try:
+            choice = _choice(await _asked(question, chain, clock))
+        except BaseException:
+            # Called off: nobody waits for the answer any more.
+            with suppress(Failure):
+                desk.revoke(known.id)
+            raise
+        _answer(desk, known, choice)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
@@ -90,6 +109,14 @@ async def approved(
         tool=name,
         details={"approval": known.id, "run": request.run.id, "expires": known.expires},
     )
+
+
+def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> None:
+    """What the record of the question shortens stands whole in the run's journal, for whoever answers elsewhere."""
+    steps = chain.request.run.steps
+    if steps is not None:
+        with suppress(Failure):
+            steps.asked(chain.step or "0", known.id, arguments)
 
 
 def _question(
@@ -116,7 +143,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.session.whose if request.session is not None else "",
+        "session": request.origin or "",
         "run": request.run.id,
         "step": chain.step,
     }
@@ -126,14 +153,27 @@ async def _asked(question: Question, chain: Chain, clock: Callable[[], float]) -
     """What the person says; all clocks of the request stand still until then."""
     request = chain.request
     assert request.surroundings.ask is not None
+    with _standing_still(request, clock):
+        async with request.asking:
+            try:
+                return await request.surroundings.ask(question)
+            except asyncio.CancelledError as stray:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                raise RuntimeError("whoever was asked gave up") from stray
+
+
+@contextmanager
+def _standing_still(request: Request, clock: Callable[[], float]) -> Iterator[None]:
+    """Stop all clocks of a request, however many of its calls wait at once."""
     request.open += 1
     try:
         if request.open == 1:
             request.since = clock()
             for run in request.runs:
                 run.pause()
-        async with request.asking:
-            return await request.surroundings.ask(question)
+        yield
     finally:
         request.open -= 1
         if not request.open:
@@ -165,18 +205,12 @@ async def _answered_elsewhere(desk: Approvals, known: Approval, chain: Chain, cl
     began, patience = clock(), request.surroundings.patience or 0.0
     if not patience:
         return False
-    for run in request.runs:
-        run.pause()
-    try:
+    with _standing_still(request, clock):
         while clock() - began < patience:
             await asyncio.sleep(_PAUSE)
             if desk.get(known.id).state != "open":
                 return True
-        return False
-    finally:
-        request.waited += clock() - began
-        for run in request.runs:
-            run.go_on()
+    return False
 
 
 def _use(desk: Approvals, known: Approval, chain: Chain) -> None:

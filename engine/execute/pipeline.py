@@ -33,7 +33,7 @@ from albert_tools.engine.execute.performing import run_primitive
 from albert_tools.engine.execute.record import CallId, Recorder, new_id, reason_of, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
-from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
+from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
 from albert_tools.engine.execute.watching import ended, span_of, started
 from albert_tools.engine.govern.authority import Authority
@@ -226,7 +226,7 @@ class Pipeline:
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
             raise
-        began = self._clock()
+        began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
             output = await self._done(target, arguments, chain, governance, authority, own)
@@ -234,14 +234,12 @@ class Pipeline:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
             ended(chain, came, self._clock() - began, len(own))
-            spend(request, **spent_by(own))
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, own)
                 await self._kept(chain, target)
             raise
         recorder.ended(call, output, own, self._clock() - began)
         ended(chain, None, self._clock() - began, len(own), output)
-        spend(request, **spent_by(own))
         _journal_end(chain, target, given, output, own)
         await self._kept(chain, target)
         return output
@@ -263,26 +261,26 @@ class Pipeline:
             Again: it was made before, under the same key.
         """
         request, definition = chain.request, target.definition
-        surroundings = request.surroundings
+        surroundings, began = request.surroundings, self._clock()
         try:
             arguments = self._valid(target, given, surroundings)
             self._in_session(definition.name, request, first=not chain.depth)
-            if not chain.depth and not surroundings.scratch and request.invocation.dedupe_key:
-                from albert_tools.engine.execute.repeating import begin_once
+            if not chain.depth and not surroundings.scratch:
+                chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
+                request.arguments = arguments
+                if request.invocation.dedupe_key or request.run.repeat is not None:
+                    from albert_tools.engine.execute.repeating import begin_once
 
-                await begin_once(request, target, arguments)
-            first = True
+                    await begin_once(request, target, arguments, chain.deadline, self._clock)
             for _ in range(MAX_QUESTIONS + 1):
+                chain.approved = None
                 surroundings.modes.look()
                 mode = surroundings.modes.mode
                 governance, authority, decision = self._authorise(target, arguments, chain, mode)
-                if not chain.depth and first:
+                if not chain.depth:
                     # The rules can only make it shorter.
-                    chain.deadline -= RunLimits().run_seconds - governance.limits.run_seconds
-                    if not surroundings.scratch:
-                        chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
-                    first = False
-                if decision is None or authority is None:
+                    chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
+                if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
                     decision = gravest([_interrupted(chain, definition.name), decision])
@@ -293,16 +291,17 @@ class Pipeline:
                 entered = _entered(target, arguments, chain)
                 windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, _whose(request), definition.name)
-                if entered is None and request.session is not None and surroundings.sessions is not None:
+                    _windows(surroundings).demand(windows, _line(request), definition.name)
+                if request.session is not None and surroundings.sessions is not None and entered is None:
                     surroundings.sessions.afford(request.session, definition.name)
                 approval = None
                 goes_on = entered is not None and entered.approval and entered.mode == mode and not _changes(target)
                 if decision.verdict == "ask" and not goes_on:
                     from albert_tools.engine.execute.asking import approved
 
-                    approval = await approved(target, arguments, decision, mode, chain, self._clock)
-                    if approval is None:
+                    rules = governance.revision
+                    approval = await approved(target, arguments, decision, mode, rules, chain, self._clock)
+                    if approval is None or not _still(surroundings, mode, governance):
                         continue
                 if not surroundings.scratch:
                     begin_run(request, target, arguments, chain)
@@ -343,14 +342,12 @@ class Pipeline:
                 raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
             root = str(surroundings.workspace.root)
             if resumed is not None:
-                request.session = surroundings.sessions.again(resumed, root)
+                request.session = surroundings.sessions.again(resumed, root, request.run.id)
             else:
                 request.session = surroundings.sessions.find(token or "", root)
             if request.session.cwd:
                 request.workspace = surroundings.workspace.at(request.session.cwd)
         if request.session is not None and surroundings.sessions is not None:
-            surroundings.sessions.look()
-            # What is left is asked once it is known that it isn't a repeat, which takes nothing.
             surroundings.sessions.demand(request.session, tool)
 
     async def _begin(
@@ -381,22 +378,18 @@ class Pipeline:
         with ledger.exclusively() if ledger is not None and counted else nullcontext():
             if counted and ledger is not None:
                 if windows:
-                    _windows(surroundings).demand(windows, _whose(request), definition.name)
+                    _windows(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None:
-                    surroundings.sessions.look()
+                    # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
                     surroundings.sessions.demand(request.session, definition.name)
                     if entered is None:
                         surroundings.sessions.afford(request.session, definition.name)
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if entered is None and (windows or session):
-                    use: dict[str, Json] = {
-                        "windows": [w for w, _ in windows],
-                        "session": session,
-                        "used": {"calls": 1},
-                    }
-                    if _whose(request) != session:
-                        use["windows_of"] = _whose(request)
+                    use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
+                    if windows:
+                        use |= _windows(surroundings).use(windows, _line(request))
                     try:
                         ledger.append("use", use)
                     except Failure as failure:
@@ -415,14 +408,23 @@ class Pipeline:
             )
             if run.steps is not None and (entered is None or allowed_by) and (target.version or not chain.depth):
                 run.steps.enter(chain.step, definition, arguments, mode, allowed_by)
+        request.begun = request.begun or not chain.depth
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
             return
         if run.steps is None:
             await recorder.durable(mark)
-            return
-        run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
-        await asyncio.gather(recorder.durable(mark), run.steps.sync())
+        else:
+            run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
+            await asyncio.gather(recorder.durable(mark), run.steps.sync())
+        if approval is not None and not _still(surroundings, mode, governance):
+            raise Failure(
+                "permission_denied",
+                f"the rules or the mode have changed since a person was asked about {definition.name}",
+                hint="call again; it is judged anew",
+                rule="approval",
+                tool=definition.name,
+            )
 
     async def _done(
         self,
@@ -676,7 +678,7 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own)
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
 
 
 def _changes(target: Target) -> bool:
@@ -697,6 +699,12 @@ def _interrupted(chain: Chain, name: str) -> Decision:
     )
 
 
+def _still(surroundings: Surroundings, mode: Mode, governance: Governance) -> bool:
+    """Whether a call would be judged now by what it was judged by."""
+    surroundings.modes.look()
+    return surroundings.modes.mode == mode and surroundings.ruling()[0].revision == governance.revision
+
+
 def _windows(surroundings: Surroundings) -> Windows:
     if surroundings.windows is None:
         raise Failure(
@@ -710,8 +718,10 @@ def _entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
     return None if steps is None else steps.entered(chain.step, target.definition, arguments)
 
 
-def _whose(request: Request) -> str | None:
-    return request.session.whose if request.session is not None else None
+def _line(request: Request) -> list[str]:
+    """The session and those it is within, whose windows a call is counted in."""
+    sessions = request.surroundings.sessions
+    return [] if request.session is None or sessions is None else sessions.line(request.session)
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

@@ -52,7 +52,7 @@ class Recorder:
         self._ledger = ledger
         self._of = {
             name: redacted_text(str(value), 200)
-            for name in ("request_id", "trace", "dedupe_key")
+            for name in ("request_id", "trace")
             if (value := getattr(invocation, name)) is not None
         }
 

@@ -233,6 +233,9 @@ class Approvals:
     def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
         """Write a question down; one about the same action that is still open is the same question.
 
+        One about the same step of the same run that is no longer what would be done is taken back. Without a `scope` it can be
+        answered for this once only.
+
         `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
         ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``. Without `scope` no answer lasts.
 
@@ -243,16 +246,23 @@ class Approvals:
             known = self.about(str(facts["action"]))
             if known is not None and known.state == "open":
                 return known
+            for old in self._passed_by(facts):
+                self._ledger.append("approval_revoked", {"approval": old})
             now = self._clock()
-            keys: dict[str, Json] = {}
-            if scope is not None:
-                choices: tuple[Choice, ...] = ("session", "always") if scope.trail else ("session",)
-                keys = {choice: scope.key(choice) for choice in choices}
+            choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
+            keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)
         self._following.look()
         return self._fold.by_id[str(data["approval"])]
+
+    def _passed_by(self, facts: Mapping[str, Json]) -> list[str]:
+        """The questions about a step of a run that came before this one about the same step."""
+        if not facts["step"]:
+            return []
+        place = facts["run"], facts["step"]
+        return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
 
     def about(self, action: str) -> Approval | None:
         """The question about an action that is open, or answered and not used yet; None when it has to be asked."""

@@ -522,7 +522,7 @@ def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
 
     told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
     assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
-    assert told.error.message == "the run was called off"
+    assert told.error.message == "the run was called off; nothing had been changed"
     assert (again.error.code, again.repeated) == ("cancelled", True)
 
 
