@@ -34,7 +34,7 @@ async def begin_once(request: Request, target: Target, arguments: dict[str, Any]
 
     Raises:
         Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it has died.
+        Failure: `dedupe_conflict`: another call, or the key is another run's by now; `unknown_outcome`: its process has died.
     """
     repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
     if not key or repeats is None:
