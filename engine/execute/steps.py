@@ -9,6 +9,7 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -54,6 +55,7 @@ class Steps:
         self.journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
+        self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
         for entry in journal.entries():
@@ -61,6 +63,7 @@ class Steps:
                 facts = (entry["tool"], entry["version"], canonical(entry["arguments"]))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
             if entry.get("t") in ("begin", "end"):
+                self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
@@ -115,6 +118,10 @@ class Steps:
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
         ]
         return {"applied": applied, "unknown": unknown}
+
+    def begins(self, step: str) -> int:
+        """How often a step that may change something was begun by those who had the run before."""
+        return self._begins[step]
 
     def changed(self) -> bool:
         """Whether a step has changed something, or may have."""

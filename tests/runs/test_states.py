@@ -64,6 +64,7 @@ POLICIES: list[tuple[str, dict[str, str], int | None]] = [
     ("tools: {put: {rate_limit_per_hour: 2, requires_approval_in_modes: [NORMAL]}}",
      {**dict.fromkeys(MODES, "deny"), "NORMAL": "ask"}, 2),
 ]  # fmt: skip
+OPEN = [policy for policy in POLICIES if "deny" not in policy[0]]
 INVALID = ["tools: {put: {rate_limit_per_hour: many}}", "{{{", "allowed: [put]", "deny: put\ndeny: put"]
 #: In lockdown a program isn't even begun.
 PROGRAM = {**dict.fromkeys(MODES, "allow"), "LOCKDOWN": "deny"}
@@ -218,7 +219,7 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(Failure):
                 modes.switch(mode, "a person", "the test")
 
-    @rule(policy=st.sampled_from([*POLICIES, *(p for p in POLICIES if "deny" not in p[0])]))
+    @rule(policy=st.sampled_from([*POLICIES, *OPEN]))
     def edit(self, policy: Any) -> None:
         self._write(policy[0])
         self.policy = policy
