@@ -5,6 +5,8 @@ Most calls ask for none of them, and a process that makes one call need not load
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,31 +20,32 @@ if TYPE_CHECKING:
 
 
 class Desks:
-    """Those of one log."""
+    """Those of one log, by one clock (seconds since 1970)."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
+        self._clock = clock
 
     @cached_property
     def sessions(self) -> Sessions:
         """Sessions and their leases."""
         from albert_tools.engine.govern.sessions import Sessions
 
-        return Sessions(self._ledger)
+        return Sessions(self._ledger, self._clock)
 
     @cached_property
     def approvals(self) -> Approvals:
         """Questions and answers."""
         from albert_tools.engine.govern.approvals import Approvals
 
-        return Approvals(self._ledger)
+        return Approvals(self._ledger, self._clock)
 
     @cached_property
     def windows(self) -> Windows:
         """How often what was called."""
         from albert_tools.engine.govern.windows import Windows
 
-        return Windows(self._ledger)
+        return Windows(self._ledger, self._clock)
 
     @cached_property
     def repeats(self) -> Repeats:

@@ -262,9 +262,9 @@ class PointedRules(RulesSource):
         super().__init__(rules, None)
         self._points = points
 
-    def ruling(self, workspace: str, modes: Modes) -> Ruling | Failure:
+    def ruling(self, workspace: str, modes: Modes, *, say: bool = True) -> Ruling | Failure:
         self._points.before("the judging")
-        return super().ruling(workspace, modes)
+        return super().ruling(workspace, modes, say=say)
 
 
 class PointedObserver:

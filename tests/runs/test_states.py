@@ -33,11 +33,9 @@ from hypothesis.stateful import (
 
 from albert_tools import SyncToolService, ToolResult, ToolService
 from albert_tools.engine.execute import service as engine
-from albert_tools.engine.govern.approvals import Approvals
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.govern.modes import NEXT
-from albert_tools.engine.govern.repeats import Repeats
-from albert_tools.engine.govern.sessions import Budget, Sessions
-from albert_tools.engine.govern.windows import Windows
+from albert_tools.engine.govern.sessions import Budget
 from albert_tools.engine.model.definition import MODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
@@ -168,14 +166,10 @@ class Machine(RuleBasedStateMachine):
         plain = ToolService.open(**{**options, "governance": str(self.file)})
         folder = plain.homes.state / "log"
         ledger = Log(folder, nanoseconds=self._tick)
-        clock = lambda: self.now  # noqa: E731
         surroundings = replace(
             plain.surroundings,
             ledger=ledger,
-            sessions=Sessions(ledger, clock),
-            approvals=Approvals(ledger, clock),
-            windows=Windows(ledger, clock),
-            repeats=Repeats(ledger),
+            desks=Desks(ledger, lambda: self.now),
         )
         return engine.ToolService(plain.registry, plain.store, surroundings, self.sandbox)
 
