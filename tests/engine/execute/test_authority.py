@@ -374,3 +374,19 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
         (work / "gone").rename(work / "open")
         with pytest.raises(Failure), guarded.folder("open"):
             pass
+
+
+def test_a_path_that_leads_out_is_told_with_all_else_that_is_wrong(make_bench: Any) -> None:
+    bench = make_bench(governance={"allow": ["bash"]})
+    error = bench.error("write_file", path="../x", content=7, mode="w")
+    assert (error.code, error.rule, error.denied) == ("permission_denied", "path_traversal", True)
+    assert sorted((v["field"], v["rule"]) for v in error.details["violations"]) == [
+        ("content", "type"),
+        ("mode", "unknown"),
+        ("path", "path_traversal"),
+    ]
+    error = bench.error("bash", command="", cwd="a/..")
+    assert sorted(v["rule"] for v in error.details["violations"]) == ["min_length", "path_traversal"]
+    # Each is an attempt to leave, as it is where only the workspace finds it.
+    bench.define("return tools.read_file(path=p)", "reads", "p: str")
+    assert bench.error("reads", p="sub/../../x").rule == "path_traversal"
