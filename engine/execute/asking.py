@@ -14,19 +14,18 @@ from typing import Any
 
 from albert_tools.engine.execute.chain import Chain, Request
 from albert_tools.engine.execute.lookup import Target
+from albert_tools.engine.execute.record import reason_of
 from albert_tools.engine.govern.actions import action_of
-from albert_tools.engine.govern.approvals import CHOICES, Approval, Approvals, Choice, Scope, arguments_digest
-from albert_tools.engine.govern.authority import Question, nobody, refused
+from albert_tools.engine.govern.approvals import Approval, Approvals, Scope, arguments_digest
+from albert_tools.engine.govern.authority import CHOICES, Choice, Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.govern.redact import redacted
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 #: Seconds between two looks for an answer from elsewhere.
 _PAUSE = 0.1
-#: Characters of an agent's reason that are kept.
-MAX_REASON = 1000
 
 
 async def approved(
@@ -61,14 +60,15 @@ async def approved(
         mode,
         chain.trail,
         "" if chain.trail else arguments_digest(arguments),
+        chain.asks,
     )
-    # Whether to do again what may have been done is a question about this very step.
-    lasting = None if decision.rationale == "interrupted" else scope
-    standing = desk.standing(lasting) if lasting is not None else None
+    # To have allowed what a call does isn't to want it done twice.
+    interrupted = decision.rationale == "interrupted"
+    standing = None if interrupted else desk.standing(scope)
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.origin or "owner"
+    whose = request.session.whose if request.session is not None else "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
@@ -86,7 +86,7 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
         _answer(desk, known, _choice(await _asked(question, chain, clock)))
@@ -108,16 +108,10 @@ def _question(
 ) -> Question:
     # A copy: what is done is what was decided and recorded, whatever becomes of the question.
     shown = export(arguments, MAX_ANSWER)
-    reason = reason_of(chain)
+    reason = reason_of(chain.request.invocation)
     if known is None:
         return Question(target.definition, shown, decision, chain.callers, reason)
     return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
-
-
-def reason_of(chain: Chain) -> str:
-    """What the agent says the call is for, as it may be shown and kept."""
-    reason = chain.request.invocation.reason
-    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
 def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain) -> dict[str, Any]:
@@ -129,11 +123,11 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "arguments": redacted(arguments),
         "rule_id": decision.rule,
         "message": decision.message,
-        "reason": reason_of(chain),
+        "reason": reason_of(chain.request.invocation),
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.origin or "",
+        "session": request.session.whose if request.session is not None else "",
         "run": request.run.id,
         "step": chain.step,
     }

@@ -13,15 +13,17 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.rules_source import RulesSource
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.result import Effect, ToolInvocation
+from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.execute.steps import Steps
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
     from albert_tools.engine.govern.actions import Standing
     from albert_tools.engine.govern.approvals import Approvals
+    from albert_tools.engine.govern.desks import Desks
     from albert_tools.engine.govern.policy.decision import Decision
     from albert_tools.engine.govern.repeats import Repeats
     from albert_tools.engine.govern.sessions import Session, Sessions
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
 
 Log = Callable[[str, str], None]
+
+
+class Again(Exception):
+    """The call was made before, under the same dedupe key: the result of then."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +61,19 @@ class Surroundings:
     #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
     patience: float | None = None
     ledger: Ledger | None = None
-    sessions: Sessions | None = None
-    approvals: Approvals | None = None
-    windows: Windows | None = None
-    repeats: Repeats | None = None
+    desks: Desks | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
     observer: Observer | None = None
     turns: Turns | None = None
+    cache: Cache | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self) -> tuple[Governance, Authority | None]:
-        """The rules in force, and who judges by them: nobody in a scratch workspace.
+    def ruling(self, *, say: bool = True) -> tuple[Governance, Authority | None]:
+        """The rules in force, and who judges by them: nobody in a scratch workspace. Who only looks leaves no record: not `say`.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -81,10 +89,30 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes)
+        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
+
+    @property
+    def sessions(self) -> Sessions | None:
+        """The home's sessions."""
+        return self.desks.sessions if self.desks is not None else None
+
+    @property
+    def approvals(self) -> Approvals | None:
+        """The home's questions and answers."""
+        return self.desks.approvals if self.desks is not None else None
+
+    @property
+    def windows(self) -> Windows | None:
+        """How often what was called."""
+        return self.desks.windows if self.desks is not None else None
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """What was called under which key."""
+        return self.desks.repeats if self.desks is not None else None
 
     @property
     def governance(self) -> Governance | Failure:
@@ -95,7 +123,7 @@ class Surroundings:
     def authority(self) -> Authority | None:
         """Who judges now; None where nothing can be judged."""
         try:
-            return self.ruling()[1]
+            return self.ruling(say=False)[1]
         except Failure:
             return None
 
@@ -136,8 +164,6 @@ class Request:
     decision: Decision | None = None
     #: Its arguments, once they are known to be valid: a copy that nobody else has.
     arguments: dict[str, Any] = field(default_factory=dict)
-    #: Whether it was let through and charged: from here on something may have been done.
-    begun: bool = False
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
@@ -151,16 +177,11 @@ class Request:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def origin(self) -> str | None:
-        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
-        if self.session is None:
-            return None
-        return self.session.parent if self.session.grant and self.session.parent else self.session.id
-
-    @property
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
-        return self.origin or self.run.principal or self.surroundings.own
+        if self.session is not None:
+            return self.session.whose
+        return self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)
@@ -181,6 +202,8 @@ class Chain:
     mode: str = ""
     #: What a person was asked about, where the answer was for this once: what the call may change, by absolute path.
     approved: Mapping[str, Standing] | None = None
+    #: The rules that ask, each with what it is about where that is less than the whole call.
+    asks: tuple[tuple[str, str], ...] = ()
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None

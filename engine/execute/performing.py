@@ -19,6 +19,8 @@ from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
+from albert_tools.engine.sandbox.domain import export
+from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.authority import Authority
@@ -44,6 +46,47 @@ async def run_primitive(
         Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
+    if primitive.definition.cache_seconds and chain.request.surroundings.cache is not None:
+        return await _cached(primitive, arguments, chain, governance, authority, own, clock)
+    return await _tried(primitive, arguments, chain, governance, authority, own, clock)
+
+
+async def _cached(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    chain: Chain,
+    governance: Governance,
+    authority: Authority | None,
+    own: list[Effect],
+    clock: Callable[[], float],
+) -> Any:
+    from albert_tools.engine.execute.caching import key_of
+
+    request = chain.request
+    cache = request.surroundings.cache
+    assert cache is not None
+    workspace = request.workspace if authority is None else authority.reaching(request.workspace)
+    key = await asyncio.to_thread(key_of, primitive, arguments, workspace)
+    found = cache.find(key)
+    if found is None:
+        output = await _tried(primitive, arguments, chain, governance, authority, own, clock)
+        cache.keep(key, primitive.definition.cache_seconds, export(output, MAX_ANSWER), tuple(own))
+        return output
+    own.extend(found[1])
+    request.effects.extend(found[1])
+    return found[0]
+
+
+async def _tried(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    chain: Chain,
+    governance: Governance,
+    authority: Authority | None,
+    own: list[Effect],
+    clock: Callable[[], float],
+) -> Any:
+    """Once, and where it is worth it once more."""
     try:
         return await _once(primitive, arguments, chain, governance, authority, own, clock)
     except Failure as failure:

@@ -21,27 +21,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.arguments import problems_of, promised, validated
-from albert_tools.engine.execute.asking import approved, reason_of
-from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
+from albert_tools.engine.execute.chain import Again, Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
 from albert_tools.engine.execute.handing import handed
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
-from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
+from albert_tools.engine.execute.record import CallId, Recorder, new_id, reason_of, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend
-from albert_tools.engine.execute.steps import Step
+from albert_tools.engine.execute.steps import Entered, Step
 from albert_tools.engine.execute.watching import ended, span_of, started
-from albert_tools.engine.govern.approvals import Approval
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH, RunLimits
@@ -50,6 +46,10 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.sandbox.pool import Sandbox
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.govern.windows import Windows
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
@@ -147,7 +147,10 @@ class Pipeline:
             error = stopped(request.run)
         spend(request, wall_seconds=self._clock() - began - request.waited)
         await end_run(request, target, output, error)
-        ended_once(request, error)
+        if request.repeat is not None:
+            from albert_tools.engine.execute.repeating import ended_once
+
+            ended_once(request, error)
 
     def _result(
         self,
@@ -197,12 +200,12 @@ class Pipeline:
         known: Step | None = None
         own: list[Effect] = []
         try:
-            if chain.depth:
+            if _is_step(chain, target):
                 if request.run.stop is not None:
                     raise stopped(request.run)
                 known = _replayed(chain, target, given)
                 if known is not None and known.ended:
-                    return _recorded(known, request)
+                    return _recorded(known, request, chain.step if target.version is not None else "")
                 if request.run.dry:
                     raise _unrecorded(chain, definition.name, given)
             arguments, governance, authority = await self._permitted(target, given, chain, known)
@@ -242,7 +245,7 @@ class Pipeline:
     async def _kept(chain: Chain, target: Target) -> None:
         """What a step has done is on the disk before anything else is done on the strength of it."""
         steps = chain.request.run.steps
-        if steps is not None and chain.depth and _changes(target):
+        if steps is not None and _changes(target):
             await steps.sync()
 
     async def _permitted(
@@ -260,9 +263,15 @@ class Pipeline:
             arguments = self._valid(target, given, surroundings)
             self._in_session(definition.name, request, first=not chain.depth)
             if not chain.depth and not surroundings.scratch:
-                chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 request.arguments = arguments
-                await begin_once(request, target, arguments, chain.deadline, self._clock)
+                if request.invocation.dedupe_key or request.run.repeat:
+                    from albert_tools.engine.execute.repeating import begin_once
+
+                    deadline = min(chain.deadline, self._clock() + session_seconds(request))
+                    await begin_once(request, target, arguments, deadline, self._clock)
+                if request.session is not None and surroundings.sessions is not None:
+                    entered = _entered(target, arguments, chain)
+                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
             for _ in range(MAX_QUESTIONS + 1):
                 chain.approved = None
                 surroundings.modes.look()
@@ -271,20 +280,25 @@ class Pipeline:
                 if not chain.depth:
                     # The rules can only make it shorter.
                     chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
+                    if not surroundings.scratch:
+                        chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
                     decision = gravest([_interrupted(chain, definition.name), decision])
+                    chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
                     request.decision = decision
-                windows = authority.policy.rate_limits(definition)
+                entered = _entered(target, arguments, chain)
+                windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
                     _windows(surroundings).demand(windows, _line(request), definition.name)
-                if request.session is not None and surroundings.sessions is not None:
-                    surroundings.sessions.afford(request.session, definition.name)
                 approval = None
-                if decision.verdict == "ask":
+                goes_on = entered is not None and not _changes(target) and _allowed(entered, mode, request)
+                if decision.verdict == "ask" and not goes_on:
+                    from albert_tools.engine.execute.asking import approved
+
                     rules = governance.revision
                     approval = await approved(target, arguments, decision, mode, rules, chain, self._clock)
                     if approval is None or not _still(surroundings, mode, governance):
@@ -334,7 +348,8 @@ class Pipeline:
             if request.session.cwd:
                 request.workspace = surroundings.workspace.at(request.session.cwd)
         if request.session is not None and surroundings.sessions is not None:
-            surroundings.sessions.demand(request.session, tool)
+            # What is left is asked once it is known that it isn't a repeat, which takes nothing.
+            surroundings.sessions.demand(request.session, tool, charged=first)
 
     async def _begin(
         self,
@@ -356,8 +371,10 @@ class Pipeline:
         """
         request = chain.request
         surroundings, recorder, definition = request.surroundings, request.recorder, target.definition
-        session, run = _session_id(request), request.run
+        session, run = request.session.id if request.session is not None else None, request.run
         ledger = surroundings.ledger
+        entered = _entered(target, arguments, chain)
+        allowed_by = approval.id if approval is not None else None
         counted = ledger is not None and (windows or session or (approval is not None and approval.id))
         with ledger.exclusively() if ledger is not None and counted else nullcontext():
             if counted and ledger is not None:
@@ -365,11 +382,10 @@ class Pipeline:
                     _windows(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None:
                     # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
-                    surroundings.sessions.demand(request.session, definition.name)
-                    surroundings.sessions.afford(request.session, definition.name)
+                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
-                if windows or session:
+                if entered is None and (windows or session):
                     use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
                     if windows:
                         use |= _windows(surroundings).use(windows, _line(request))
@@ -386,17 +402,18 @@ class Pipeline:
                 rules=governance.revision,
                 session=session,
                 run=run.id if run.steps is not None and not chain.depth else None,
-                approval=approval.id if approval is not None else None,
-                reason=reason_of(chain) if not chain.depth else None,
+                approval=allowed_by or (entered.approval if entered is not None else None),
+                reason=reason_of(request.invocation) if not chain.depth else None,
             )
-        request.begun = request.begun or not chain.depth
+            if run.steps is not None and (entered is None or allowed_by) and (target.version or not chain.depth):
+                run.steps.enter(chain.step, definition, arguments, mode, allowed_by)
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
             return
-        if run.steps is None or not chain.depth:
+        if run.steps is None:
             await recorder.durable(mark)
         else:
-            run.steps.begun(chain.step, definition, chain.given)
+            run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
             await asyncio.gather(recorder.durable(mark), run.steps.sync())
         if approval is not None and not _still(surroundings, mode, governance):
             raise Failure(
@@ -459,7 +476,7 @@ class Pipeline:
         if authority is None:
             _demand_harmless(target, chain, governance)
         else:
-            decision = self._judged(target, arguments, request, authority, mode)
+            decision = self._judged(target, arguments, chain, authority, mode)
             if decision.verdict == "deny":
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
@@ -477,12 +494,15 @@ class Pipeline:
         return governance, authority, decision
 
     @staticmethod
-    def _judged(
-        target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
-    ) -> Decision:
+    def _judged(target: Target, arguments: dict[str, Any], chain: Chain, authority: Authority, mode: Mode) -> Decision:
+        request = chain.request
         try:
-            decision = gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
-            if decision.verdict == "deny" and decision.rule == "outside_workspace":
+            found = authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
+            decision = gravest(found)
+            chain.asks = ()
+            if decision.verdict == "ask":
+                chain.asks = tuple(sorted({(d.rule, d.subject) for d in found if d.verdict == "ask"}))
+            elif decision.verdict == "deny" and decision.rule == "outside_workspace":
                 request.surroundings.modes.violation()
             return decision
         except Failure as failure:
@@ -593,6 +613,15 @@ def _to_be_closed(request: Request, error: Failure | None) -> bool:
     return kept or (error is not None and error.code == "suspended")
 
 
+def _is_step(chain: Chain, target: Target) -> bool:
+    """Whether it is a step of the run: a program's call, or the one call of a run that is no program's."""
+    return chain.depth > 0 or target.primitive is not None
+
+
+def _step(chain: Chain) -> str:
+    return chain.step or "0"
+
+
 def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
     """What the run's journal has of this step.
 
@@ -602,22 +631,28 @@ def _replayed(chain: Chain, target: Target, given: Any) -> Step | None:
     steps = chain.request.run.steps
     if steps is None:
         return None
-    return steps.find(chain.step, target.definition.name, target.definition.version, given)
+    # What was asked for from outside is what the header says, so it can't be anything else.
+    asked = given if chain.depth else None
+    return steps.find(_step(chain), target.definition.name, target.definition.version, asked)
 
 
 def _unrecorded(chain: Chain, name: str, given: Any) -> Failure:
     return Failure(
         "diverged",
-        f"the journal ends here: step {chain.step}, {name}, was never made",
+        f"the journal ends here: step {_step(chain)}, {name}, was never made",
         hint="up to here the program does what was recorded",
         tool=name,
-        details={"step": chain.step, "program": {"tool": name, "arguments": given}},
+        details={"step": _step(chain), "program": {"tool": name, "arguments": given}},
     )
 
 
-def _recorded(known: Step, request: Request) -> Json:
+def _recorded(known: Step, request: Request, below: str) -> Json:
     """A step that has ended ends as it did; its effects are the run's, and it isn't charged again."""
     request.effects.extend(known.effects)
+    if below and request.run.steps is not None:
+        for step in request.run.steps.below(below):
+            request.effects.extend(step.effects)
+            request.calls += 1
     if known.failure is not None:
         raise replace(known.failure)
     return known.value
@@ -625,9 +660,9 @@ def _recorded(known: Step, request: Request) -> Json:
 
 def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json, own: Sequence[Effect]) -> None:
     steps = chain.request.run.steps
-    if steps is None or not chain.depth or (isinstance(came, Failure) and came.code in ENDING):
+    if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(chain.step, target.definition, given, came, own)
+    steps.ended(_step(chain), target.definition, given, came, own)
 
 
 def _changes(target: Target) -> bool:
@@ -643,7 +678,7 @@ def _interrupted(chain: Chain, name: str) -> Decision:
         "ask",
         "interrupted",
         "interrupted",
-        f"{name} (step {chain.step}) was cut short, and whether it was done is not known; doing it may be doing it twice",
+        f"{name} (step {_step(chain)}) was cut short, and whether it was done is not known; doing it may be doing it twice",
         "see what is there before saying yes",
     )
 
@@ -668,8 +703,21 @@ def _line(request: Request) -> list[str]:
     return [] if request.session is None or sessions is None else sessions.line(request.session)
 
 
-def _session_id(request: Request) -> str | None:
-    return request.session.id if request.session is not None else None
+def _entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
+    steps = chain.request.run.steps
+    return None if steps is None else steps.entered(chain.step, target.definition, arguments)
+
+
+def _allowed(entered: Entered, mode: Mode, request: Request) -> bool:
+    """Whether a person has allowed what was begun: the journal says so, and the record of the answer does."""
+    desk = request.surroundings.approvals
+    if not entered.approval or entered.mode != mode or desk is None:
+        return False
+    try:
+        known = desk.get(entered.approval)
+    except Failure:
+        return False
+    return known.id == entered.approval and known.tool == entered.tool and known.state in ("used", "standing")
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Effects of one call that its entry lists.
 MAX_EFFECTS = 100
+#: Characters of an agent's reason that are kept.
+MAX_REASON = 1000
 
 
 class CallId(NamedTuple):
@@ -35,6 +37,12 @@ class CallId(NamedTuple):
 def new_id() -> str:
     """The id of a call from outside; those made by it have their number behind it."""
     return os.urandom(8).hex()
+
+
+def reason_of(invocation: ToolInvocation) -> str:
+    """What the agent says the call is for, as it may be shown and kept."""
+    reason = invocation.reason
+    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
 class Recorder:

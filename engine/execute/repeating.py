@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from albert_tools.engine.execute.chain import Request
+from albert_tools.engine.execute.chain import Again, Request
 from albert_tools.engine.execute.lookup import Target
-from albert_tools.engine.execute.recorded import OVER, last_state, proved, result_of
+from albert_tools.engine.execute.recorded import last_state, proved, result_of
+from albert_tools.engine.execute.steps import changed
 from albert_tools.engine.govern.repeats import Repeat, key_of
 from albert_tools.engine.model.definition import canonical
-from albert_tools.engine.model.failure import DENIALS, Failure
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.records import LoadedRun
 from albert_tools.engine.model.result import ToolResult
 
 #: Seconds between two looks whether whoever makes the call is done.
 _PAUSE = 0.05
-
-
-class Again(Exception):
-    """It was made before: the result of then."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 async def begin_once(
@@ -45,7 +39,7 @@ async def begin_once(
     if not key or repeats is None:
         return
     name = target.definition.name
-    place = key_of(request.origin, name, key)
+    place = key_of(request.session.whose if request.session is not None else None, name, key)
     # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
     digest = hashlib.sha256(canonical([request.invocation.version, arguments])).hexdigest()
     while True:
@@ -60,13 +54,23 @@ async def begin_once(
                 hint="use a new key for a new call",
                 tool=name,
             )
-        result = _result(request, target, known)
-        if result is not None:
+        run = _run(request, known)
+        if run is not None and not run.held and (last := _last(run)) is not None:
+            result = _result(request, target, known, last)
+            denied = result.error is not None and result.error.denied
+            if known.state == "begun" and denied and not changed(run.entries):
+                # Whoever began it has died before saying so, or is about to.
+                repeats.say(place, known.run, "dropped")
+                continue
             raise Again(result)
-        if not await asyncio.to_thread(_under_way, request, known):
+        ledger = request.surroundings.ledger
+        if run is not None and not run.held:
+            # Its journal was let go of before it had an end.
+            raise _unknown(name, known)
+        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
             # It may have ended between the two looks.
             now = repeats.look(place)
-            if now is not None and now.run == known.run and now.state == "begun" and not _result(request, target, now):
+            if now is not None and now.run == known.run and now.state == "begun" and _run(request, known) is None:
                 raise _unknown(name, known)
             continue
         if clock() > deadline:
@@ -97,15 +101,15 @@ def ended_once(request: Request, error: Failure | None) -> None:
     repeats = request.surroundings.repeats
     if request.repeat is None or repeats is None or (error is not None and error.code == "suspended"):
         return
-    # What was refused before anything was done; what a call within it was denied later on changes nothing of what was done.
+    # Nothing was begun where there is no journal: it was refused. A program may have come far before it was.
     steps = request.run.steps
-    dropped = not request.begun and (steps is None or not steps.any())
+    dropped = steps is None or (error is not None and error.denied and not steps.changed())
     with suppress(Failure):
         repeats.say(request.repeat, request.run.id, "dropped" if dropped else "kept")
 
 
-def _result(request: Request, target: Target, known: Repeat) -> ToolResult | None:
-    """The result of then; also that it waits for an answer. None while it is under way.
+def _run(request: Request, known: Repeat) -> LoadedRun | None:
+    """The run that was begun under a key; None where it has no journal yet.
 
     Raises:
         Failure: `damaged`, `io_error`, `not_found`.
@@ -119,14 +123,23 @@ def _result(request: Request, target: Target, known: Repeat) -> ToolResult | Non
             return None
         raise
     proved(found.id, found.header, found.entries)
-    last = last_state(found.entries)
-    if last is None or (known.state == "begun" and last["state"] not in (*OVER, "suspended")):
-        return None
-    if known.state == "begun" and "error" in last and last["error"]["code"] in DENIALS:
-        return None  # It may be about to be dropped.
-    definition = target.definition
-    contents = request.surroundings.contents
-    return result_of(last, contents, known.run, definition.name, definition.version, definition.family)
+    return found
+
+
+def _last(run: LoadedRun) -> Mapping[str, Any] | None:
+    """How a run has ended, also that it waits for an answer; None while nobody can say."""
+    last = last_state(run.entries)
+    return last if last is not None and last["state"] != "resumed" else None
+
+
+def _result(request: Request, target: Target, known: Repeat, last: Mapping[str, Any]) -> ToolResult:
+    """The result of then.
+
+    Raises:
+        Failure: `damaged`, `io_error`, `not_found`.
+    """
+    d = target.definition
+    return result_of(last, request.surroundings.contents, known.run, d.name, d.version, d.family)
 
 
 def _unknown(name: str, known: Repeat) -> Failure:

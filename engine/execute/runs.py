@@ -14,7 +14,7 @@ from typing import Any
 from albert_tools.engine.execute.chain import Log, Run, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.recorded import OVER, arguments_of, last_state, proved, result_of
-from albert_tools.engine.execute.running import JOURNAL_VERSION, interpreter
+from albert_tools.engine.execute.running import JOURNAL_VERSION, interpreter, stopped
 from albert_tools.engine.execute.steps import Steps
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -222,12 +222,14 @@ class RunDesk:
         self._store.cancel(found.id)
         if self.stop(found.id, by) or found.held:
             return replace(seen, state="cancelled")
+        surroundings = self._surroundings()
         journal = self._store.open(found.id)
         try:
-            Steps(journal, None).state("cancelled", by=by)
+            steps = Steps(journal, surroundings.contents)
+            called_off = stopped(Run(found.id, steps, stop=Failure("cancelled", f"the run was called off by {by}")))
+            steps.state("cancelled", by=by, error=called_off.as_dict())
         finally:
             journal.close()
-        surroundings = self._surroundings()
         if surroundings.ledger is not None:
             surroundings.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
         if seen.approval and surroundings.approvals is not None:
@@ -298,7 +300,8 @@ def view(run: LoadedRun) -> RunView:
         step |= {name: entry[name] for name in ("tool", "version", "arguments", "arguments_ref") if name in entry}
         step["at"] = entry.get("at", step.get("at"))
         if entry["t"] == "end":
-            step |= {"state": "failed" if "error" in entry else "ended", "effects": entry["effects"]}
+            state_of = "unknown" if "unknown" in entry else "failed" if "error" in entry else "ended"
+            step |= {"state": state_of, "effects": entry["effects"]}
             step |= {name: entry[name] for name in ("value", "ref", "error") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(

@@ -9,9 +9,9 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from albert_tools.engine.execute.faults import shown
 from albert_tools.engine.execute.recorded import arguments_of, loaded, proved, read_effect, read_failure
@@ -35,9 +35,23 @@ class Step:
     version: str
     arguments: Json
     ended: bool = False
+    #: Whether it was written down as it began, because it may change something.
+    changes: bool = False
+    #: Whether it was begun by a process that died before it had ended, and not again since.
+    unknown: bool = False
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
+
+
+class Entered(NamedTuple):
+    """A program that was begun: with which arguments (canonical JSON), in which mode, and by whose approval."""
+
+    tool: str
+    version: str
+    arguments: bytes
+    mode: str
+    approval: str | None
 
 
 class Steps:
@@ -47,10 +61,15 @@ class Steps:
         self.journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
+        #: The programs that were begun, by step, the request itself under "".
+        self._entered: dict[str, Entered] = {}
         entries = journal.entries()
         proved(journal.id, journal.header, entries)
         for entry in entries:
-            if entry["t"] != "state":
+            if entry["t"] == "enter":
+                facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
+                self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+            elif entry["t"] != "state":
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
@@ -60,8 +79,9 @@ class Steps:
                 raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended and was never begun")
             arguments = arguments_of(entry, self._contents)
             known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
+            known.changes = known.unknown = entry["t"] == "begin"
         if entry["t"] == "end":
-            known.ended = True
+            known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
@@ -73,7 +93,7 @@ class Steps:
                 known.value = entry.get("value")
 
     def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
-        """What the journal has of a step; None when it was never begun.
+        """What the journal has of a step; None when it was never begun. `arguments` None are whatever they were.
 
         Raises:
             Failure: `diverged`: the journal has another call there.
@@ -81,7 +101,9 @@ class Steps:
         known = self._known.get(step)
         if known is None:
             return None
-        if (known.tool, known.version) != (tool, version) or canonical(known.arguments) != canonical(arguments):
+        if (known.tool, known.version) != (tool, version) or (
+            arguments is not None and canonical(known.arguments) != canonical(arguments)
+        ):
             raise Failure(
                 "diverged",
                 f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "
@@ -96,29 +118,27 @@ class Steps:
             )
         return known
 
-    def interrupted(self) -> list[tuple[str, Step]]:
-        """The steps that were begun and have not ended."""
-        return [(name, step) for name, step in self._known.items() if not step.ended]
+    def below(self, step: str) -> list[Step]:
+        """The steps that the saved tool called in `step` has made, those of the tools that it called included."""
+        return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
     def outcome(self) -> dict[str, Json]:
         """How many steps have changed something, and which may have: ``{applied, unknown: [{step, tool}]}``."""
-        applied = sum(any(e.kind != "read" for e in step.effects) for step in self._known.values())
-        unknown: list[Json] = [{"step": name, "tool": step.tool} for name, step in self.interrupted()]
+        applied = sum(step.ended and _applied(step) for step in self._known.values())
+        unknown: list[Json] = [
+            {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
+        ]
         return {"applied": applied, "unknown": unknown}
 
-    def any(self) -> bool:
-        """Whether any step was ever made."""
-        return bool(self._known)
-
-    def count(self) -> int:
-        """How many steps have ended."""
-        return sum(step.ended for step in self._known.values())
+    def changed(self) -> bool:
+        """Whether a step has changed something, or may have."""
+        return any(s.changes and (s.unknown or not _not_begun(s.failure)) for s in self._known.values())
 
     def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
         """A step that may change something begins; to be synced before it does."""
         entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
         self._add_or_name(entry, "arguments")
-        self._known[step] = Step(definition.name, definition.version, arguments)
+        self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 
     def ended(
         self, step: str, definition: ToolDefinition, arguments: Json, came: Failure | Json, effects: Sequence[Effect]
@@ -130,10 +150,28 @@ class Steps:
             entry |= _facts(definition, arguments)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
+        if known.unknown:
+            # Whatever came of trying again, or of a person's no: what was begun then may have been done.
+            entry["unknown"] = True
         if isinstance(came, Failure):
             self._add_or_name(entry | {"error": briefly(came)}, "arguments")
         else:
             self._add_or_name(entry | {"value": came}, "value", "arguments")
+
+    def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
+        """That a call was begun before, and now goes on: it is the same one, so it isn't charged or asked about again."""
+        found = self._entered.get(step)
+        same = found is not None and found[:3] == (definition.name, definition.version, canonical(arguments))
+        return found if same else None
+
+    def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
+        """A program begins, or the request itself; that survives this process."""
+        facts = _facts(definition, arguments)
+        self._add_or_name({"t": "enter", "step": step, **facts, "mode": mode, "approval": approval}, "arguments")
+        try:
+            self.journal.flush()
+        except Failure as failure:
+            raise unwritten(failure) from None
 
     def state(self, state: str, **facts: Json) -> None:
         """What has become of the run as a whole."""
@@ -170,6 +208,27 @@ class Steps:
             await self.journal.sync()
         except Failure as failure:
             raise unwritten(failure) from None
+
+
+def changed(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """As `Steps.changed`, of a journal's entries."""
+    found: dict[str, bool] = {}
+    for entry in entries:
+        if entry.get("t") == "begin":
+            found[entry["step"]] = True
+        elif entry.get("t") == "end" and entry["step"] in found:
+            failure = read_failure(entry["error"]) if "error" in entry else None
+            found[entry["step"]] = "unknown" in entry or not _not_begun(failure)
+    return any(found.values())
+
+
+def _not_begun(failure: Failure | None) -> bool:
+    """Whether nothing can have been done: its decision couldn't be kept. Another denial may come in the middle of a call."""
+    return failure is not None and failure.rule == "unrecorded"
+
+
+def _applied(step: Step) -> bool:
+    return (step.changes and step.failure is None) or any(e.kind != "read" for e in step.effects)
 
 
 def unwritten(failure: Failure) -> Failure:

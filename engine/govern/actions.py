@@ -112,10 +112,10 @@ def _objects(
         value = arguments.get(name)
         for path in value if isinstance(value, list) else [value]:
             if use in _CHANGES and isinstance(path, str):
-                yield path, _object(workspace, path or ".")
+                yield path, object_at(workspace, path or ".")
 
 
-def _object(workspace: Any, path: str) -> tuple[Any, ...] | str:
+def object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
     """What stands at a path now: its identity and its content, or why there is none."""
     try:
         facts = _facts(_looked(workspace, path))

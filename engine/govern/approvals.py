@@ -18,15 +18,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from albert_tools.engine.govern.authority import CHOICES, Choice
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.records import Entry
 
-Choice = Literal["once", "session", "always", "no"]
-CHOICES: tuple[Choice, ...] = get_args(Choice)
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds that a question waits for its answer, and the answer for its use.
@@ -37,7 +36,11 @@ MAX_PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand."""
+    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+
+    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
+    answer to one rule is none to another.
+    """
 
     tool: str
     version: str
@@ -45,13 +48,14 @@ class Scope:
     mode: str
     trail: tuple[str, ...] = ()
     arguments: str = ""
+    asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
         """The same for every call that the answer `choice` holds for."""
-        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail)]
+        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
-        if not self.trail:
+        if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
             parts.append(self.arguments)
         return hashlib.sha256(canonical(parts)).hexdigest()
 
@@ -89,7 +93,7 @@ class Approval:
     @property
     def choices(self) -> tuple[Choice, ...]:
         """What can be answered."""
-        return tuple(choice for choice in CHOICES if choice in ("once", "no") or choice in (self.keys or {}))
+        return tuple(c for c in CHOICES if c in ("once", "no") or c in (self.keys or {}))
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -162,6 +166,14 @@ class ApprovalsFold:
             del self.by_action[known.action]
         for key in [k for k, v in self.standing.items() if v == known.id]:
             del self.standing[key]
+            # Another one may have been given for the same calls; that one is listed, and holds.
+            for other in self.by_id.values():
+                if (
+                    other.state == "standing"
+                    and other.choice is not None
+                    and (other.keys or {}).get(other.choice) == key
+                ):
+                    self.standing[key] = other.id
         self._past.append(known.id)
         while len(self._past) > MAX_PAST:
             self.by_id.pop(self._past.pop(0), None)
@@ -225,7 +237,7 @@ class Approvals:
         answered for this once only.
 
         `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
-        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``.
+        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``. Without `scope` no answer lasts.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -237,8 +249,10 @@ class Approvals:
             for old in self._passed_by(facts):
                 self._ledger.append("approval_revoked", {"approval": old})
             now = self._clock()
-            choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
-            keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
+            keys: dict[str, Json] = {}
+            if scope is not None:
+                choices: tuple[Choice, ...] = ("session", "always") if scope.trail else ("session",)
+                keys = {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from albert_tools.engine.govern.actions import Standing
-from albert_tools.engine.govern.approvals import Choice
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
@@ -19,6 +18,10 @@ from albert_tools.engine.govern.policy.rules import Policy, Resource
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
+
+#: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
+Choice = Literal["once", "session", "always", "no"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
 class Question(NamedTuple):

@@ -29,8 +29,6 @@ _TOKEN_BYTES = 32
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: Sessions within sessions.
 MAX_SESSION_DEPTH = 8
-#: Seconds that a session lives when nobody says otherwise.
-DEFAULT_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,11 @@ class Session:
     created: str = ""
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def whose(self) -> str:
+        """The id by which answers, repeats and rates are kept: of what a run has left, that of the session it is left from."""
+        return self.parent if self.grant and self.parent is not None else self.id
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without what could be used as a token."""
@@ -211,7 +214,7 @@ class Sessions:
         *,
         cwd: str = "",
         tools: frozenset[str] | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = None,
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:
@@ -299,11 +302,11 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return self._shown(kept)
 
-    def demand(self, session: Session, tool: str) -> None:
-        """Whether the session is still alive, and a tool within its lease.
+    def demand(self, session: Session, tool: str, charged: bool = False) -> None:
+        """Whether the session is alive, a tool within its lease, and, unless the call was `charged` before, anything is left.
 
         Raises:
-            Failure: `permission_denied`.
+            Failure: `permission_denied`, `budget_exceeded`.
         """
         self._following.look()
         self._alive(session.id, None)
@@ -316,16 +319,7 @@ class Sessions:
                     "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
                     tool,
                 )
-
-    def afford(self, session: Session, tool: str) -> None:
-        """Whether anything is left of the budget.
-
-        Raises:
-            Failure: `budget_exceeded`.
-        """
-        self._following.look()
-        for kept in self._fold.chain(session.id):
-            for unit, most in kept.session.lease.budget.as_dict().items():
+            for unit, most in () if charged else lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",

@@ -39,6 +39,8 @@ class Decision(NamedTuple):
     rationale: Rationale
     message: str = ""
     hint: str | None = None
+    #: What a lasting answer is about, where that is less than the whole call: ``GET example.org``.
+    subject: str = ""
 
     def failure(self, tool: str) -> Failure:
         """The denial that this is, or that it comes to when nobody can be asked."""

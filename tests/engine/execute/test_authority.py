@@ -166,8 +166,8 @@ def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
 
 def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     person = Person(True, True)
-    person.seconds = 0.8
-    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 0.7, "own_seconds": 0.6}}, ask=person)
+    person.seconds = 2.1
+    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 2, "own_seconds": 1.9}}, ask=person)
     bench.value("list_directory")
     bench.define('tools.write_file(path="a", content="")\n    return tools.write_file(path="b", content="")["path"]')
     assert bench.value("t") == "b"
@@ -258,7 +258,9 @@ async def dawdle(seconds: float) -> str:
     ],
 )
 def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule: str) -> None:
-    rules = {"tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"]}}}
+    rules = {
+        "tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"], "allowed_hosts": ["*"]}}
+    }
     bench = make_bench(governance=rules, primitives=[discard])
     DONE_TO.clear()
     error = bench.error("discard", **given)

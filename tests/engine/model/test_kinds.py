@@ -105,6 +105,8 @@ def test_large_texts_at_the_edge(kind: Any, most: int) -> None:
 def test_the_figures_are_those_of_the_manual() -> None:
     figures = {name: value for name, value in vars(bounds).items() if name.isupper()}
     assert figures == {
+        "MAX_REASON_GIVEN": 10_000,
+        "MAX_TRACE": 512,
         "MAX_IDENTIFIER": 256,
         "MAX_DEDUPE_KEY": 256,
         "MAX_PATH": 4096,

@@ -1,0 +1,247 @@
+"""Numbered points in the way of a call: wherever something is written, made durable, looked up, asked, told or done.
+
+The parts are the real ones; each is held by another that says what is about to be done with it, and what has been done. What
+happens at a point is the test's to say: nothing, a wait, a failure, the end of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from albert_tools import CallContext, ToolService, primitive
+from albert_tools.engine.execute import service as engine
+from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.govern.desks import Desks
+from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.protocols import Fold, Following
+from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark
+
+
+class Points:
+    """Counts the points and does `at(number, name, before)` at each: `before` something is done, or once it has been."""
+
+    def __init__(self, at: Callable[[int, str, bool], None] = lambda number, name, before: None) -> None:
+        self._at = at
+        self.names: list[str] = []
+
+    def before(self, name: str) -> None:
+        """Something is about to be done."""
+        self._reach(name, True)
+
+    def after(self, name: str) -> None:
+        """It is done."""
+        self._reach(name, False)
+
+    def _reach(self, name: str, before: bool) -> None:
+        self.names.append(f"{'before' if before else 'after'} {name}")
+        self._at(len(self.names), name, before)
+
+
+#: What the primitives below go by: those of the service that was made last.
+HERE = [Points()]
+
+
+@primitive(effects=["write"])
+async def put(name: str, context: CallContext) -> str:
+    """Add a line to a file: whoever does it twice has two."""
+    return _put("put", name, context)
+
+
+@primitive(effects=["write"], idempotent=True)
+async def put_again(name: str, context: CallContext) -> str:
+    """Add a line to a file, and say that twice is the same as once."""
+    return _put("put_again", name, context)
+
+
+def _put(tool: str, name: str, context: CallContext) -> str:
+    HERE[0].before(f"the effect of {tool}")
+    with open(context.settings["into"], "a") as file:
+        file.write(f"{name}\n")
+    HERE[0].after(f"the effect of {tool}")
+    context.effect("write", path=name)
+    return name
+
+
+@primitive(effects=["read"])
+async def count(context: CallContext) -> int:
+    """Tell how many lines there are."""
+    HERE[0].before("the effect of count")
+    return len(Path(context.settings["into"]).read_text().splitlines())
+
+
+PRIMITIVES = [put, put_again, count]
+
+
+class Place:
+    """A home, a workspace, and the file that `put` adds to."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base.resolve()
+        self.home, self.work, self.into = self.base / "home", self.base / "work", self.base / "done"
+        (self.work / ".albert").mkdir(parents=True, exist_ok=True)
+        self.into.touch()
+
+    @property
+    def done(self) -> list[str]:
+        """The lines, in order."""
+        return self.into.read_text().split()
+
+    def rules(self, **more: Any) -> dict[str, Any]:
+        """Rules that say where `put` adds to."""
+        return {"primitives": {p.name: {"into": str(self.into)} for p in PRIMITIVES}, **more}
+
+    def options(self, governance: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """What a service here is opened with."""
+        rules = self.rules(**(governance or {}))
+        return {"home": self.home, "workspace": self.work, "governance": rules, "primitives": PRIMITIVES, **more}
+
+
+def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -> engine.ToolService:
+    """A service whose parts reach `points`."""
+    HERE[0] = points
+    plain = ToolService.open(**place.options(**options))
+    s = plain.surroundings
+    ledger = PointedLedger(s.ledger, points)
+    store = PointedStore(plain.store, points)
+    surroundings = replace(
+        s,
+        ledger=ledger,
+        desks=Desks(ledger),
+        runs=PointedRuns(s.runs, points),
+        contents=PointedContents(s.contents, points),
+    )
+    registry = ToolRegistry(plain.registry.primitives(), store)
+    return engine.ToolService(registry, store, surroundings, sandbox or plain._sandbox)
+
+
+class PointedLedger:
+    """`Ledger`."""
+
+    def __init__(self, ledger: Any, points: Points) -> None:
+        self.real, self._points = ledger, points
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
+        self._points.before(f"the entry {kind}")
+        mark: Mark = self.real.append(kind, data)
+        self._points.after(f"the entry {kind}")
+        return mark
+
+    def durable(self, mark: Mark) -> None:
+        self._points.before("the log's sync")
+        self.real.durable(mark)
+        self._points.after("the log's sync")
+
+    async def adurable(self, mark: Mark) -> None:
+        self._points.before("the log's sync")
+        await self.real.adurable(mark)
+        self._points.after("the log's sync")
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        found: AbstractContextManager[None] = self.real.exclusively()
+        return found
+
+    def follow(self, fold: Fold) -> Following:
+        found: Following = self.real.follow(fold)
+        return found
+
+    def alive(self, segment: str) -> bool:
+        return bool(self.real.alive(segment))
+
+    def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
+        found: tuple[list[Entry], Cursor] = self.real.changes(cursor, kinds)
+        return found
+
+    def close(self) -> None:
+        self.real.close()
+
+
+class PointedJournal:
+    """`Journal`."""
+
+    def __init__(self, journal: Any, points: Points) -> None:
+        self.real, self._points = journal, points
+        self.id, self.header, self.torn = journal.id, journal.header, journal.torn
+
+    def entries(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.real.entries()
+        return found
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        self._points.before(f"the journal's {entry['t']}")
+        self.real.append(entry)
+        self._points.after(f"the journal's {entry['t']}")
+
+    def flush(self) -> None:
+        self._points.before("the journal's flush")
+        self.real.flush()
+        self._points.after("the journal's flush")
+
+    async def sync(self) -> None:
+        self._points.before("the journal's sync")
+        await self.real.sync()
+        self._points.after("the journal's sync")
+
+    def close(self) -> None:
+        self._points.before("the journal's close")
+        self.real.close()
+        self._points.after("the journal's close")
+
+
+class PointedRuns:
+    """`RunStore`."""
+
+    def __init__(self, runs: Any, points: Points) -> None:
+        self.real, self._points = runs, points
+        self.journals: list[Any] = []
+
+    def create(self, run_id: str, header: Mapping[str, Any]) -> PointedJournal:
+        self._points.before("a run's beginning")
+        self.journals.append(self.real.create(run_id, header))
+        self._points.after("a run's beginning")
+        return PointedJournal(self.journals[-1], self._points)
+
+    def open(self, run_id: str) -> PointedJournal:
+        self.journals.append(self.real.open(run_id))
+        return PointedJournal(self.journals[-1], self._points)
+
+    def load(self, run_id: str) -> LoadedRun:
+        found: LoadedRun = self.real.load(run_id)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+class PointedContents:
+    """`ContentStore`."""
+
+    def __init__(self, contents: Any, points: Points) -> None:
+        self.real, self._points = contents, points
+
+    def put(self, content: bytes) -> str:
+        self._points.before("a value's keeping")
+        ref: str = self.real.put(content)
+        self._points.after("a value's keeping")
+        return ref
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+class PointedStore:
+    """`ToolStore`."""
+
+    def __init__(self, store: Any, points: Points) -> None:
+        self.real, self._points = store, points
+
+    def load(self, name: str, version: str | None = None) -> ToolVersion:
+        self._points.before("a tool's loading")
+        found: ToolVersion = self.real.load(name, version)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
