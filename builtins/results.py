@@ -12,6 +12,10 @@ from albert_tools.engine.model.protocols import CallContext
 MAX_SLICE = 256 * 1024
 
 
+#: What a byte within a character can be, but for the first.
+_CONTINUING = bytes(range(0x80, 0xC0))
+
+
 class Slice(TypedDict):
     """What `read_result` answers."""
 
@@ -66,6 +70,9 @@ def read_result(
     data = _whole_characters(contents.slice(handle, offset, limit), offset + limit >= size)
     context.effect("read", handle=handle, size_bytes=len(data))
     end = offset + len(data)
+    if offset:
+        # The end of a character whose beginning lies before: whoever goes on at `next_offset` never meets one.
+        data = data.lstrip(_CONTINUING) if len(data) - len(data.lstrip(_CONTINUING)) < 4 else data
     return {"content": data.decode("utf-8", "replace"), "size_bytes": size, "next_offset": end if end < size else None}
 
 

@@ -13,17 +13,21 @@ from albert_tools.engine.model.failure import Failure
 
 #: Bytes of the beginning and of the end that are shown of a large output.
 SHOWN_BYTES = 4096
+#: The family of the tools that read what is kept.
+READERS = "artifacts"
 
 
-def handed(output: Json, request: Request) -> Json:
+def handed(output: Json, request: Request, family: str) -> Json:
     """The output, or ``{truncated, handle, size_bytes, kind, head, tail}`` of one that is larger than may be handed over.
 
-    `handle` is for `read_result`. A text is kept as itself, anything else as JSON; `kind` says which.
+    `handle` is for `read_result`. A text is kept as itself, anything else as JSON; `kind` says which. The answers of the
+    `family` that reads what is kept are bounded by themselves, and kept no second time.
     """
     surroundings = request.surroundings
     if (
         surroundings.contents is None
         or surroundings.scratch
+        or family == READERS
         or output is None
         or isinstance(output, bool | int | float)
     ):
@@ -36,6 +40,7 @@ def handed(output: Json, request: Request) -> Json:
         return output
     try:
         handle: str | None = surroundings.contents.put(data)
+        request.recorder.handed(request.run.id, handle, len(data))
     except Failure:
         # No room to keep it: whoever called gets it whole, which is more than was promised.
         return output

@@ -132,6 +132,10 @@ class Recorder:
             data["more_effects"] = len(effects) - MAX_EFFECTS
         self._append("result", data)
 
+    def handed(self, call: str, handle: str, size: int) -> None:
+        """An output that is kept and handed over in part: what is named here isn't collected."""
+        self._append("handed", {"call": call, "handle": handle, "size_bytes": size})
+
     def run(self, run: str, state: str, tool: str, **more: Json) -> None:
         """What has become of a run."""
         self._append("run", {"run": run, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
