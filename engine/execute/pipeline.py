@@ -166,7 +166,7 @@ class Pipeline:
         seconds = self._clock() - began
         return ToolResult(
             tool=str(invocation.tool),
-            output=handed(output, request),
+            output=handed(output, request, target.definition.family if target is not None else ""),
             error=error,
             version=target.definition.version if target is not None else "",
             request_id=invocation.request_id,
@@ -210,7 +210,11 @@ class Pipeline:
                     raise _unrecorded(chain, definition.name, given)
             arguments, governance, authority = await self._permitted(target, given, chain, known)
         except (Failure, Again, asyncio.CancelledError) as error:
-            if isinstance(error, Again) or (known is not None and known.ended):
+            if known is not None and known.ended:
+                raise
+            if isinstance(error, Again):
+                started(chain, target, definition.name, given)
+                ended(chain, error.result.error, self._clock() - began, 0, error.result.output)
                 raise
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")

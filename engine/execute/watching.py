@@ -9,6 +9,8 @@ from albert_tools.engine.execute.chain import Chain
 from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.telemetry import Ended, Span, Started, new_span
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.domain import Unexportable, export
+from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 
 def span_of(chain: Chain, parent: Span | None) -> Span | None:
@@ -29,7 +31,7 @@ def started(chain: Chain, target: Target | None, tool: Any, arguments: Any) -> N
     chain.notice = Started(
         str(tool),
         chain.call.id,
-        arguments,
+        _copy(arguments),
         definition.version if definition else None,
         definition.kind if definition else None,
         definition.description if definition else None,
@@ -65,7 +67,7 @@ def ended(
     try:
         outcome: Any = "completed" if failure is None else "blocked" if blocked else "failed"
         if failure is None:
-            told = Ended(notice, outcome, seconds, retried=chain.retried, effects=effects, output=output)
+            told = Ended(notice, outcome, seconds, retried=chain.retried, effects=effects, output=_copy(output))
         else:
             told = Ended(
                 notice,
@@ -81,6 +83,15 @@ def ended(
         observer.ended(span, told)
     except Exception as fault:
         _complain(fault)
+
+
+def _copy(value: Any) -> Any:
+    """What an observer may do with as it likes: what is done and handed on is what was decided."""
+    try:
+        return export(value, MAX_ANSWER)
+    except Unexportable:
+        # Then it is no value of ours, and nothing is made of it.
+        return value
 
 
 def _complain(fault: Exception) -> None:
