@@ -39,7 +39,7 @@ def handed(output: Json, request: Request, family: str) -> Json:
     if len(data) <= surroundings.output_bytes:
         return output
     try:
-        handle: str | None = surroundings.contents.put(data)
+        handle = surroundings.contents.put(data)
         request.recorder.handed(request.run.id, handle, len(data))
     except Failure:
         # No room to keep it: whoever called gets it whole, which is more than was promised.
