@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from albert_tools.engine.execute.chain import Chain, Request
@@ -62,13 +62,13 @@ async def approved(
         "" if chain.trail else arguments_digest(arguments),
         chain.asks,
     )
-    # To have allowed what a call does isn't to want it done twice.
-    interrupted = decision.rationale == "interrupted"
-    standing = None if interrupted else desk.standing(scope)
+    # Whether to do again what may have been done is a question about this very step.
+    lasting = None if decision.rationale == "interrupted" else scope
+    standing = desk.standing(lasting) if lasting is not None else None
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.session.whose if request.session is not None else "owner"
+    whose = request.origin or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
@@ -86,10 +86,18 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
+        _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
-        _answer(desk, known, _choice(await _asked(question, chain, clock)))
+        try:
+            choice = _choice(await _asked(question, chain, clock))
+        except BaseException:
+            # Called off: nobody waits for the answer any more.
+            with suppress(Failure):
+                desk.revoke(known.id)
+            raise
+        _answer(desk, known, choice)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
@@ -101,6 +109,14 @@ async def approved(
         tool=name,
         details={"approval": known.id, "run": request.run.id, "expires": known.expires},
     )
+
+
+def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> None:
+    """What the record of the question shortens stands whole in the run's journal, for whoever answers elsewhere."""
+    steps = chain.request.run.steps
+    if steps is not None:
+        with suppress(Failure):
+            steps.asked(chain.step or "0", known.id, arguments)
 
 
 def _question(
@@ -127,7 +143,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.session.whose if request.session is not None else "",
+        "session": request.origin or "",
         "run": request.run.id,
         "step": chain.step,
     }

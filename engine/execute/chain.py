@@ -159,11 +159,15 @@ class Request:
     log: Log | None = None
     watch: Callable[[str], None] | None = None
     session: Session | None = None
-    #: The repeat's key in the records, once it has been begun.
+    #: The repeat's key in the records and the digest of the call, once it has been begun.
     repeat: str | None = None
     decision: Decision | None = None
     #: Its arguments, once they are known to be valid: a copy that nobody else has.
     arguments: dict[str, Any] = field(default_factory=dict)
+    #: Whether it was let through and charged: from here on something may have been done.
+    begun: bool = False
+    #: Why it was never made.
+    refused: Failure | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
@@ -177,11 +181,16 @@ class Request:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
+    def origin(self) -> str | None:
+        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
+        if self.session is None:
+            return None
+        return self.session.parent if self.session.grant and self.session.parent else self.session.id
+
+    @property
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
-        if self.session is not None:
-            return self.session.whose
-        return self.run.principal or self.surroundings.own
+        return self.origin or self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)
@@ -200,15 +209,16 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
-    #: What a person was asked about, where the answer was for this once: what the call may change, by absolute path.
-    approved: Mapping[str, Standing] | None = None
     #: The rules that ask, each with what it is about where that is less than the whole call.
     asks: tuple[tuple[str, str], ...] = ()
+    #: What a person was asked about, where the answer was for this once: what the call may change, by absolute path.
+    approved: Mapping[str, Standing] | None = None
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None
-    #: The arguments as the caller gave them, for the journal.
+    #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
+    began: float = 0.0
 
 
 @dataclass(slots=True)

@@ -2,9 +2,10 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules
-   there, depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the
-   budget; where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; workspace
+   and rules there, depth, the rules for the tool, its category and what it touches in the present mode; whether a saved tool is
+   outdated; how often, and what is left of the budget; where the rules say *ask*, a person. As the call begins, session, rate and
+   budget are looked at once more. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
@@ -176,7 +177,7 @@ class Pipeline:
             own_seconds=chain.report.own_seconds,
             calls=request.calls,
             timestamp_utc=timestamp,
-            policy=request.decision.as_dict() if request.decision is not None else None,
+            policy=_verdict(request),
             family=target.definition.family if target is not None else "",
             budget_consumed=consumed(request, seconds),
             trace_id=chain.span.trace_id if chain.span is not None else None,
@@ -219,6 +220,8 @@ class Pipeline:
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
             )
+            if not chain.depth:
+                request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came)
@@ -227,7 +230,7 @@ class Pipeline:
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
             raise
-        began = self._clock()
+        began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
             output = await self._done(target, arguments, chain, governance, authority, own)
@@ -267,15 +270,12 @@ class Pipeline:
             arguments = self._valid(target, given, surroundings)
             self._in_session(definition.name, request, first=not chain.depth)
             if not chain.depth and not surroundings.scratch:
+                chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 request.arguments = arguments
-                if request.invocation.dedupe_key or request.run.repeat:
+                if request.invocation.dedupe_key or request.run.repeat is not None:
                     from albert_tools.engine.execute.repeating import begin_once
 
-                    deadline = min(chain.deadline, self._clock() + session_seconds(request))
-                    await begin_once(request, target, arguments, deadline, self._clock)
-                if request.session is not None and surroundings.sessions is not None:
-                    entered = _entered(target, arguments, chain)
-                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
+                    await begin_once(request, target, arguments, chain.deadline, self._clock)
             for _ in range(MAX_QUESTIONS + 1):
                 chain.approved = None
                 surroundings.modes.look()
@@ -284,8 +284,6 @@ class Pipeline:
                 if not chain.depth:
                     # The rules can only make it shorter.
                     chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
-                    if not surroundings.scratch:
-                        chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
                 if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
@@ -298,6 +296,8 @@ class Pipeline:
                 windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
                     _windows(surroundings).demand(windows, _line(request), definition.name)
+                if request.session is not None and surroundings.sessions is not None and entered is None:
+                    surroundings.sessions.afford(request.session, definition.name)
                 approval = None
                 goes_on = entered is not None and not _changes(target) and _allowed(entered, mode, request)
                 if decision.verdict == "ask" and not goes_on:
@@ -352,8 +352,7 @@ class Pipeline:
             if request.session.cwd:
                 request.workspace = surroundings.workspace.at(request.session.cwd)
         if request.session is not None and surroundings.sessions is not None:
-            # What is left is asked once it is known that it isn't a repeat, which takes nothing.
-            surroundings.sessions.demand(request.session, tool, charged=first)
+            surroundings.sessions.demand(request.session, tool)
 
     async def _begin(
         self,
@@ -386,7 +385,9 @@ class Pipeline:
                     _windows(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None:
                     # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
-                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
+                    surroundings.sessions.demand(request.session, definition.name)
+                    if entered is None:
+                        surroundings.sessions.afford(request.session, definition.name)
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if entered is None and (windows or session):
@@ -411,6 +412,7 @@ class Pipeline:
             )
             if run.steps is not None and (entered is None or allowed_by) and (target.version or not chain.depth):
                 run.steps.enter(chain.step, definition, arguments, mode, allowed_by)
+        request.begun = request.begun or not chain.depth
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
             return
@@ -617,6 +619,20 @@ def _to_be_closed(request: Request, error: Failure | None) -> bool:
     return kept or (error is not None and error.code == "suspended")
 
 
+def _verdict(request: Request) -> dict[str, Json] | None:
+    """What was decided on the request itself: by a rule for the tool, or before or after those by whatever refused it."""
+    decision, refused = request.decision, request.refused
+    if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
+        return {
+            "verdict": "deny",
+            "allowed": False,
+            "rule_id": refused.rule,
+            "rationale_code": refused.rationale,
+            "message": refused.message,
+        }
+    return decision.as_dict() if decision is not None else None
+
+
 def _is_step(chain: Chain, target: Target) -> bool:
     """Whether it is a step of the run: a program's call, or the one call of a run that is no program's."""
     return chain.depth > 0 or target.primitive is not None
@@ -666,7 +682,7 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own)
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
 
 
 def _changes(target: Target) -> bool:
@@ -701,12 +717,6 @@ def _windows(surroundings: Surroundings) -> Windows:
     return surroundings.windows
 
 
-def _line(request: Request) -> list[str]:
-    """The session and those it is within, whose windows a call is counted in."""
-    sessions = request.surroundings.sessions
-    return [] if request.session is None or sessions is None else sessions.line(request.session)
-
-
 def _entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
     steps = chain.request.run.steps
     return None if steps is None else steps.entered(chain.step, target.definition, arguments)
@@ -722,6 +732,12 @@ def _allowed(entered: Entered, mode: Mode, request: Request) -> bool:
     except Failure:
         return False
     return known.id == entered.approval and known.tool == entered.tool and known.state in ("used", "standing")
+
+
+def _line(request: Request) -> list[str]:
+    """The session and those it is within, whose windows a call is counted in."""
+    sessions = request.surroundings.sessions
+    return [] if request.session is None or sessions is None else sessions.line(request.session)
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

@@ -112,6 +112,7 @@ class Recorder:
                 "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
+                **({"rationale_code": failure.rationale} if failure.denied else {}),
                 "message": redacted_text(failure.message),
                 **({"parent": call.parent} if call.parent else self._of),
             },

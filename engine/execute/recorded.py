@@ -68,14 +68,15 @@ _CALL: Mapping[str, Schema] = {
     "at": {"type": "number"},
 }
 _ENTRIES: Mapping[str, Schema] = {
+    "enter": _object(
+        {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
+        {"arguments_ref": _TEXT, "at": {"type": "number"}},
+    ),
+    "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),
     "begin": _object(
         {"step": _TEXT, "tool": _TEXT, "version": _TEXT}, {"arguments_ref": _TEXT, "at": {"type": "number"}}
     ),
     "end": _object({"step": _TEXT, "effects": _EFFECTS}, _CALL),
-    "enter": _object(
-        {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
-        {"arguments_ref": _TEXT},
-    ),
     "state": _object(
         {"state": {"enum": list(STATES)}},
         {

@@ -12,11 +12,10 @@ from albert_tools.engine.execute.chain import Again, Request
 from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.recorded import last_state, proved, result_of
 from albert_tools.engine.execute.steps import changed
-from albert_tools.engine.govern.repeats import Repeat, key_of
+from albert_tools.engine.govern.repeats import Repeat, Repeats, key_of
 from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import LoadedRun
-from albert_tools.engine.model.result import ToolResult
 
 #: Seconds between two looks whether whoever makes the call is done.
 _PAUSE = 0.05
@@ -29,23 +28,25 @@ async def begin_once(
 
     Raises:
         Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`; `unknown_outcome`: whoever began it has died; `timeout`: it takes too long.
+        Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it
+            has died; `timeout`: it takes too long.
     """
     repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
-    if request.run.steps is not None:
-        # A run that goes on began it.
-        request.repeat = request.run.repeat
-        return
-    if not key or repeats is None:
+    if repeats is None:
         return
     name = target.definition.name
-    place = key_of(request.session.whose if request.session is not None else None, name, key)
+    if request.run.steps is not None:
+        _go_on(request, repeats, name)
+        return
+    if not key:
+        return
+    place = key_of(request.origin, name, key)
     # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
     digest = hashlib.sha256(canonical([request.invocation.version, arguments])).hexdigest()
     while True:
         known = repeats.begin(place, digest, request.run.id)
         if known is None:
-            request.repeat = place
+            request.repeat = f"{place}:{digest}"
             return
         if known.digest != digest:
             raise Failure(
@@ -55,18 +56,19 @@ async def begin_once(
                 tool=name,
             )
         run = _run(request, known)
-        if run is not None and not run.held and (last := _last(run)) is not None:
-            result = _result(request, target, known, last)
-            denied = result.error is not None and result.error.denied
-            if known.state == "begun" and denied and not changed(run.entries):
+        if run is not None and not run.held:
+            last = _last(run)
+            if last is None:
+                # Its journal was let go of before it had an end.
+                raise _unknown(name, known)
+            definition, contents = target.definition, request.surroundings.contents
+            result = result_of(last, contents, known.run, definition.name, definition.version, definition.family)
+            if known.state == "begun" and _refused(result.error) and not changed(run.entries):
                 # Whoever began it has died before saying so, or is about to.
                 repeats.say(place, known.run, "dropped")
                 continue
             raise Again(result)
         ledger = request.surroundings.ledger
-        if run is not None and not run.held:
-            # Its journal was let go of before it had an end.
-            raise _unknown(name, known)
         if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
             # It may have ended between the two looks.
             now = repeats.look(place)
@@ -85,15 +87,29 @@ async def begin_once(
         await asyncio.sleep(_PAUSE)
 
 
-def _under_way(request: Request, known: Repeat) -> bool:
-    """Whether anybody is still at it: who began it, or whoever goes on with its run."""
-    ledger, runs = request.surroundings.ledger, request.surroundings.runs
-    if ledger is not None and ledger.alive(known.segment):
-        return True
-    try:
-        return runs is not None and runs.load(known.run).held
-    except Failure:
-        return False
+def _go_on(request: Request, repeats: Repeats, name: str) -> None:
+    """A run that goes on began it, and has the key still or again.
+
+    Raises:
+        Failure: `dedupe_conflict`: the key is another run's by now.
+    """
+    request.repeat = request.run.repeat
+    if request.repeat is None:
+        return
+    place, _, digest = request.repeat.partition(":")
+    known = repeats.begin(place, digest, request.run.id)
+    if known is not None and known.run != request.run.id:
+        raise Failure(
+            "dedupe_conflict",
+            "the request was made anew under the same key since the run began",
+            hint=f"its result is that of the run {known.run}",
+            tool=name,
+            details={"run": known.run},
+        )
+
+
+def _refused(error: Failure | None) -> bool:
+    return error is not None and error.denied
 
 
 def ended_once(request: Request, error: Failure | None) -> None:
@@ -103,13 +119,13 @@ def ended_once(request: Request, error: Failure | None) -> None:
         return
     # Nothing was begun where there is no journal: it was refused. A program may have come far before it was.
     steps = request.run.steps
-    dropped = steps is None or (error is not None and error.denied and not steps.changed())
+    dropped = steps is None or (_refused(error) and not steps.changed())
     with suppress(Failure):
-        repeats.say(request.repeat, request.run.id, "dropped" if dropped else "kept")
+        repeats.say(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
 
 
 def _run(request: Request, known: Repeat) -> LoadedRun | None:
-    """The run that was begun under a key; None where it has no journal yet.
+    """The run that was begun under a key, its form proved; None where it has no journal yet.
 
     Raises:
         Failure: `damaged`, `io_error`, `not_found`.
@@ -129,17 +145,7 @@ def _run(request: Request, known: Repeat) -> LoadedRun | None:
 def _last(run: LoadedRun) -> Mapping[str, Any] | None:
     """How a run has ended, also that it waits for an answer; None while nobody can say."""
     last = last_state(run.entries)
-    return last if last is not None and last["state"] != "resumed" else None
-
-
-def _result(request: Request, target: Target, known: Repeat, last: Mapping[str, Any]) -> ToolResult:
-    """The result of then.
-
-    Raises:
-        Failure: `damaged`, `io_error`, `not_found`.
-    """
-    d = target.definition
-    return result_of(last, request.surroundings.contents, known.run, d.name, d.version, d.family)
+    return None if last is None or last["state"] == "resumed" else last
 
 
 def _unknown(name: str, known: Repeat) -> Failure:

@@ -133,7 +133,7 @@ def stopped(run: Run) -> Failure:
         told = (
             f"; {details['applied']} of its calls had changed something, and nothing else was"
             if details["applied"]
-            else ""
+            else ("; nothing had been changed" if run.steps is not None else "")
         )
     base = run.stop.message if run.stop is not None else "the run was called off"
     return Failure("cancelled", base + told, hint="`albert runs show` says step by step what was done", details=details)

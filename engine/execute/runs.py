@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from albert_tools.engine.execute.chain import Log, Run, Surroundings
@@ -30,7 +30,9 @@ RUNNING, INTERRUPTED = "running", "interrupted"
 class RunView:
     """A run, as its journal has it. `state` is running, suspended, interrupted, done, failed or cancelled.
 
-    `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, …}`` with state ended, failed or unknown.
+    `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, began, at, …}`` with state ended, failed or
+    unknown; `began` and `at`, of its end, are seconds since 1970. `history` are the turns that the run as a whole has taken,
+    ``{state, at, approval, by}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
     """
 
     id: str
@@ -44,6 +46,8 @@ class RunView:
     approval: str | None = None
     error: Mapping[str, Json] | None = None
     problem: str | None = None
+    history: tuple[Mapping[str, Json], ...] = ()
+    questions: Mapping[str, Json] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -59,6 +63,7 @@ class RunView:
             "approval": self.approval,
             "error": self.error,
             "problem": self.problem,
+            "history": [dict(turn) for turn in self.history],
         }
 
 
@@ -240,6 +245,10 @@ class RunDesk:
                     raise
         return self.show(found.id)
 
+    def under_way(self) -> builtins.list[str]:
+        """The runs of this service that have not ended, by id."""
+        return builtins.list(self._pipeline.active)
+
     def stop(self, run: str, by: str) -> bool:
         """Stop a run of this service; False when it has none of that id."""
         request = self._pipeline.active.get(run)
@@ -296,13 +305,17 @@ def view(run: LoadedRun) -> RunView:
     for entry in run.entries:
         if entry.get("t") not in ("begin", "end"):
             continue
-        step = steps.setdefault(entry["step"], {"step": entry["step"], "state": "unknown", "effects": []})
+        step = steps.setdefault(
+            entry["step"], {"step": entry["step"], "state": "unknown", "effects": [], "began": None}
+        )
         step |= {name: entry[name] for name in ("tool", "version", "arguments", "arguments_ref") if name in entry}
-        step["at"] = entry.get("at", step.get("at"))
+        step["at"] = entry.get("at")
+        if entry["t"] == "begin":
+            step["began"] = entry.get("at")
         if entry["t"] == "end":
             state_of = "unknown" if "unknown" in entry else "failed" if "error" in entry else "ended"
             step |= {"state": state_of, "effects": entry["effects"]}
-            step |= {name: entry[name] for name in ("value", "ref", "error") if name in entry}
+            step |= {name: entry[name] for name in ("value", "ref", "error", "began") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(
         run.id,
@@ -315,4 +328,17 @@ def view(run: LoadedRun) -> RunView:
         tuple(steps.values()),
         (error.get("details") or {}).get("approval") if error and state == "suspended" else None,
         error,
+        history=tuple(
+            {"state": e["state"], "at": e.get("at"), "approval": _awaited(e), "by": e.get("by")} for e in states
+        ),
+        questions={
+            e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e.get("arguments")}
+            for e in run.entries
+            if e.get("t") == "ask"
+        },
     )
+
+
+def _awaited(state: Mapping[str, Any]) -> str | None:
+    """The approval that a run was suspended for."""
+    return state["error"]["details"].get("approval") if state["state"] == "suspended" and "error" in state else None

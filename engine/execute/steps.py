@@ -69,7 +69,7 @@ class Steps:
             if entry["t"] == "enter":
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
-            elif entry["t"] != "state":
+            elif entry["t"] in ("begin", "end"):
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
@@ -141,15 +141,24 @@ class Steps:
         self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 
     def ended(
-        self, step: str, definition: ToolDefinition, arguments: Json, came: Failure | Json, effects: Sequence[Effect]
+        self,
+        step: str,
+        definition: ToolDefinition,
+        arguments: Json,
+        came: Failure | Json,
+        effects: Sequence[Effect],
+        began: float = 0.0,
     ) -> None:
-        """A step has ended."""
+        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was."""
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
             entry |= _facts(definition, arguments)
+            if began:
+                entry["began"] = round(began, 6)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
+        known.effects = tuple(effects)
         if known.unknown:
             # Whatever came of trying again, or of a person's no: what was begun then may have been done.
             entry["unknown"] = True
@@ -157,6 +166,15 @@ class Steps:
             self._add_or_name(entry | {"error": briefly(came)}, "arguments")
         else:
             self._add_or_name(entry | {"value": came}, "value", "arguments")
+
+    def asked(self, step: str, approval: str, arguments: Json) -> None:
+        """A person is asked about a step; for whoever looks from another process.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
+        self._add({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
+        self.journal.flush()
 
     def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
         """That a call was begun before, and now goes on: it is the same one, so it isn't charged or asked about again."""
@@ -166,8 +184,8 @@ class Steps:
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
         """A program begins, or the request itself; that survives this process."""
-        facts = _facts(definition, arguments)
-        self._add_or_name({"t": "enter", "step": step, **facts, "mode": mode, "approval": approval}, "arguments")
+        entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
+        self._add_or_name(entry, "arguments")
         try:
             self.journal.flush()
         except Failure as failure:

@@ -249,10 +249,8 @@ class Approvals:
             for old in self._passed_by(facts):
                 self._ledger.append("approval_revoked", {"approval": old})
             now = self._clock()
-            keys: dict[str, Json] = {}
-            if scope is not None:
-                choices: tuple[Choice, ...] = ("session", "always") if scope.trail else ("session",)
-                keys = {choice: scope.key(choice) for choice in choices}
+            choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
+            keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)

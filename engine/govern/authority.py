@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from albert_tools.engine.govern.actions import Standing
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
@@ -18,6 +17,9 @@ from albert_tools.engine.govern.policy.rules import Policy, Resource
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.actions import Standing
 
 #: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
 Choice = Literal["once", "session", "always", "no"]

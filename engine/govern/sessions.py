@@ -82,11 +82,6 @@ class Session:
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def whose(self) -> str:
-        """The id by which answers, repeats and rates are kept: of what a run has left, that of the session it is left from."""
-        return self.parent if self.grant and self.parent is not None else self.id
-
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without what could be used as a token."""
         expires = self.lease.expires
@@ -302,11 +297,11 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return self._shown(kept)
 
-    def demand(self, session: Session, tool: str, charged: bool = False) -> None:
-        """Whether the session is alive, a tool within its lease, and, unless the call was `charged` before, anything is left.
+    def demand(self, session: Session, tool: str) -> None:
+        """Whether the session is still alive, and a tool within its lease.
 
         Raises:
-            Failure: `permission_denied`, `budget_exceeded`.
+            Failure: `permission_denied`.
         """
         self._following.look()
         self._alive(session.id, None)
@@ -319,7 +314,16 @@ class Sessions:
                     "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
                     tool,
                 )
-            for unit, most in () if charged else lease.budget.as_dict().items():
+
+    def afford(self, session: Session, tool: str) -> None:
+        """Whether anything is left of the budget.
+
+        Raises:
+            Failure: `budget_exceeded`.
+        """
+        self._following.look()
+        for kept in self._fold.chain(session.id):
+            for unit, most in kept.session.lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",

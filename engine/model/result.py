@@ -150,7 +150,10 @@ class ToolResult:
         ``tool`` is the family of the tool that was called (`family`, or the result's own), ``action`` the tool itself.
         """
         denied = self.error is not None and self.error.denied
-        policy = self.policy or {"rule_id": self.error.rule if self.error is not None else None, "rationale_code": None}
+        policy: Mapping[str, Json] = self.policy or {"rule_id": None, "rationale_code": None}
+        if denied and self.error is not None:
+            # Perhaps not of this call, which was allowed, but of one that it made.
+            policy = {"rule_id": self.error.rule, "rationale_code": self.error.rationale}
         return {
             "timestamp_utc": self.timestamp_utc,
             "ok": self.ok,

@@ -6,7 +6,7 @@ happens at a point is the test's to say: nothing, a wait, a failure, the end of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +16,30 @@ from albert_tools import CallContext, ToolService, primitive
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.desks import Desks
+from albert_tools.engine.govern.modes import Modes
+from albert_tools.engine.govern.rules_source import RulesSource, Ruling
+from albert_tools.engine.govern.settings import Governance, read_governance
 from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Fold, Following
 from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark
 
 
 class Points:
-    """Counts the points and does `at(number, name, before)` at each: `before` something is done, or once it has been."""
+    """Counts the points and does `at(number, name, before)` at each: `before` something is done, or once it has been.
 
-    def __init__(self, at: Callable[[int, str, bool], None] = lambda number, name, before: None) -> None:
+    `pause` is awaited where time may pass; `effect` is told of each effect just before it: the call's key and what is put.
+    """
+
+    def __init__(
+        self,
+        at: Callable[[int, str, bool], None] = lambda number, name, before: None,
+        pause: Callable[[], Awaitable[None]] | None = None,
+        effect: Callable[[str, str], None] = lambda key, name: None,
+    ) -> None:
         self._at = at
+        self._pause = pause
+        self.effect = effect
         self.names: list[str] = []
 
     def before(self, name: str) -> None:
@@ -35,6 +49,11 @@ class Points:
     def after(self, name: str) -> None:
         """It is done."""
         self._reach(name, False)
+
+    async def pause(self) -> None:
+        """Time may pass."""
+        if self._pause is not None:
+            await self._pause()
 
     def _reach(self, name: str, before: bool) -> None:
         self.names.append(f"{'before' if before else 'after'} {name}")
@@ -48,20 +67,23 @@ HERE = [Points()]
 @primitive(effects=["write"])
 async def put(name: str, context: CallContext) -> str:
     """Add a line to a file: whoever does it twice has two."""
-    return _put("put", name, context)
+    return await _put("put", name, context)
 
 
 @primitive(effects=["write"], idempotent=True)
 async def put_again(name: str, context: CallContext) -> str:
     """Add a line to a file, and say that twice is the same as once."""
-    return _put("put_again", name, context)
+    return await _put("put_again", name, context)
 
 
-def _put(tool: str, name: str, context: CallContext) -> str:
-    HERE[0].before(f"the effect of {tool}")
+async def _put(tool: str, name: str, context: CallContext) -> str:
+    points = HERE[0]
+    points.before(f"the effect of {tool}")
+    points.effect(context.key, name)
     with open(context.settings["into"], "a") as file:
         file.write(f"{name}\n")
-    HERE[0].after(f"the effect of {tool}")
+    points.after(f"the effect of {tool}")
+    await points.pause()
     context.effect("write", path=name)
     return name
 
@@ -107,12 +129,15 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
     s = plain.surroundings
     ledger = PointedLedger(s.ledger, points)
     store = PointedStore(plain.store, points)
+    rules = PointedRules(read_governance(place.rules(**(options.get("governance") or {})), "the application"), points)
     surroundings = replace(
         s,
+        rules=rules,
         ledger=ledger,
         desks=Desks(ledger),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
+        observer=s.observer or PointedObserver(points),
     )
     registry = ToolRegistry(plain.registry.primitives(), store)
     return engine.ToolService(registry, store, surroundings, sandbox or plain._sandbox)
@@ -123,21 +148,29 @@ class PointedLedger:
 
     def __init__(self, ledger: Any, points: Points) -> None:
         self.real, self._points = ledger, points
+        #: What this service has been told is on the disk, and where its decisions stand.
+        self.durable_to = 0
+        self.decisions: dict[str, tuple[int, Mapping[str, Any]]] = {}
 
     def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
         self._points.before(f"the entry {kind}")
         mark: Mark = self.real.append(kind, data)
+        if kind == "call":
+            self.decisions[data["call"]] = mark.position, data
         self._points.after(f"the entry {kind}")
         return mark
 
     def durable(self, mark: Mark) -> None:
         self._points.before("the log's sync")
         self.real.durable(mark)
+        self.durable_to = max(self.durable_to, mark.position)
         self._points.after("the log's sync")
 
     async def adurable(self, mark: Mark) -> None:
         self._points.before("the log's sync")
+        await self._points.pause()
         await self.real.adurable(mark)
+        self.durable_to = max(self.durable_to, mark.position)
         self._points.after("the log's sync")
 
     def exclusively(self) -> AbstractContextManager[None]:
@@ -182,11 +215,17 @@ class PointedJournal:
 
     async def sync(self) -> None:
         self._points.before("the journal's sync")
+        await self._points.pause()
         await self.real.sync()
         self._points.after("the journal's sync")
 
     def close(self) -> None:
-        self._points.before("the journal's close")
+        try:
+            self._points.before("the journal's close")
+        except Failure:
+            # What was buffered is lost, and it is let go of all the same.
+            self.real._forked()
+            raise
         self.real.close()
         self._points.after("the journal's close")
 
@@ -214,6 +253,31 @@ class PointedRuns:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
+
+
+class PointedRules(RulesSource):
+    """The rules."""
+
+    def __init__(self, rules: Governance, points: Points) -> None:
+        super().__init__(rules, None)
+        self._points = points
+
+    def ruling(self, workspace: str, modes: Modes) -> Ruling | Failure:
+        self._points.before("the judging")
+        return super().ruling(workspace, modes)
+
+
+class PointedObserver:
+    """`Observer`."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+
+    def started(self, span: Any, call: Any) -> None:
+        self._points.before("the telling of a beginning")
+
+    def ended(self, span: Any, call: Any) -> None:
+        self._points.before("the telling of an end")
 
 
 class PointedContents:

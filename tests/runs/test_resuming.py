@@ -14,6 +14,7 @@ import pytest
 from albert_tools import SyncToolService, ToolResult
 from albert_tools.engine.govern.approvals import Approvals
 from albert_tools.engine.govern.sessions import Budget
+from albert_tools.engine.model.records import Cursor
 from tests.children import Child, Report
 from tests.runs.points import Place, Points, pointed
 
@@ -275,3 +276,19 @@ def test_what_a_person_would_not_have_again_is_still_unknown(place: Place) -> No
         assert step["state"] == "unknown"
         again = soon(service, "many", {"names": ["a"]}, dedupe_key="k")
         assert (code(again), again.repeated, place.done) == ("permission_denied", True, ["a"])
+
+
+def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
+    with opened(place):
+        pass
+    killed(place, "before the entry call", "many", {"names": ["a"]}, dedupe_key="k")
+    with opened(place) as service:
+        run = only_run(service)
+        # As if whoever was denied in going on with it had died before it could say that it is over.
+        repeats = service.service.surroundings.repeats
+        assert repeats is not None
+        (entry,) = service.service.surroundings.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
+        repeats.say(entry.data["key"], run, "dropped")
+        assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
+        assert code(service.resume(run)) == "dedupe_conflict"
+        assert place.done == ["a"]

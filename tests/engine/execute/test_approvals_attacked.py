@@ -586,7 +586,7 @@ def test_a_lasting_answer_does_not_stretch_to_doing_it_twice(make: Any) -> None:
     # As if the process had died in the middle of its only step.
     (journal,) = bench.home.rglob(f"{second.run_id}.jsonl")
     lines = journal.read_bytes().splitlines(keepends=True)
-    (begun,) = [n for n, line in enumerate(lines) if b'"begin"' in line]
+    begun = next(i for i, line in enumerate(lines) if b'"t":"begin"' in line)
     journal.write_bytes(b"".join(lines[: begun + 1]))
     (bench.work / "a.txt").write_text("as it was")
     result = bench.service.resume(second.run_id)

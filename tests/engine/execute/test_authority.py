@@ -351,6 +351,7 @@ def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_benc
     assert [(kind, d.get("verdict"), d.get("code")) for kind, d in entries(bench)] == [
         ("policy", None, None),
         ("asked", None, None),
+        ("approval_revoked", None, None),
         ("denied", None, "cancelled"),
     ]
 

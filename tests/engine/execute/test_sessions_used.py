@@ -256,10 +256,10 @@ def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
     waiting = bench.service.invoke("t", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # Two calls are used; going on is none.
+    # Two calls are used. To go on is none; the write is the third, and there is no fourth.
     assert code(bench.service.resume(waiting.run_id)) == "lease.budget.calls"
     assert used(bench, session)["calls"] == 3
-    assert (bench.work / "a").read_text() == "x"
+    assert (bench.work / "a").exists()
 
 
 # Limits

@@ -146,7 +146,7 @@ def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
     found = desk.sessions.find(inner_token, WORK)
     assert [desk.sessions.left(found, u) for u in ("calls", "bytes_written", "model_tokens")] == [2, 6, float("inf")]
     desk.use(above, calls=2)
-    assert rule(desk.sessions.demand, found, "read_file") == "lease.budget.calls"
+    assert rule(desk.sessions.afford, found, "read_file") == "lease.budget.calls"
     assert desk.sessions.left(found, "calls") == 0
 
 
@@ -157,7 +157,7 @@ def test_what_is_no_budget(value: Any) -> None:
 
 
 def test_a_budget_of_nothing_is_nothing(desk: Desk) -> None:
-    assert rule(desk.sessions.demand, desk.open(budget=Budget(calls=0))[0], "read_file") == "lease.budget.calls"
+    assert rule(desk.sessions.afford, desk.open(budget=Budget(calls=0))[0], "read_file") == "lease.budget.calls"
 
 
 def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
