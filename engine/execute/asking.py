@@ -70,6 +70,9 @@ async def approved(
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
     whose = request.origin or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
+    if interrupted and request.run.steps is not None:
+        # Another question than whether it may be done: a yes to that one, perhaps unused, says nothing about this one.
+        place = f"{whose} {request.run.id}:{chain.step} begun {request.run.steps.begins(chain.step or '0')} times"
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
     judged = (mode, rules, decision.rule)

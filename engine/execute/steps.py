@@ -9,6 +9,7 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class Steps:
         self.journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
+        self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
         entries = journal.entries()
@@ -70,6 +72,7 @@ class Steps:
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
             elif entry["t"] in ("begin", "end"):
+                self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
@@ -129,6 +132,10 @@ class Steps:
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
         ]
         return {"applied": applied, "unknown": unknown}
+
+    def begins(self, step: str) -> int:
+        """How often a step that may change something was begun by those who had the run before."""
+        return self._begins[step]
 
     def changed(self) -> bool:
         """Whether a step has changed something, or may have."""

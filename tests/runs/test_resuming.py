@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from albert_tools import SyncToolService, ToolResult
+from albert_tools.engine.execute.service import ToolService
 from albert_tools.engine.govern.approvals import Approvals
 from albert_tools.engine.govern.sessions import Budget
 from albert_tools.engine.model.records import Cursor
@@ -71,8 +73,8 @@ def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResul
     return found[0]
 
 
-def invoked_and_killed(report: Report, base: Path, kill: str, governance: Any, *call: Any) -> None:
-    """Make a call, and die at a point."""
+def dying(base: Path, kill: str, governance: Any, work: Callable[[ToolService], Awaitable[ToolResult]]) -> None:
+    """Do `work` with a service, and die at a point."""
 
     def at(number: int, name: str, before: bool) -> None:
         if points.names[-1] == kill:
@@ -82,10 +84,18 @@ def invoked_and_killed(report: Report, base: Path, kill: str, governance: Any, *
 
     async def main() -> None:
         async with pointed(Place(base), points, governance=governance) as service:
-            name, arguments, options = call
-            await service.invoke(name, arguments, **options)
+            await work(service)
 
     asyncio.run(main())
+
+
+def invoked_and_killed(report: Report, base: Path, kill: str, governance: Any, *call: Any) -> None:
+    name, arguments, options = call
+    dying(base, kill, governance, lambda service: service.invoke(name, arguments, **options))
+
+
+def resumed_and_killed(report: Report, base: Path, kill: str, governance: Any, run: str) -> None:
+    dying(base, kill, governance, lambda service: service.resume(run))
 
 
 def killed(place: Place, kill: str, name: str, arguments: Any, governance: Any = None, **options: Any) -> None:
@@ -292,3 +302,19 @@ def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
         assert code(service.resume(run)) == "dedupe_conflict"
         assert place.done == ["a"]
+
+
+def test_a_yes_that_was_not_needed_is_no_answer_to_what_was_interrupted(place: Place) -> None:
+    with opened(place, ASKS) as service:
+        first, second = (service.invoke("many", {"names": [name]}) for name in "ab")
+        answer(service, first, "once")
+        # What holds for all such calls makes the call, and the answer to the first question is left over.
+        answer(service, second, "always")
+    child = Child(resumed_and_killed, place.base, "after the effect of put", ASKS, first.run_id)
+    assert child.wait() == -signal.SIGKILL
+    assert place.done == ["a"]
+    with opened(place, ASKS) as service:
+        assert first.run_id is not None
+        result = service.resume(first.run_id)
+        assert result.error is not None
+        assert (result.error.code, result.error.rule, place.done) == ("suspended", "interrupted", ["a"])

@@ -217,6 +217,7 @@ ROWS = [
         call=("send", {"url": "https://a.example/"}), rules=of("send", forbidden_hosts=["a.example"]),
     ),
     ask("host", f"{SHIPPED}.network.requires_approval_in_modes", call=("send", {"url": "https://a.example/"}), mode="ALERT"),
+    ask("host", "shipped.new_host_asks", call=("send", {"url": "https://a.example/"})),
     deny(
         "method", "permission_denied", "tools.send.allowed_methods", "method",
         call=("send", {"url": "https://a.example/", "method": "DELETE"}), rules=of("send", allowed_methods=["GET"]),
