@@ -63,7 +63,8 @@ async def approved(
         chain.asks,
     )
     # Whether to do again what may have been done is a question about this very step.
-    lasting = None if decision.rationale == "interrupted" else scope
+    interrupted = decision.rationale == "interrupted"
+    lasting = None if interrupted else scope
     standing = desk.standing(lasting) if lasting is not None else None
     if standing is not None:
         return standing

@@ -299,7 +299,7 @@ class Pipeline:
                 if request.session is not None and surroundings.sessions is not None and entered is None:
                     surroundings.sessions.afford(request.session, definition.name)
                 approval = None
-                goes_on = entered is not None and entered.approval and entered.mode == mode and not _changes(target)
+                goes_on = entered is not None and not _changes(target) and _allowed(entered, mode, request)
                 if decision.verdict == "ask" and not goes_on:
                     from albert_tools.engine.execute.asking import approved
 
@@ -720,6 +720,18 @@ def _windows(surroundings: Surroundings) -> Windows:
 def _entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
     steps = chain.request.run.steps
     return None if steps is None else steps.entered(chain.step, target.definition, arguments)
+
+
+def _allowed(entered: Entered, mode: Mode, request: Request) -> bool:
+    """Whether a person has allowed what was begun: the journal says so, and the record of the answer does."""
+    desk = request.surroundings.approvals
+    if not entered.approval or entered.mode != mode or desk is None:
+        return False
+    try:
+        known = desk.get(entered.approval)
+    except Failure:
+        return False
+    return known.id == entered.approval and known.tool == entered.tool and known.state in ("used", "standing")
 
 
 def _line(request: Request) -> list[str]:

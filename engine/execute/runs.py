@@ -332,7 +332,7 @@ def view(run: LoadedRun) -> RunView:
             {"state": e["state"], "at": e.get("at"), "approval": _awaited(e), "by": e.get("by")} for e in states
         ),
         questions={
-            e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e["arguments"]}
+            e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e.get("arguments")}
             for e in run.entries
             if e.get("t") == "ask"
         },
