@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.execute import service as engine
+from albert_tools.engine.execute.caching import Cache
 from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.turns import Turns
-from albert_tools.engine.govern.approvals import Approvals
 from albert_tools.engine.govern.authority import Asker
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.repeats import Repeats
 from albert_tools.engine.govern.rules_source import RulesSource
-from albert_tools.engine.govern.sessions import Sessions
 from albert_tools.engine.govern.settings import Governance, read_governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.govern.workspace import find_workspace
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -106,14 +104,12 @@ class ToolService(engine.ToolService):
             ask=ask,
             patience=patience,
             ledger=ledger,
-            sessions=Sessions(ledger),
-            approvals=Approvals(ledger),
-            windows=Windows(ledger),
-            repeats=Repeats(ledger),
+            desks=Desks(ledger),
             runs=Runs(homes.state / "runs"),
             contents=Contents(homes.state / "contents"),
             observer=telemetry,
             turns=Turns(homes.state / "turns"),
+            cache=Cache(),
             own=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )

@@ -6,7 +6,7 @@ import argparse
 import platform
 import sys
 
-from benchmarks import evaluate, governed, keeping, observers, records, runs
+from benchmarks import evaluate, governed, journaled, keeping, observers, records, runs
 
 
 def main() -> None:
@@ -34,6 +34,8 @@ def main() -> None:
             *governed.table(options.rounds),
             "",
             *observers.table(options.rounds),
+            "",
+            *journaled.table(options.rounds),
             "",
             sep="\n",
             flush=True,

@@ -47,6 +47,7 @@ async def _calls(rounds: int) -> list[str]:
         }
         await _langchain(sides)
         await _fastmcp(sides, stack)
+        await _pydantic_ai(sides)
         times: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(rounds):
             for name, call in sides.items():
@@ -86,6 +87,29 @@ async def _fastmcp(sides: dict[str, Call], stack: AsyncExitStack) -> None:
 
     client = await stack.enter_async_context(Client(server))
     sides["FastMCP: call_tool in memory"] = lambda: client.call_tool("echo", {"path": "a"})
+
+
+async def _pydantic_ai(sides: dict[str, Call]) -> None:
+    try:
+        from pydantic_ai import FunctionToolset, RunContext
+        from pydantic_ai.models.test import TestModel
+        from pydantic_ai.usage import RunUsage
+    except ImportError:
+        return
+
+    async def echo(path: str) -> str:
+        """Give it back."""
+        return path
+
+    tools = FunctionToolset([echo])
+    context = RunContext(deps=None, model=TestModel(), usage=RunUsage())
+    tool = (await tools.get_tools(context))["echo"]
+
+    async def call() -> Any:
+        arguments = tool.args_validator.validate_python({"path": "a"})
+        return await tools.call_tool("echo", arguments, context, tool)
+
+    sides["pydantic-ai: validate, call_tool"] = call
 
 
 def _path_rules(rounds: int) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TypedDict
 from albert_tools.builtins.text import decode, encode, known_encoding
 from albert_tools.engine.govern.contain import EntryType
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.kinds import WorkspacePath, WriteContent
+from albert_tools.engine.model.kinds import FilePath, WriteContent
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -38,7 +38,7 @@ class Entry(TypedDict):
 
 
 @primitive(effects=["read"], idempotent=True, paths={"path": "read"})
-def read_file(context: CallContext, path: WorkspacePath, encoding: str = "utf-8") -> str:
+def read_file(context: CallContext, path: FilePath, encoding: str = "utf-8") -> str:
     """Read a text file and return its whole content as a string.
 
     The path is relative to the workspace (an absolute path inside it works too; `..` is refused). The text is
@@ -64,7 +64,7 @@ def read_file(context: CallContext, path: WorkspacePath, encoding: str = "utf-8"
 
 
 @primitive(effects=["write"], idempotent=True, paths={"path": "write"})
-def write_file(context: CallContext, path: WorkspacePath, content: WriteContent) -> FileWritten:
+def write_file(context: CallContext, path: FilePath, content: WriteContent) -> FileWritten:
     """Write a text file as UTF-8, creating it or replacing all of its content.
 
     Returns {"path", "size_bytes", "sha256"}: the path relative to the workspace, the size in bytes, and the
@@ -91,7 +91,7 @@ def write_file(context: CallContext, path: WorkspacePath, content: WriteContent)
 
 
 @primitive(effects=["read"], idempotent=True, paths={"path": "read"})
-def list_directory(context: CallContext, path: WorkspacePath = ".", recursive: bool = False) -> list[Entry]:
+def list_directory(context: CallContext, path: FilePath = ".", recursive: bool = False) -> list[Entry]:
     """List what is in a folder, hidden files included, as a list sorted by path.
 
     Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/" (so it can be

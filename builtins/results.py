@@ -38,7 +38,7 @@ def read_result(
     limit: int = 64 * 1024,
     pattern: str = "",
 ) -> Slice:
-    """Read a part of a result that was too large to be handed over whole.
+    """Read part of a result that was too large to hand over.
 
     Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}; its handle is what
     this takes. Returns {"content", "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on,

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -96,6 +97,22 @@ class Child:
             self._process.kill()
             raise AssertionError(f"the child that does {self._name} has not ended in {patience:g} s")
         return self._process.exitcode
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The id of a fork of this very process, which should be a `Child`, that does `work` and ends with 0, or 1 when that raised."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        # Nothing of what this process has begun is the fork's to end.
+        os._exit(code)
 
 
 def wait_for(pid: int, patience: float = PATIENCE) -> int:

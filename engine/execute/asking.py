@@ -8,30 +8,38 @@ judged again from the top: the rules, the mode, the file that it would overwrite
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from albert_tools.engine.execute.chain import Chain
+from albert_tools.engine.execute.chain import Chain, Request
 from albert_tools.engine.execute.lookup import Target
+from albert_tools.engine.execute.record import reason_of
 from albert_tools.engine.govern.actions import action_of
-from albert_tools.engine.govern.approvals import CHOICES, Approval, Approvals, Choice, Scope, arguments_digest
-from albert_tools.engine.govern.authority import Question, nobody, refused
+from albert_tools.engine.govern.approvals import Approval, Approvals, Scope, arguments_digest
+from albert_tools.engine.govern.authority import CHOICES, Choice, Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.govern.redact import redacted
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 #: Seconds between two looks for an answer from elsewhere.
 _PAUSE = 0.1
-#: Characters of an agent's reason that are kept.
-MAX_REASON = 1000
 
 
 async def approved(
-    target: Target, arguments: dict[str, Any], decision: Decision, mode: str, chain: Chain, clock: Callable[[], float]
+    target: Target,
+    arguments: dict[str, Any],
+    decision: Decision,
+    mode: str,
+    rules: str,
+    chain: Chain,
+    clock: Callable[[], float],
 ) -> Approval | None:
     """The answer that lets the call be made, to be used up as it begins; None when it is to be judged again.
+
+    `mode` and `rules` (the revision) are what `decision` was made by.
 
     Raises:
         Failure: `permission_denied`: there is nobody, or the answer is no; `suspended`.
@@ -52,25 +60,28 @@ async def approved(
         mode,
         chain.trail,
         "" if chain.trail else arguments_digest(arguments),
+        chain.asks,
     )
-    # To have allowed what a call does isn't to want it done twice.
-    interrupted = decision.rationale == "interrupted"
-    standing = None if interrupted else desk.standing(scope)
+    # Whether to do again what may have been done is a question about this very step.
+    lasting = None if decision.rationale == "interrupted" else scope
+    standing = desk.standing(lasting) if lasting is not None else None
     if standing is not None:
         return standing
     # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
-    whose = request.session.whose if request.session is not None else "owner"
+    whose = request.origin or "owner"
     place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
-    if interrupted and request.run.steps is not None:
+    if lasting is None and request.run.steps is not None:
         # Another question than whether it may be done: a yes to that one, perhaps unused, says nothing about this one.
         place = f"{whose} {request.run.id}:{chain.step} begun {request.run.steps.begins(chain.step or '0')} times"
     authority = request.surroundings.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
-    action = await asyncio.to_thread(
-        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace
+    judged = (mode, rules, decision.rule)
+    action, objects = await asyncio.to_thread(
+        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace, judged
     )
     known = desk.about(action)
     if known is not None and known.state == "yes":
+        chain.approved = objects
         return known
     if known is not None and known.state == "no":
         _use(desk, known, chain)
@@ -78,10 +89,18 @@ async def approved(
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
             raise nobody(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), None if interrupted else scope)
+        known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
+        _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
-        _answer(desk, known, _choice(await _asked(question, chain, clock)))
+        try:
+            choice = _choice(await _asked(question, chain, clock))
+        except BaseException:
+            # Called off: nobody waits for the answer any more.
+            with suppress(Failure):
+                desk.revoke(known.id)
+            raise
+        _answer(desk, known, choice)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
@@ -95,21 +114,23 @@ async def approved(
     )
 
 
+def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> None:
+    """What the record of the question shortens stands whole in the run's journal, for whoever answers elsewhere."""
+    steps = chain.request.run.steps
+    if steps is not None:
+        with suppress(Failure):
+            steps.asked(chain.step or "0", known.id, arguments)
+
+
 def _question(
     target: Target, arguments: dict[str, Any], decision: Decision, chain: Chain, known: Approval | None = None
 ) -> Question:
     # A copy: what is done is what was decided and recorded, whatever becomes of the question.
     shown = export(arguments, MAX_ANSWER)
-    reason = reason_of(chain)
+    reason = reason_of(chain.request.invocation)
     if known is None:
         return Question(target.definition, shown, decision, chain.callers, reason)
     return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
-
-
-def reason_of(chain: Chain) -> str:
-    """What the agent says the call is for, as it may be shown and kept."""
-    reason = chain.request.invocation.reason
-    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
 def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain) -> dict[str, Any]:
@@ -121,11 +142,11 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "arguments": redacted(arguments),
         "rule_id": decision.rule,
         "message": decision.message,
-        "reason": reason_of(chain),
+        "reason": reason_of(chain.request.invocation),
         "risk": d.risk,
         "callers": list(chain.callers),
         "trail": list(chain.trail),
-        "session": request.session.whose if request.session is not None else "",
+        "session": request.origin or "",
         "run": request.run.id,
         "step": chain.step,
     }
@@ -135,14 +156,27 @@ async def _asked(question: Question, chain: Chain, clock: Callable[[], float]) -
     """What the person says; all clocks of the request stand still until then."""
     request = chain.request
     assert request.surroundings.ask is not None
+    with _standing_still(request, clock):
+        async with request.asking:
+            try:
+                return await request.surroundings.ask(question)
+            except asyncio.CancelledError as stray:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                raise RuntimeError("whoever was asked gave up") from stray
+
+
+@contextmanager
+def _standing_still(request: Request, clock: Callable[[], float]) -> Iterator[None]:
+    """Stop all clocks of a request, however many of its calls wait at once."""
     request.open += 1
     try:
         if request.open == 1:
             request.since = clock()
             for run in request.runs:
                 run.pause()
-        async with request.asking:
-            return await request.surroundings.ask(question)
+        yield
     finally:
         request.open -= 1
         if not request.open:
@@ -174,18 +208,12 @@ async def _answered_elsewhere(desk: Approvals, known: Approval, chain: Chain, cl
     began, patience = clock(), request.surroundings.patience or 0.0
     if not patience:
         return False
-    for run in request.runs:
-        run.pause()
-    try:
+    with _standing_still(request, clock):
         while clock() - began < patience:
             await asyncio.sleep(_PAUSE)
             if desk.get(known.id).state != "open":
                 return True
-        return False
-    finally:
-        request.waited += clock() - began
-        for run in request.runs:
-            run.go_on()
+    return False
 
 
 def _use(desk: Approvals, known: Approval, chain: Chain) -> None:

@@ -13,14 +13,17 @@ from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.rules_source import RulesSource
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.result import Effect, ToolInvocation
+from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.sandbox.pool import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.execute.steps import Steps
     from albert_tools.engine.execute.telemetry import Observer, Span, Started
     from albert_tools.engine.execute.turns import Turns
+    from albert_tools.engine.govern.actions import Standing
     from albert_tools.engine.govern.approvals import Approvals
+    from albert_tools.engine.govern.desks import Desks
     from albert_tools.engine.govern.policy.decision import Decision
     from albert_tools.engine.govern.repeats import Repeats
     from albert_tools.engine.govern.sessions import Session, Sessions
@@ -28,6 +31,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
 
 Log = Callable[[str, str], None]
+
+
+class Again(Exception):
+    """The call was made before, under the same dedupe key: the result of then."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +61,19 @@ class Surroundings:
     #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
     patience: float | None = None
     ledger: Ledger | None = None
-    sessions: Sessions | None = None
-    approvals: Approvals | None = None
-    windows: Windows | None = None
-    repeats: Repeats | None = None
+    desks: Desks | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
     observer: Observer | None = None
     turns: Turns | None = None
+    cache: Cache | None = None
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self) -> tuple[Governance, Authority | None]:
-        """The rules in force, and who judges by them: nobody in a scratch workspace.
+    def ruling(self, *, say: bool = True) -> tuple[Governance, Authority | None]:
+        """The rules in force, and who judges by them: nobody in a scratch workspace. Who only looks leaves no record: not `say`.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -80,10 +89,30 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes)
+        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
+
+    @property
+    def sessions(self) -> Sessions | None:
+        """The home's sessions."""
+        return self.desks.sessions if self.desks is not None else None
+
+    @property
+    def approvals(self) -> Approvals | None:
+        """The home's questions and answers."""
+        return self.desks.approvals if self.desks is not None else None
+
+    @property
+    def windows(self) -> Windows | None:
+        """How often what was called."""
+        return self.desks.windows if self.desks is not None else None
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """What was called under which key."""
+        return self.desks.repeats if self.desks is not None else None
 
     @property
     def governance(self) -> Governance | Failure:
@@ -94,7 +123,7 @@ class Surroundings:
     def authority(self) -> Authority | None:
         """Who judges now; None where nothing can be judged."""
         try:
-            return self.ruling()[1]
+            return self.ruling(say=False)[1]
         except Failure:
             return None
 
@@ -108,6 +137,8 @@ class Run:
     #: Whom it goes on for, when it is resumed: the id of a session, and whom lasting answers were for.
     session: str | None = None
     principal: str | None = None
+    #: The repeat's key in the records, of one that was begun under a key.
+    repeat: str | None = None
     #: Whether nothing is done: a replay ends where the journal does.
     dry: bool = False
     #: Why it is to stop, once somebody wants that.
@@ -128,9 +159,15 @@ class Request:
     log: Log | None = None
     watch: Callable[[str], None] | None = None
     session: Session | None = None
-    #: The repeat's key in the records, once it has been begun.
+    #: The repeat's key in the records and the digest of the call, once it has been begun.
     repeat: str | None = None
     decision: Decision | None = None
+    #: Its arguments, once they are known to be valid: a copy that nobody else has.
+    arguments: dict[str, Any] = field(default_factory=dict)
+    #: Whether it was let through and charged: from here on something may have been done.
+    begun: bool = False
+    #: Why it was never made.
+    refused: Failure | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
@@ -144,11 +181,16 @@ class Request:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
+    def origin(self) -> str | None:
+        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
+        if self.session is None:
+            return None
+        return self.session.parent if self.session.grant and self.session.parent else self.session.id
+
+    @property
     def principal(self) -> str:
         """Whom lasting answers are for: the session, or whoever has none."""
-        if self.session is not None:
-            return self.session.whose
-        return self.run.principal or self.surroundings.own
+        return self.origin or self.run.principal or self.surroundings.own
 
 
 @dataclass(slots=True)
@@ -167,11 +209,16 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
+    #: The rules that ask, each with what it is about where that is less than the whole call.
+    asks: tuple[tuple[str, str], ...] = ()
+    #: What a person was asked about, where the answer was for this once: what the call may change, by absolute path.
+    approved: Mapping[str, Standing] | None = None
     retried: int = 0
     #: What observers were told as it began, until they are told of its end.
     notice: Started | None = None
-    #: The arguments as the caller gave them, for the journal.
+    #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
+    began: float = 0.0
 
 
 @dataclass(slots=True)

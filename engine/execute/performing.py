@@ -11,11 +11,16 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.execute.chain import Chain, Context
+from albert_tools.engine.execute.chain import Chain, Context, Request
+from albert_tools.engine.execute.spending import spend, spent_by
+from albert_tools.engine.govern.actions import demand_as_approved
+from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
+from albert_tools.engine.sandbox.domain import export
+from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.authority import Authority
@@ -41,6 +46,47 @@ async def run_primitive(
         Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
+    if primitive.definition.cache_seconds and chain.request.surroundings.cache is not None:
+        return await _cached(primitive, arguments, chain, governance, authority, own, clock)
+    return await _tried(primitive, arguments, chain, governance, authority, own, clock)
+
+
+async def _cached(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    chain: Chain,
+    governance: Governance,
+    authority: Authority | None,
+    own: list[Effect],
+    clock: Callable[[], float],
+) -> Any:
+    from albert_tools.engine.execute.caching import key_of
+
+    request = chain.request
+    cache = request.surroundings.cache
+    assert cache is not None
+    workspace = request.workspace if authority is None else authority.reaching(request.workspace)
+    key = await asyncio.to_thread(key_of, primitive, arguments, workspace)
+    found = cache.find(key)
+    if found is None:
+        output = await _tried(primitive, arguments, chain, governance, authority, own, clock)
+        cache.keep(key, primitive.definition.cache_seconds, export(output, MAX_ANSWER), tuple(own))
+        return output
+    own.extend(found[1])
+    request.effects.extend(found[1])
+    return found[0]
+
+
+async def _tried(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    chain: Chain,
+    governance: Governance,
+    authority: Authority | None,
+    own: list[Effect],
+    clock: Callable[[], float],
+) -> Any:
+    """Once, and where it is worth it once more."""
     try:
         return await _once(primitive, arguments, chain, governance, authority, own, clock)
     except Failure as failure:
@@ -69,36 +115,49 @@ async def _once(
     left = chain.deadline + request.waited - clock()
     seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
     workspace: Any = request.workspace
-    of_budget: int | None = None
     if authority is not None:
-        policy = authority.policy
-        seconds = min(seconds, policy.timeout(primitive.definition))
-        if request.session is not None and request.surroundings.sessions is not None:
-            rest = request.surroundings.sessions.left(request.session, "bytes_written")
-            if "write" in primitive.definition.effects and rest < policy.max_file_bytes(primitive.definition):
-                of_budget = int(rest)
-        workspace = authority.guarded(primitive.definition, workspace, most=of_budget)
+        seconds = min(seconds, authority.policy.timeout(primitive.definition))
+        workspace = authority.reaching(workspace)
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
-    context = Context(
-        workspace,
-        seconds,
-        governance.primitives.get(name, {}),
-        f"{request.run.id}:{chain.step}",
-        request.surroundings.contents,
-        name,
-        request.effects,
-        own,
-    )
+    settings = governance.primitives.get(name, {})
+
+    async def call() -> Any:
+        guarded: Any = workspace
+        if authority is not None:
+            guarded = authority.guarded(
+                primitive.definition, request.workspace, _room(primitive, request), chain.approved
+            )
+            if chain.approved:
+                demand_as_approved(workspace, chain.approved, name)
+        context = Context(
+            guarded,
+            seconds,
+            settings,
+            f"{request.run.id}:{chain.step}",
+            request.surroundings.contents,
+            name,
+            request.effects,
+            own,
+        )
+        try:
+            return await call_primitive(primitive, arguments, context)
+        finally:
+            used = spent_by(own)
+            if isinstance(guarded, GuardedWorkspace):
+                guarded.end()
+                used["bytes_written"] = max(guarded.written, used.get("bytes_written", 0))
+            spend(request, **used)
+
     timer = asyncio.timeout(seconds)
     turns = request.surroundings.turns
-    changed = _changed(primitive, arguments, workspace) if turns is not None and primitive.paths else None
+    taken = [] if turns is None else [*_changed(primitive, arguments, workspace), *_budgets(primitive, request)]
     try:
         async with timer:
-            if not changed or turns is None:
-                return await call_primitive(primitive, arguments, context)
-            async with turns.of(changed):
-                return await call_primitive(primitive, arguments, context)
+            if not taken or turns is None:
+                return await call()
+            async with turns.of(taken):
+                return await call()
     except TimeoutError:
         # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
         if not timer.expired():
@@ -115,14 +174,6 @@ async def _once(
         if failure.rule == "outside_workspace":
             # Led out by a link, which only the opening finds.
             request.surroundings.modes.violation()
-        if failure.rule == "max_file_size_mb" and of_budget is not None:
-            raise Failure(
-                "budget_exceeded",
-                f"{name} would write more than the {of_budget:,} bytes that the session's budget has left",
-                hint="what is left to do needs a session with a larger budget",
-                rule="lease.budget.bytes_written",
-                tool=name,
-            ) from None
         raise
     except asyncio.CancelledError as stray:
         task = asyncio.current_task()
@@ -132,6 +183,26 @@ async def _once(
     except SystemExit as leaving:
         # A function made for a command line; it must not end the service.
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
+
+
+def _budgets(primitive: Primitive, request: Request) -> list[str]:
+    """The budgets of bytes that the call may draw on, by name: what is left of each is one call's at a time.
+
+    What a command writes isn't seen, so it isn't counted, and no other call has to wait for it.
+    """
+    sessions = request.surroundings.sessions
+    effects = primitive.definition.effects
+    if request.session is None or sessions is None or "write" not in effects or "execute" in effects:
+        return []
+    return [f"bytes of {session}" for session in sessions.bounded(request.session, "bytes_written")]
+
+
+def _room(primitive: Primitive, request: Request) -> int | None:
+    """The bytes that the budget has left for the call, which has its turn."""
+    sessions = request.surroundings.sessions
+    if request.session is None or sessions is None or not _budgets(primitive, request):
+        return None
+    return int(sessions.left(request.session, "bytes_written"))
 
 
 def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:

@@ -2,9 +2,10 @@
 
 1. **Look up** the tool.
 2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and its lease; whether it is a repeat; workspace and rules
-   there, depth, the rules for the tool, its category and what it touches in the present mode; how often, and what is left of the
-   budget; where the rules say *ask*, a person. Any fault of ours in 1 to 3 is a denial.
+3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; workspace
+   and rules there, depth, the rules for the tool, its category and what it touches in the present mode; whether a saved tool is
+   outdated; how often, and what is left of the budget; where the rules say *ask*, a person. As the call begins, session, rate and
+   budget are looked at once more. Any fault of ours in 1 to 3 is a denial.
 4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
    composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
 5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
@@ -21,27 +22,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.arguments import problems_of, promised, validated
-from albert_tools.engine.execute.asking import approved, reason_of
-from albert_tools.engine.execute.chain import Chain, Log, Request, Run, Surroundings
+from albert_tools.engine.execute.chain import Again, Chain, Log, Request, Run, Surroundings
 from albert_tools.engine.execute.faults import shown, tell, told, unjudged
 from albert_tools.engine.execute.handing import handed
 from albert_tools.engine.execute.lookup import Lookup, Target
 from albert_tools.engine.execute.performing import run_primitive
-from albert_tools.engine.execute.record import CallId, Recorder, new_id, unkept
+from albert_tools.engine.execute.record import CallId, Recorder, new_id, reason_of, unkept
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.execute.repeating import Again, begin_once, ended_once
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
-from albert_tools.engine.execute.spending import consumed, session_seconds, spend, spent_by
+from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
 from albert_tools.engine.execute.watching import ended, span_of, started
-from albert_tools.engine.govern.approvals import Approval
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH, RunLimits
@@ -50,6 +47,10 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.sandbox.pool import Sandbox
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.govern.windows import Windows
 
 #: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
 MAX_RUNS = 32
@@ -147,7 +148,10 @@ class Pipeline:
             error = stopped(request.run)
         spend(request, wall_seconds=self._clock() - began - request.waited)
         await end_run(request, target, output, error)
-        ended_once(request, error)
+        if request.repeat is not None:
+            from albert_tools.engine.execute.repeating import ended_once
+
+            ended_once(request, error)
 
     def _result(
         self,
@@ -173,7 +177,7 @@ class Pipeline:
             own_seconds=chain.report.own_seconds,
             calls=request.calls,
             timestamp_utc=timestamp,
-            policy=request.decision.as_dict() if request.decision is not None else None,
+            policy=_verdict(request),
             family=target.definition.family if target is not None else "",
             budget_consumed=consumed(request, seconds),
             trace_id=chain.span.trace_id if chain.span is not None else None,
@@ -212,6 +216,8 @@ class Pipeline:
             came = (
                 error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
             )
+            if not chain.depth:
+                request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came)
@@ -220,7 +226,7 @@ class Pipeline:
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
             raise
-        began = self._clock()
+        began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
             output = await self._done(target, arguments, chain, governance, authority, own)
@@ -228,14 +234,12 @@ class Pipeline:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
             ended(chain, came, self._clock() - began, len(own))
-            spend(request, **spent_by(own))
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, own)
                 await self._kept(chain, target)
             raise
         recorder.ended(call, output, own, self._clock() - began)
         ended(chain, None, self._clock() - began, len(own), output)
-        spend(request, **spent_by(own))
         _journal_end(chain, target, given, output, own)
         await self._kept(chain, target)
         return output
@@ -257,42 +261,47 @@ class Pipeline:
             Again: it was made before, under the same key.
         """
         request, definition = chain.request, target.definition
-        surroundings = request.surroundings
+        surroundings, began = request.surroundings, self._clock()
         try:
             arguments = self._valid(target, given, surroundings)
             self._in_session(definition.name, request, first=not chain.depth)
             if not chain.depth and not surroundings.scratch:
-                await begin_once(request, target, arguments)
-                if request.session is not None and surroundings.sessions is not None:
-                    entered = _entered(target, arguments, chain)
-                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
-            first = True
+                chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
+                request.arguments = arguments
+                if request.invocation.dedupe_key or request.run.repeat is not None:
+                    from albert_tools.engine.execute.repeating import begin_once
+
+                    await begin_once(request, target, arguments, chain.deadline, self._clock)
             for _ in range(MAX_QUESTIONS + 1):
+                chain.approved = None
                 surroundings.modes.look()
                 mode = surroundings.modes.mode
                 governance, authority, decision = self._authorise(target, arguments, chain, mode)
-                if not chain.depth and first:
+                if not chain.depth:
                     # The rules can only make it shorter.
-                    chain.deadline -= RunLimits().run_seconds - governance.limits.run_seconds
-                    if not surroundings.scratch:
-                        chain.deadline = min(chain.deadline, self._clock() + session_seconds(request))
-                    first = False
-                if decision is None or authority is None:
+                    chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
+                if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
                 if known is not None and not _again_is_harmless(target):
                     decision = gravest([_interrupted(chain, definition.name), decision])
+                    chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
                     request.decision = decision
                 entered = _entered(target, arguments, chain)
                 windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, _whose(request), definition.name)
+                    _windows(surroundings).demand(windows, _line(request), definition.name)
+                if request.session is not None and surroundings.sessions is not None and entered is None:
+                    surroundings.sessions.afford(request.session, definition.name)
                 approval = None
                 goes_on = entered is not None and entered.approval and entered.mode == mode and not _changes(target)
                 if decision.verdict == "ask" and not goes_on:
-                    approval = await approved(target, arguments, decision, mode, chain, self._clock)
-                    if approval is None:
+                    from albert_tools.engine.execute.asking import approved
+
+                    rules = governance.revision
+                    approval = await approved(target, arguments, decision, mode, rules, chain, self._clock)
+                    if approval is None or not _still(surroundings, mode, governance):
                         continue
                 if not surroundings.scratch:
                     begin_run(request, target, arguments, chain)
@@ -321,10 +330,10 @@ class Pipeline:
 
     @staticmethod
     def _in_session(tool: str, request: Request, first: bool) -> None:
-        """The session is alive, the tool within its lease, and something left of its budget.
+        """The session is alive, and the tool within its lease.
 
         Raises:
-            Failure: `permission_denied`, `budget_exceeded`.
+            Failure: `permission_denied`.
         """
         surroundings, token, resumed = request.surroundings, request.invocation.session, request.run.session
         if first and (token is not None or resumed is not None) and not surroundings.scratch:
@@ -333,15 +342,13 @@ class Pipeline:
                 raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
             root = str(surroundings.workspace.root)
             if resumed is not None:
-                request.session = surroundings.sessions.again(resumed, root)
+                request.session = surroundings.sessions.again(resumed, root, request.run.id)
             else:
                 request.session = surroundings.sessions.find(token or "", root)
             if request.session.cwd:
                 request.workspace = surroundings.workspace.at(request.session.cwd)
         if request.session is not None and surroundings.sessions is not None:
-            surroundings.sessions.look()
-            # What is left is asked once it is known that it isn't a repeat, which takes nothing.
-            surroundings.sessions.demand(request.session, tool, charged=first)
+            surroundings.sessions.demand(request.session, tool)
 
     async def _begin(
         self,
@@ -371,20 +378,18 @@ class Pipeline:
         with ledger.exclusively() if ledger is not None and counted else nullcontext():
             if counted and ledger is not None:
                 if windows:
-                    _windows(surroundings).demand(windows, _whose(request), definition.name)
+                    _windows(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None:
-                    surroundings.sessions.look()
-                    surroundings.sessions.demand(request.session, definition.name, entered is not None)
+                    # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
+                    surroundings.sessions.demand(request.session, definition.name)
+                    if entered is None:
+                        surroundings.sessions.afford(request.session, definition.name)
                 if approval is not None and surroundings.approvals is not None and approval.id:
                     surroundings.approvals.use(approval, chain.call.id)
                 if entered is None and (windows or session):
-                    use: dict[str, Json] = {
-                        "windows": [w for w, _ in windows],
-                        "session": session,
-                        "used": {"calls": 1},
-                    }
-                    if _whose(request) != session:
-                        use["windows_of"] = _whose(request)
+                    use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
+                    if windows:
+                        use |= _windows(surroundings).use(windows, _line(request))
                     try:
                         ledger.append("use", use)
                     except Failure as failure:
@@ -399,18 +404,27 @@ class Pipeline:
                 session=session,
                 run=run.id if run.steps is not None and not chain.depth else None,
                 approval=allowed_by or (entered.approval if entered is not None else None),
-                reason=reason_of(chain) if not chain.depth else None,
+                reason=reason_of(request.invocation) if not chain.depth else None,
             )
             if run.steps is not None and (entered is None or allowed_by) and (target.version or not chain.depth):
                 run.steps.enter(chain.step, definition, arguments, mode, allowed_by)
+        request.begun = request.begun or not chain.depth
         # A saved tool does nothing by itself; its calls are recorded one by one.
         if not _changes(target):
             return
         if run.steps is None:
             await recorder.durable(mark)
-            return
-        run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
-        await asyncio.gather(recorder.durable(mark), run.steps.sync())
+        else:
+            run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
+            await asyncio.gather(recorder.durable(mark), run.steps.sync())
+        if approval is not None and not _still(surroundings, mode, governance):
+            raise Failure(
+                "permission_denied",
+                f"the rules or the mode have changed since a person was asked about {definition.name}",
+                hint="call again; it is judged anew",
+                rule="approval",
+                tool=definition.name,
+            )
 
     async def _done(
         self,
@@ -464,7 +478,7 @@ class Pipeline:
         if authority is None:
             _demand_harmless(target, chain, governance)
         else:
-            decision = self._judged(target, arguments, request, authority, mode)
+            decision = self._judged(target, arguments, chain, authority, mode)
             if decision.verdict == "deny":
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
@@ -482,12 +496,15 @@ class Pipeline:
         return governance, authority, decision
 
     @staticmethod
-    def _judged(
-        target: Target, arguments: dict[str, Any], request: Request, authority: Authority, mode: Mode
-    ) -> Decision:
+    def _judged(target: Target, arguments: dict[str, Any], chain: Chain, authority: Authority, mode: Mode) -> Decision:
+        request = chain.request
         try:
-            decision = gravest(authority.judge(target.definition, target.primitive, arguments, request.workspace, mode))
-            if decision.verdict == "deny" and decision.rule == "outside_workspace":
+            found = authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
+            decision = gravest(found)
+            chain.asks = ()
+            if decision.verdict == "ask":
+                chain.asks = tuple(sorted({(d.rule, d.subject) for d in found if d.verdict == "ask"}))
+            elif decision.verdict == "deny" and decision.rule == "outside_workspace":
                 request.surroundings.modes.violation()
             return decision
         except Failure as failure:
@@ -598,6 +615,20 @@ def _to_be_closed(request: Request, error: Failure | None) -> bool:
     return kept or (error is not None and error.code == "suspended")
 
 
+def _verdict(request: Request) -> dict[str, Json] | None:
+    """What was decided on the request itself: by a rule for the tool, or before or after those by whatever refused it."""
+    decision, refused = request.decision, request.refused
+    if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
+        return {
+            "verdict": "deny",
+            "allowed": False,
+            "rule_id": refused.rule,
+            "rationale_code": refused.rationale,
+            "message": refused.message,
+        }
+    return decision.as_dict() if decision is not None else None
+
+
 def _is_step(chain: Chain, target: Target) -> bool:
     """Whether it is a step of the run: a program's call, or the one call of a run that is no program's."""
     return chain.depth > 0 or target.primitive is not None
@@ -647,7 +678,7 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own)
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
 
 
 def _changes(target: Target) -> bool:
@@ -668,6 +699,12 @@ def _interrupted(chain: Chain, name: str) -> Decision:
     )
 
 
+def _still(surroundings: Surroundings, mode: Mode, governance: Governance) -> bool:
+    """Whether a call would be judged now by what it was judged by."""
+    surroundings.modes.look()
+    return surroundings.modes.mode == mode and surroundings.ruling()[0].revision == governance.revision
+
+
 def _windows(surroundings: Surroundings) -> Windows:
     if surroundings.windows is None:
         raise Failure(
@@ -681,8 +718,10 @@ def _entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
     return None if steps is None else steps.entered(chain.step, target.definition, arguments)
 
 
-def _whose(request: Request) -> str | None:
-    return request.session.whose if request.session is not None else None
+def _line(request: Request) -> list[str]:
+    """The session and those it is within, whose windows a call is counted in."""
+    sessions = request.surroundings.sessions
+    return [] if request.session is None or sessions is None else sessions.line(request.session)
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Effects of one call that its entry lists.
 MAX_EFFECTS = 100
+#: Characters of an agent's reason that are kept.
+MAX_REASON = 1000
 
 
 class CallId(NamedTuple):
@@ -37,6 +39,12 @@ def new_id() -> str:
     return os.urandom(8).hex()
 
 
+def reason_of(invocation: ToolInvocation) -> str:
+    """What the agent says the call is for, as it may be shown and kept."""
+    reason = invocation.reason
+    return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
+
+
 class Recorder:
     """Writes the entries of one request. Without a ledger it writes nothing."""
 
@@ -44,7 +52,7 @@ class Recorder:
         self._ledger = ledger
         self._of = {
             name: redacted_text(str(value), 200)
-            for name in ("request_id", "trace", "dedupe_key")
+            for name in ("request_id", "trace")
             if (value := getattr(invocation, name)) is not None
         }
 
@@ -104,6 +112,7 @@ class Recorder:
                 "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
+                **({"rationale_code": failure.rationale} if failure.denied else {}),
                 "message": redacted_text(failure.message),
                 **({"parent": call.parent} if call.parent else self._of),
             },

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from albert_tools.engine.execute.chain import Chain, Request, Run
 from albert_tools.engine.execute.lookup import Target
-from albert_tools.engine.execute.steps import Steps
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.execute.steps import Steps, briefly
+from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 
 #: Of the header; a run with another one isn't gone on with.
@@ -49,11 +49,18 @@ def _create(request: Request, target: Target, arguments: Json) -> None:
         "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request_id": invocation.request_id,
         "trace": invocation.trace,
-        "dedupe_key": invocation.dedupe_key,
+        "repeat": request.repeat,
         "reason": invocation.reason,
         **interpreter(target),
     }
-    request.run.steps = Steps(surroundings.runs.create(request.run.id, header), surroundings.contents)
+    try:
+        journal = surroundings.runs.create(request.run.id, header)
+    except Failure as failure:
+        if failure.code != "too_large" or surroundings.contents is None:
+            raise
+        header["arguments_ref"] = surroundings.contents.put(canonical(header.pop("arguments")))
+        journal = surroundings.runs.create(request.run.id, header)
+    request.run.steps = Steps(journal, surroundings.contents)
     request.recorder.run(request.run.id, "begun", target.definition.name, version=target.definition.version)
 
 
@@ -72,13 +79,13 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
     suspended = error is not None and error.code == "suspended"
     with suppress(Failure):
         if run.steps is None and suspended and target is not None and request.surroundings.runs is not None:
-            _create(request, target, dict(request.invocation.arguments))
+            _create(request, target, request.arguments)
     if run.steps is None:
         return
     state = "suspended" if suspended else "done" if error is None else "failed"
     if error is not None and error.code in ("cancelled", "unknown_outcome"):
         state = "cancelled" if error.code == "cancelled" else "interrupted"
-    facts: dict[str, Json] = {"error": error.as_dict()} if error is not None else {"value": output}
+    facts: dict[str, Json] = {"error": briefly(error)} if error is not None else {"value": output}
     try:
         with suppress(Failure):
             if suspended and error is not None:
@@ -111,15 +118,7 @@ def _finish(request: Request, steps: Steps, state: str, facts: dict[str, Json]) 
         "calls": request.calls,
         "policy": decision,
     }
-    try:
-        steps.state(state, **facts, **rest)
-    except Failure as failure:
-        if failure.code != "too_large" or request.surroundings.contents is None or "value" not in facts:
-            raise
-        from albert_tools.engine.model.definition import canonical
-
-        ref = request.surroundings.contents.put(canonical(facts["value"]))
-        steps.state(state, ref=ref, **rest)
+    steps.state(state, **facts, **rest)
 
 
 def stopped(run: Run) -> Failure:
@@ -134,7 +133,7 @@ def stopped(run: Run) -> Failure:
         told = (
             f"; {details['applied']} of its calls had changed something, and nothing else was"
             if details["applied"]
-            else ""
+            else ("; nothing had been changed" if run.steps is not None else "")
         )
     base = run.stop.message if run.stop is not None else "the run was called off"
     return Failure("cancelled", base + told, hint="`albert runs show` says step by step what was done", details=details)

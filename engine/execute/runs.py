@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from albert_tools.engine.execute.chain import Log, Run, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
+from albert_tools.engine.execute.recorded import OVER, arguments_of, last_state, proved, result_of
 from albert_tools.engine.execute.running import JOURNAL_VERSION, interpreter, stopped
 from albert_tools.engine.execute.steps import Steps
 from albert_tools.engine.model.definition import Json
@@ -23,15 +24,15 @@ from albert_tools.engine.model.result import ToolInvocation, ToolResult
 
 #: Of a run that somebody holds, and of one whose process died before it had ended.
 RUNNING, INTERRUPTED = "running", "interrupted"
-#: How a run can be left that nothing more is done about.
-OVER = frozenset({"done", "failed", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
     """A run, as its journal has it. `state` is running, suspended, interrupted, done, failed or cancelled.
 
-    `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, …}`` with state ended, failed or unknown.
+    `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, began, at, …}`` with state ended, failed or
+    unknown; `began` and `at`, of its end, are seconds since 1970. `history` are the turns that the run as a whole has taken,
+    ``{state, at, approval, by}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
     """
 
     id: str
@@ -45,6 +46,8 @@ class RunView:
     approval: str | None = None
     error: Mapping[str, Json] | None = None
     problem: str | None = None
+    history: tuple[Mapping[str, Json], ...] = ()
+    questions: Mapping[str, Json] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -60,6 +63,7 @@ class RunView:
             "approval": self.approval,
             "error": self.error,
             "problem": self.problem,
+            "history": [dict(turn) for turn in self.history],
         }
 
 
@@ -82,7 +86,7 @@ class RunDesk:
         found = []
         for summary in self._store.list(limit):
             try:
-                found.append(view(self._store.load(summary.id)))
+                found.append(view(self._load(summary.id)))
             except Failure as failure:
                 if failure.code != "not_found":
                     found.append(RunView(summary.id, "", "", "damaged", "", None, {}, problem=failure.message))
@@ -94,7 +98,12 @@ class RunDesk:
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
-        return view(self._store.load(run))
+        return view(self._load(run))
+
+    def _load(self, run: str) -> LoadedRun:
+        found = self._store.load(run)
+        proved(found.id, found.header, found.entries)
+        return found
 
     async def resume(self, run: str, log: Log | None = None) -> ToolResult:
         """Go on with a run that waits, or whose process has died; gives its result, as `ToolService.invoke` does.
@@ -102,7 +111,7 @@ class RunDesk:
         Raises:
             Failure: `not_found`, `damaged`; `exists`: it is over, or under way; `diverged`: it can't go on here.
         """
-        found = self._store.load(run)
+        found = self._load(run)
         seen = view(found)
         if seen.state in OVER or found.cancelled:
             raise Failure(
@@ -118,7 +127,11 @@ class RunDesk:
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
             going = Run(
-                found.id, steps, session=session or found.header["session"], principal=found.header["principal"]
+                found.id,
+                steps,
+                session=session or found.header["session"],
+                principal=found.header["principal"],
+                repeat=found.header["repeat"],
             )
             steps.state("resumed")
             journal.flush()
@@ -136,16 +149,28 @@ class RunDesk:
         Raises:
             Failure: `not_found`, `damaged`, `unknown_tool`.
         """
-        found = self._store.load(run)
+        found = self._load(run)
         whole = self._surroundings()
         bare = Surroundings(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
         invocation = self._invocation(found.header, whole)
+        if found.header["kind"] == "primitive":
+            return self._recorded(found, whole)
         if version is not None:
             invocation = replace(invocation, version=version)
         steps = Steps(_Recorded(found), whole.contents)
-        return await self._pipeline.invoke(
-            replace(invocation, dedupe_key=None), bare, resumed=Run(found.id, steps, dry=True)
-        )
+        return await self._pipeline.invoke(invocation, bare, resumed=Run(found.id, steps, dry=True))
+
+    def _recorded(self, found: LoadedRun, surroundings: Surroundings) -> ToolResult:
+        """The result of a call that was no program's: there is nothing to go through.
+
+        Raises:
+            Failure: `not_found`: it has none yet.
+        """
+        last = last_state(found.entries)
+        if last is None or last["state"] not in OVER:
+            raise Failure("not_found", f"the run {found.id} has no result yet")
+        definition = self._pipeline.lookup.look_up(found.header["tool"], None).definition
+        return result_of(last, surroundings.contents, found.id, definition.name, definition.version, definition.family)
 
     def _invocation(self, header: Mapping[str, Any], surroundings: Surroundings) -> ToolInvocation:
         """What was asked for, if it can be asked for here.
@@ -163,7 +188,13 @@ class RunDesk:
                 hint="go on with it where it began",
             )
         version = header["version"] if header["kind"] == "composite" else None
-        here = {"journal": JOURNAL_VERSION, **interpreter(self._pipeline.lookup.look_up(header["tool"], version))}
+        target = self._pipeline.lookup.look_up(header["tool"], version)
+        here = {
+            "journal": JOURNAL_VERSION,
+            "kind": target.definition.kind,
+            "version": target.definition.version,
+            **interpreter(target),
+        }
         for name, value in here.items():
             if header.get(name) != value:
                 raise Failure(
@@ -174,11 +205,11 @@ class RunDesk:
                 )
         return ToolInvocation(
             header["tool"],
-            header["arguments"],
+            arguments_of(header, surroundings.contents),
             version,
             None,
             header["request_id"],
-            header["dedupe_key"],
+            None,
             header["trace"],
             reason=header["reason"],
         )
@@ -189,7 +220,7 @@ class RunDesk:
         Raises:
             Failure: `not_found`, `damaged`; `exists`: it is over.
         """
-        found = self._store.load(run)
+        found = self._load(run)
         seen = view(found)
         if seen.state in OVER:
             raise Failure("exists", f"the run {found.id} is {seen.state}; there is nothing to call off")
@@ -213,6 +244,10 @@ class RunDesk:
                 if failure.code not in ("exists", "not_found"):
                     raise
         return self.show(found.id)
+
+    def under_way(self) -> builtins.list[str]:
+        """The runs of this service that have not ended, by id."""
+        return builtins.list(self._pipeline.active)
 
     def stop(self, run: str, by: str) -> bool:
         """Stop a run of this service; False when it has none of that id."""
@@ -270,13 +305,17 @@ def view(run: LoadedRun) -> RunView:
     for entry in run.entries:
         if entry.get("t") not in ("begin", "end"):
             continue
-        step = steps.setdefault(entry["step"], {"step": entry["step"], "state": "unknown", "effects": []})
-        step |= {name: entry[name] for name in ("tool", "version", "arguments") if name in entry}
-        step["at"] = entry.get("at", step.get("at"))
+        step = steps.setdefault(
+            entry["step"], {"step": entry["step"], "state": "unknown", "effects": [], "began": None}
+        )
+        step |= {name: entry[name] for name in ("tool", "version", "arguments", "arguments_ref") if name in entry}
+        step["at"] = entry.get("at")
+        if entry["t"] == "begin":
+            step["began"] = entry.get("at")
         if entry["t"] == "end":
             state_of = "unknown" if "unknown" in entry else "failed" if "error" in entry else "ended"
             step |= {"state": state_of, "effects": entry["effects"]}
-            step |= {name: entry[name] for name in ("value", "ref", "error") if name in entry}
+            step |= {name: entry[name] for name in ("value", "ref", "error", "began") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(
         run.id,
@@ -287,6 +326,19 @@ def view(run: LoadedRun) -> RunView:
         run.header["session"],
         run.header,
         tuple(steps.values()),
-        error["details"].get("approval") if error and state == "suspended" else None,
+        (error.get("details") or {}).get("approval") if error and state == "suspended" else None,
         error,
+        history=tuple(
+            {"state": e["state"], "at": e.get("at"), "approval": _awaited(e), "by": e.get("by")} for e in states
+        ),
+        questions={
+            e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e["arguments"]}
+            for e in run.entries
+            if e.get("t") == "ask"
+        },
     )
+
+
+def _awaited(state: Mapping[str, Any]) -> str | None:
+    """The approval that a run was suspended for."""
+    return state["error"]["details"].get("approval") if state["state"] == "suspended" and "error" in state else None

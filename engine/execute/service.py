@@ -20,8 +20,6 @@ from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.runs import RunDesk
-from albert_tools.engine.govern.approvals import Approvals
-from albert_tools.engine.govern.sessions import DEFAULT_SECONDS, Budget, Session, Sessions
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
@@ -31,12 +29,16 @@ from albert_tools.engine.sandbox.pool import Sandbox
 
 if TYPE_CHECKING:
     from albert_tools.engine.check.check import Report
+    from albert_tools.engine.govern.approvals import Approvals
     from albert_tools.engine.govern.authority import Authority
+    from albert_tools.engine.govern.sessions import Budget, Session, Sessions
     from albert_tools.engine.sandbox.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
 
+#: Seconds that a session lives when nobody says otherwise.
+DAY = 24 * 3600.0
 #: Seconds between two looks whether another process wants a run stopped, and how many with nothing to do until none is taken.
 LOOK_SECONDS, MAX_IDLE_LOOKS = 0.25, 20
 #: Versions that a description lists; a tool's whole history is seldom asked for.
@@ -459,7 +461,7 @@ class ToolService:
         *,
         cwd: str = "",
         tools: Iterable[str] | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = DAY,
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:

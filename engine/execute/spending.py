@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -52,4 +51,4 @@ def session_seconds(request: Request) -> float:
     sessions = request.surroundings.sessions
     if request.session is None or sessions is None:
         return float("inf")
-    return min(sessions.left(request.session, "wall_seconds"), request.session.lease.expires - time.time())
+    return sessions.seconds(request.session)

@@ -15,10 +15,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from albert_tools.engine.execute.faults import shown
+from albert_tools.engine.execute.recorded import arguments_of, loaded, proved, read_effect, read_failure
+from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
-from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.failure import ENDING, Failure
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
+
+#: Where the name of a value stands that is kept beside the journal, for it is larger than a line may be.
+REFS = {"value": "ref", "arguments": "arguments_ref"}
+#: Characters of a failure's message, and bytes of its details, that are kept.
+MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -58,28 +65,35 @@ class Steps:
         self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
-        for entry in journal.entries():
-            if entry.get("t") == "enter":
-                facts = (entry["tool"], entry["version"], canonical(entry["arguments"]))
+        entries = journal.entries()
+        proved(journal.id, journal.header, entries)
+        for entry in entries:
+            if entry["t"] == "enter":
+                facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
-            if entry.get("t") in ("begin", "end"):
+            elif entry["t"] in ("begin", "end"):
                 self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         known = self._known.get(entry["step"])
         if known is None or "tool" in entry:
-            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], entry["arguments"])
+            if "tool" not in entry or "version" not in entry:
+                raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended and was never begun")
+            arguments = arguments_of(entry, self._contents)
+            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
             known.changes = known.unknown = entry["t"] == "begin"
         if entry["t"] == "end":
             known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
+                if known.failure.code in ENDING:
+                    raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended as no step does")
             elif "ref" in entry:
                 known.value = loaded(self._contents, entry["ref"])
             else:
-                known.value = entry["value"]
+                known.value = entry.get("value")
 
     def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
         """What the journal has of a step; None when it was never begun. `arguments` None are whatever they were.
@@ -129,31 +143,45 @@ class Steps:
 
     def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
         """A step that may change something begins; to be synced before it does."""
-        self._add({"t": "begin", "step": step, **_facts(definition, arguments)})
+        entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
+        self._add_or_name(entry, "arguments")
         self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 
     def ended(
-        self, step: str, definition: ToolDefinition, arguments: Json, came: Failure | Json, effects: Sequence[Effect]
+        self,
+        step: str,
+        definition: ToolDefinition,
+        arguments: Json,
+        came: Failure | Json,
+        effects: Sequence[Effect],
+        began: float = 0.0,
     ) -> None:
-        """A step has ended."""
+        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was."""
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
             entry |= _facts(definition, arguments)
+            if began:
+                entry["began"] = round(began, 6)
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
+        known.effects = tuple(effects)
         if known.unknown:
             # Whatever came of trying again, or of a person's no: what was begun then may have been done.
             entry["unknown"] = True
         if isinstance(came, Failure):
-            self._add(entry | {"error": came.as_dict()})
-            return
-        try:
-            self._add(entry | {"value": came})
-        except Failure as failure:
-            if failure.code != "too_large" or self._contents is None:
-                raise
-            self._add(entry | {"ref": self._contents.put(canonical(came))})
+            self._add_or_name(entry | {"error": briefly(came)}, "arguments")
+        else:
+            self._add_or_name(entry | {"value": came}, "value", "arguments")
+
+    def asked(self, step: str, approval: str, arguments: Json) -> None:
+        """A person is asked about a step; for whoever looks from another process.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
+        self._add({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
+        self.journal.flush()
 
     def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
         """That a call was begun before, and now goes on: it is the same one, so it isn't charged or asked about again."""
@@ -163,7 +191,8 @@ class Steps:
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
         """A program begins, or the request itself; that survives this process."""
-        self._add({"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval})
+        entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
+        self._add_or_name(entry, "arguments")
         try:
             self.journal.flush()
         except Failure as failure:
@@ -171,7 +200,19 @@ class Steps:
 
     def state(self, state: str, **facts: Json) -> None:
         """What has become of the run as a whole."""
-        self._add({"t": "state", "state": state, **facts})
+        self._add_or_name({"t": "state", "state": state, **facts}, "value")
+
+    def _add_or_name(self, entry: dict[str, Json], *large: str) -> None:
+        """Add an entry; if it is too large without the values `large`, as many as need be, which are kept beside it."""
+        for name in (None, *large):
+            if name is not None and name in entry and self._contents is not None:
+                entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
+            try:
+                self._add(entry)
+                return
+            except Failure as failure:
+                if failure.code != "too_large" or self._contents is None or name == large[-1]:
+                    raise
 
     def _add(self, entry: dict[str, Json]) -> None:
         entry["at"] = round(time.time(), 6)
@@ -224,45 +265,19 @@ def unwritten(failure: Failure) -> Failure:
     )
 
 
+def briefly(failure: Failure) -> dict[str, Json]:
+    """A failure as it is kept: what a program said of it is as long as a program likes."""
+    document = failure.as_dict()
+    if len(failure.message) > MAX_MESSAGE:
+        document["message"] = brief(failure.message, MAX_MESSAGE)
+    if len(canonical(failure.details)) > MAX_DETAILS:
+        document["details"] = {}
+    return document
+
+
 def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:
     return {"tool": definition.name, "version": definition.version, "arguments": arguments}
 
 
 def _call(tool: str, arguments: Json) -> str:
     return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
-
-
-def loaded(contents: ContentStore | None, ref: str) -> Json:
-    """A value that was too large for the journal.
-
-    Raises:
-        Failure: `damaged`, `not_found`, `io_error`.
-    """
-    import json
-
-    if contents is None:
-        raise Failure("damaged", "a value of the run's journal lies in a content store that there isn't")
-    return json.loads(contents.get(ref))
-
-
-def read_failure(document: Mapping[str, Any]) -> Failure:
-    """A failure as `Failure.as_dict` gave it."""
-    source = document.get("source") or {}
-    code = document["code"] if document["code"] in CODES else "internal_error"
-    return Failure(
-        code,
-        document["message"],
-        hint=document.get("hint"),
-        retryable=document.get("retryable") is True,
-        retry_after_ms=document.get("retry_after_ms"),
-        rule=document.get("rule"),
-        tool=document.get("tool"),
-        line=source.get("line"),
-        details=dict(document.get("details") or {}),
-    )
-
-
-def read_effect(document: Mapping[str, Any]) -> Effect:
-    """An effect as `Effect.as_dict` gave it."""
-    facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
-    return Effect(document["kind"], document["tool"], facts)

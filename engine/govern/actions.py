@@ -1,14 +1,16 @@
-"""What an approval is given for, as one hash: the call itself, who makes it, and what it would overwrite or delete.
+"""What an approval is given for, as one hash: the call itself, who makes it, why it was asked about, and what it would overwrite or
+delete.
 
 Between a question and its answer, and between the answer and the effect, anything may change. So the hash is taken again each time;
-when it is another one, it is another action, and the answer says nothing about it.
+when it is another one, it is another action, and the answer says nothing about it. What stood at each path that would change is
+handed on to where it is changed, and looked at a last time there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from blake3 import blake3
 
@@ -21,6 +23,16 @@ MAX_HASHED = 16 * 1024 * 1024
 #: What is put out of reach by a call that goes wrong; reading changes nothing.
 _CHANGES = ("write", "delete")
 
+#: What tells an object at a path from another, and from itself before a change; None where there is nothing.
+Standing = tuple[int, ...] | None
+
+
+class Action(NamedTuple):
+    """A call as an approval is given for it: ``b3:`` and 64 hex digits; and by absolute path what it would change."""
+
+    hash: str
+    objects: Mapping[str, Standing]
+
 
 def action_of(
     definition: ToolDefinition,
@@ -29,8 +41,9 @@ def action_of(
     trail: Sequence[str],
     place: str,
     workspace: Any,
-) -> str:
-    """``b3:`` and 64 hex digits.
+    judged: Sequence[str] = (),
+) -> Action:
+    """The call as it would be made now.
 
     Args:
         definition: The tool.
@@ -39,41 +52,73 @@ def action_of(
         trail: The versions of the saved tools that the call comes from, outermost first.
         place: On whose behalf, and in which step of which run.
         workspace: Where paths lead.
+        judged: By which rules, in which mode and by which of the rules it came to be asked about: whoever answers was told.
     """
+    objects = dict(_objects(primitive, arguments, workspace))
     facts = {
         "tool": definition.name,
         "version": definition.version,
         "arguments": dict(arguments),
         "trail": list(trail),
         "place": place,
-        "root": str(workspace.root),
-        "objects": _objects(primitive, arguments, workspace),
+        "root": [str(workspace.root), *workspace.identity],
+        "judged": list(judged),
+        "objects": {path: list(found) if isinstance(found, tuple) else found for path, found in objects.items()},
     }
-    return f"b3:{blake3(canonical(facts)).hexdigest()}"
+    standing = {
+        workspace.absolute(path or "."): found[:_TELLING] if isinstance(found, tuple) else None
+        for path, found in objects.items()
+    }
+    return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", standing)
 
 
-def _objects(primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Any) -> Json:
-    found: dict[str, Json] = {}
+def standing_of(facts: os.stat_result | None) -> Standing:
+    """What a look at an object found, to be compared with an action's."""
+    return None if facts is None else _facts(facts)
+
+
+def demand_as_approved(workspace: Any, objects: Mapping[str, Standing], tool: str) -> None:
+    """Whether everything that a call would change is still what a person was asked about.
+
+    Raises:
+        Failure: `permission_denied`, rule ``approval``.
+    """
+    for path, standing in objects.items():
+        try:
+            now = standing_of(_looked(workspace, path))
+        except (OSError, Failure):
+            now = None
+        if now != standing:
+            raise changed_since(path, tool)
+
+
+def changed_since(path: str, tool: str) -> Failure:
+    """The denial where something else stands at a path than what a person was asked about."""
+    return Failure(
+        "permission_denied",
+        f"what stands at {path!r} has changed since a person was asked about it",
+        hint="call again; a person is asked again",
+        rule="approval",
+        tool=tool,
+    )
+
+
+def _objects(
+    primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Any
+) -> Iterator[tuple[str, tuple[Any, ...] | str]]:
     if primitive is None:
-        return found
+        return
     for name, use in primitive.paths.items():
         value = arguments.get(name)
         for path in value if isinstance(value, list) else [value]:
             if use in _CHANGES and isinstance(path, str):
-                found[path] = _object(workspace, path or ".")
-    return found
+                yield path, object_at(workspace, path or ".")
 
 
-def _object(workspace: Any, path: str) -> Json:
+def object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
     """What stands at a path now: its identity and its content, or why there is none."""
     try:
-        shown = workspace.spell(path)
-        folder, _, name = shown.rpartition("/")
-        if name in ("", "."):
-            with workspace.folder(path) as handle:
-                return _facts(os.fstat(handle))
-        with workspace.folder(folder or ("/" if shown.startswith("/") else ".")) as handle:
-            facts = _facts(os.stat(name, dir_fd=handle, follow_symlinks=False))
+        facts = _facts(_looked(workspace, path))
     except FileNotFoundError:
         return "absent"
     except OSError as error:
@@ -81,10 +126,25 @@ def _object(workspace: Any, path: str) -> Json:
     except Failure as failure:
         return failure.code
     try:
-        return [*facts, blake3(workspace.read(path, MAX_HASHED)).hexdigest()]
+        return (*facts, blake3(workspace.read(path, MAX_HASHED)).hexdigest())
     except Failure as failure:
-        return [*facts, failure.code]
+        return (*facts, failure.code)
 
 
-def _facts(facts: os.stat_result) -> list[Json]:
-    return [facts.st_dev, facts.st_ino, facts.st_mode, facts.st_size, facts.st_mtime_ns]
+def _looked(workspace: Any, path: str) -> os.stat_result:
+    """The facts of what a path names, a link itself."""
+    shown = workspace.spell(path)
+    folder, _, name = shown.rpartition("/")
+    if name in ("", "."):
+        with workspace.folder(path) as handle:
+            return os.fstat(handle)
+    with workspace.folder(folder or ("/" if shown.startswith("/") else ".")) as handle:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+
+
+#: How many of the facts a look alone finds.
+_TELLING = 5
+
+
+def _facts(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_dev, facts.st_ino, facts.st_mode, facts.st_size, facts.st_mtime_ns

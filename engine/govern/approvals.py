@@ -18,15 +18,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from albert_tools.engine.govern.authority import CHOICES, Choice
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.records import Entry
 
-Choice = Literal["once", "session", "always", "no"]
-CHOICES: tuple[Choice, ...] = get_args(Choice)
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds that a question waits for its answer, and the answer for its use.
@@ -37,7 +36,11 @@ MAX_PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand."""
+    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+
+    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
+    answer to one rule is none to another.
+    """
 
     tool: str
     version: str
@@ -45,13 +48,14 @@ class Scope:
     mode: str
     trail: tuple[str, ...] = ()
     arguments: str = ""
+    asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
         """The same for every call that the answer `choice` holds for."""
-        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail)]
+        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
-        if not self.trail:
+        if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
             parts.append(self.arguments)
         return hashlib.sha256(canonical(parts)).hexdigest()
 
@@ -229,6 +233,9 @@ class Approvals:
     def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
         """Write a question down; one about the same action that is still open is the same question.
 
+        One about the same step of the same run that is no longer what would be done is taken back. Without a `scope` it can be
+        answered for this once only.
+
         `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
         ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``. Without `scope` no answer lasts.
 
@@ -239,16 +246,23 @@ class Approvals:
             known = self.about(str(facts["action"]))
             if known is not None and known.state == "open":
                 return known
+            for old in self._passed_by(facts):
+                self._ledger.append("approval_revoked", {"approval": old})
             now = self._clock()
-            keys: dict[str, Json] = {}
-            if scope is not None:
-                choices: tuple[Choice, ...] = ("session", "always") if scope.trail else ("session",)
-                keys = {choice: scope.key(choice) for choice in choices}
+            choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
+            keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)
         self._following.look()
         return self._fold.by_id[str(data["approval"])]
+
+    def _passed_by(self, facts: Mapping[str, Json]) -> list[str]:
+        """The questions about a step of a run that came before this one about the same step."""
+        if not facts["step"]:
+            return []
+        place = facts["run"], facts["step"]
+        return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
 
     def about(self, action: str) -> Approval | None:
         """The question about an action that is open, or answered and not used yet; None when it has to be asked."""

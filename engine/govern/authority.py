@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from albert_tools.engine.govern.approvals import Choice
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
@@ -18,6 +17,13 @@ from albert_tools.engine.govern.policy.rules import Policy, Resource
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.actions import Standing
+
+#: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
+Choice = Literal["once", "session", "always", "no"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
 class Question(NamedTuple):
@@ -65,14 +71,20 @@ class Authority:
             found += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
         return found
 
-    def guarded(self, definition: ToolDefinition, workspace: Workspace, most: int | None = None) -> GuardedWorkspace:
+    def guarded(
+        self,
+        definition: ToolDefinition,
+        workspace: Workspace,
+        most: int | None = None,
+        approved: Mapping[str, Standing] | None = None,
+    ) -> GuardedWorkspace:
         """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
 
-        `most` bounds the bytes of a file further than the rules do.
+        `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
         """
         bound = self.policy.max_file_bytes(definition)
-        bound = bound if most is None else min(bound, most)
-        return GuardedWorkspace(self.reaching(workspace), partial(self.policy.path, definition), bound, definition.name)
+        judge = partial(self.policy.path, definition)
+        return GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
 
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace with the folders that the owner's rules open beside it."""

@@ -26,7 +26,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
@@ -270,12 +270,14 @@ class Workspace:
             with self._folder(tree, parts[:-1], path) as folder:
                 return _read(folder, parts[-1], path, limit, self._links)
 
-    def replace(self, path: str, data: bytes) -> FileFacts:
+    def replace(
+        self, path: str, data: bytes, demand: Callable[[os.stat_result | None], object] = lambda facts: None
+    ) -> FileFacts:
         """Make `data` the content of the file at `path`, which need not exist; its folder must.
 
         Atomic and durable: readers see the old content or the new one, and a failure leaves the old. The
         file's permission bits (and its owner, as far as we may) stay; other names for the same file keep the
-        old content.
+        old content. `demand` is told what stands there at the very last, and may raise.
 
         Raises:
             Failure: as `read`, and `permission_denied` with rule `symbolic_link` where `path` goes through a
@@ -292,7 +294,7 @@ class Workspace:
             try:
                 with self._folder(tree, parts[:-1], path, writing=True) as folder:
                     self._refuse_future_home(tree, parts, path)
-                    return _replace(folder, parts[-1], self._spelled(tree, parts), path, data)
+                    return _replace(folder, parts[-1], self._spelled(tree, parts), path, data, demand)
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
@@ -515,10 +517,15 @@ def _demand_file(facts: os.stat_result, path: str) -> None:
     raise Failure("not_a_file", f"{show(path)} is {kind}, not a file")
 
 
-def _replace(folder: int, name: str, relative: str, path: str, data: bytes) -> FileFacts:
-    old: os.stat_result | None = None
-    with suppress(FileNotFoundError):
-        old = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+def _replace(
+    folder: int,
+    name: str,
+    relative: str,
+    path: str,
+    data: bytes,
+    demand: Callable[[os.stat_result | None], object],
+) -> FileFacts:
+    old = _looked(folder, name)
     if old is not None:
         _demand_file(old, path)
         if not old.st_mode & 0o222:
@@ -538,6 +545,7 @@ def _replace(folder: int, name: str, relative: str, path: str, data: bytes) -> F
                     os.fchown(opened, old.st_uid, old.st_gid)
                 os.fchmod(opened, old.st_mode & 0o777)
             os.fsync(opened)
+        demand(_looked(folder, name))
         os.rename(temporary, os.fsencode(name), src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
@@ -545,6 +553,12 @@ def _replace(folder: int, name: str, relative: str, path: str, data: bytes) -> F
         raise
     _sync(folder)
     return FileFacts(relative, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _looked(folder: int, name: str) -> os.stat_result | None:
+    with suppress(FileNotFoundError):
+        return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+    return None
 
 
 def _sync(folder: int) -> None:

@@ -1,15 +1,19 @@
 """The workspace as one call sees it: every file it opens is judged under its real path, the one without a link in it.
 
 The pipeline has judged the path that the call names. Where that leads can change until it is opened, and a link may lead where
-the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is.
+the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is. Where a person
+was asked about the call, what a file replaces must be what that person was asked about, in the moment before it is replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from albert_tools.engine.govern.actions import Standing, changed_since, standing_of
 from albert_tools.engine.govern.contain import Entry, FileFacts, Workspace
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.model.failure import Failure
@@ -21,10 +25,24 @@ Judge = Callable[[str, str], Decision | None]
 class GuardedWorkspace:
     """A `Workspace` for one call of one tool, with the same methods and the same failures."""
 
-    __slots__ = ("_judge", "_max_bytes", "_tool", "_workspace")
+    __slots__ = ("_approved", "_judge", "_left", "_max_bytes", "_over", "_tool", "_workspace", "written")
 
-    def __init__(self, workspace: Workspace, judge: Judge, max_bytes: int, tool: str) -> None:
-        """`max_bytes` bounds each file that is read or written."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        judge: Judge,
+        max_bytes: int,
+        tool: str,
+        approved: Mapping[str, Standing] | None = None,
+        most: int | None = None,
+    ) -> None:
+        """`max_bytes` bounds each file that is read or written, `most` all that are written together. `approved` is what may be
+        replaced, by absolute path, where a person was asked."""
+        self._approved = dict(approved) if approved is not None else None
+        self._left = most
+        self._over = False
+        #: Bytes that were written.
+        self.written = 0
         self._workspace = workspace
         self._judge = judge
         self._max_bytes = max_bytes
@@ -74,7 +92,41 @@ class GuardedWorkspace:
                 hint="write several files",
                 rule="max_file_size_mb",
             )
-        return self._workspace.replace(path, data)
+        if self._left is not None and len(data) > self._left:
+            raise Failure(
+                "budget_exceeded",
+                f"{self._tool} would write more than the {self._left:,} bytes that the session's budget has left",
+                hint="what is left to do needs a session with a larger budget",
+                rule="lease.budget.bytes_written",
+                tool=self._tool,
+            )
+        place = self._workspace.absolute(path)
+        # Before it is done: whoever looks while a thread still writes, after the call's time is up, counts that, too.
+        self._count(len(data))
+        try:
+            found = self._workspace.replace(path, data, partial(self._demand_same, place, path))
+        except BaseException:
+            self._count(-len(data))
+            raise
+        if self._approved is not None:
+            # From here on what stands there is what this call has put there.
+            self._approved.pop(place, None)
+        return found
+
+    def _count(self, size: int) -> None:
+        self.written += size
+        if self._left is not None:
+            self._left -= size
+
+    def end(self) -> None:
+        """The call is over: a thread of it that goes on all the same changes nothing more."""
+        self._over = True
+
+    def _demand_same(self, place: str, path: str, now: os.stat_result | None) -> None:
+        if self._over:
+            raise Failure("cancelled", "the call is over, so it can't change anything more", tool=self._tool)
+        if self._approved is not None and place in self._approved and standing_of(now) != self._approved[place]:
+            raise changed_since(path, self._tool)
 
     def listing(self, path: str, recursive: bool = False) -> list[Entry]:
         """As `Workspace.listing`, without what lies in folders that the rules forbid."""

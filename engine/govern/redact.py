@@ -22,7 +22,7 @@ _NAMES = re.compile(
 )
 _FORMS = re.compile(
     r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY|\b(sk|pk|rk)[-_](live|test|proj)?[-_]?[A-Za-z0-9]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
+    r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
 #: A secret that stands behind its name: in a command, a URL's query, a header, a piece of JSON.

@@ -8,6 +8,8 @@ has died, nobody knows what was done: that is the answer, and nothing is done ag
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -75,8 +77,9 @@ class RepeatsFold:
 class Repeats:
     """What was called under which key."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
+        self._clock = clock
         self._fold = RepeatsFold()
         self._following = ledger.follow(self._fold)
 
@@ -89,6 +92,8 @@ class Repeats:
         with self._ledger.exclusively():
             self._following.look()
             known = self._fold.by_key.get(key)
+            if known is not None and known.state == "kept" and known.at <= self._clock() - KEPT_SECONDS:
+                known = None
             if known is None:
                 self._ledger.append("repeat", {"key": key, "digest": digest, "run": run, "state": "begun"})
             return known

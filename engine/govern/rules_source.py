@@ -122,14 +122,14 @@ class RulesSource:
                 return seen.answer
         return self._looked()
 
-    def ruling(self, workspace: str, modes: Modes) -> Ruling | Failure:
+    def ruling(self, workspace: str, modes: Modes, *, say: bool = True) -> Ruling | Failure:
         """What a call in `workspace`, an absolute canonical path, is judged by now; or why nothing can be.
 
         The index of the rules is made once per revision. A change is in the ledger before the first ruling by it is given, unless
-        the ledger takes nothing more.
+        the ledger takes nothing more; without `say`, which is for who only looks, it is left for the next.
         """
         governance = self.current()
-        if self._unsaid:
+        if self._unsaid and say:
             self._say()
         if isinstance(governance, Failure):
             # A copy: the one that is kept would gather a traceback with each call.

@@ -29,8 +29,6 @@ _TOKEN_BYTES = 32
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: Sessions within sessions.
 MAX_SESSION_DEPTH = 8
-#: Seconds that a session lives when nobody says otherwise.
-DEFAULT_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +81,6 @@ class Session:
     created: str = ""
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def whose(self) -> str:
-        """The id by which answers, repeats and rates are kept: of what a run has left, that of the session it is left from."""
-        return self.parent if self.grant and self.parent is not None else self.id
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without what could be used as a token."""
@@ -216,7 +209,7 @@ class Sessions:
         *,
         cwd: str = "",
         tools: frozenset[str] | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = None,
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:
@@ -263,7 +256,7 @@ class Sessions:
         )
         lease = Lease(session.lease.tools, expires, budget)
         parent = session.id if not session.grant else session.parent
-        made = Session(os.urandom(8).hex(), f"run {run}", session.workspace, session.cwd, lease, parent, True)
+        made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
         # No token has this hash: nobody can come with one.
         self._ledger.durable(self._ledger.append("session", _document(made, f"run:{made.id}")))
         self._following.look()
@@ -281,10 +274,11 @@ class Sessions:
             raise _denied("session.unknown", "there is no such session", "open one with `albert session new`")
         return self._alive(found, workspace)
 
-    def again(self, session: str, workspace: str | None) -> Session:
-        """The living session of an id, for a run that it began. Raises as `find`."""
+    def again(self, session: str, workspace: str | None, run: str) -> Session:
+        """The living session of an id, for a run that it began; of grants only the run's own. Raises as `find`."""
         self._following.look()
-        if session not in self._fold.by_id:
+        known = self._fold.by_id.get(session) if isinstance(session, str) else None
+        if known is None or (known.session.grant and known.session.client != _of_run(run)):
             raise _denied("session.unknown", "there is no such session any more")
         return self._alive(session, workspace)
 
@@ -303,12 +297,14 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return self._shown(kept)
 
-    def demand(self, session: Session, tool: str, charged: bool = False) -> None:
-        """Whether a tool is within the lease, and, unless the call was `charged` before, anything is left of the budget.
+    def demand(self, session: Session, tool: str) -> None:
+        """Whether the session is still alive, and a tool within its lease.
 
         Raises:
-            Failure: `permission_denied`, `budget_exceeded`.
+            Failure: `permission_denied`.
         """
+        self._following.look()
+        self._alive(session.id, None)
         for kept in self._fold.chain(session.id):
             lease = kept.session.lease
             if lease.tools is not None and tool not in lease.tools:
@@ -318,7 +314,16 @@ class Sessions:
                     "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
                     tool,
                 )
-            for unit, most in () if charged else lease.budget.as_dict().items():
+
+    def afford(self, session: Session, tool: str) -> None:
+        """Whether anything is left of the budget.
+
+        Raises:
+            Failure: `budget_exceeded`.
+        """
+        self._following.look()
+        for kept in self._fold.chain(session.id):
+            for unit, most in kept.session.lease.budget.as_dict().items():
                 if kept.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",
@@ -331,6 +336,7 @@ class Sessions:
 
     def left(self, session: Session, unit: str) -> float:
         """How much of a budget is left: of the session's, and of those it is within."""
+        self._following.look()
         lefts = [
             most - kept.used.get(unit, 0)
             for kept in self._fold.chain(session.id)
@@ -338,9 +344,18 @@ class Sessions:
         ]
         return max(0.0, min(lefts, default=float("inf")))
 
-    def look(self) -> None:
-        """Bring what is used up to date."""
-        self._following.look()
+    def bounded(self, session: Session, unit: str) -> list[str]:
+        """The sessions, of it and those it is within, that have a budget of a unit: their ids."""
+        chain = self._fold.chain(session.id)
+        return [k.session.id for k in chain if getattr(k.session.lease.budget, unit) is not None]
+
+    def line(self, session: Session) -> list[str]:
+        """The ids of a session and of those it is within, itself first; a grant counts as the one that it is what is left of."""
+        return [kept.session.id for kept in self._fold.chain(session.id) if not kept.session.grant]
+
+    def seconds(self, session: Session) -> float:
+        """How long the lease lets it go on: until its end, and by what is left of its seconds."""
+        return min(self.left(session, "wall_seconds"), session.lease.expires - self._clock())
 
     def end(self, session: str) -> Session:
         """Revoke a session, by its id or the beginning of it, and with it those within it.
@@ -414,6 +429,10 @@ def _demand_proper(client: Any, cwd: Any, tools: Any, seconds: Any) -> None:
         wrong = "a session lives for a number of seconds"
     if wrong:
         raise Failure("invalid_arguments", wrong)
+
+
+def _of_run(run: str) -> str:
+    return f"run {run}"
 
 
 def _hash(token: str) -> str:

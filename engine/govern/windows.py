@@ -1,7 +1,8 @@
 """How often: sliding windows of an hour over what has been called.
 
-A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session; calls without one
-count together. The calls are entries of the log, so a restart forgets none and every process counts the same.
+A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session, with the calls of
+the sessions within it; calls without one count together. The calls are entries of the log, so a restart forgets none and every
+process counts the same.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -36,13 +36,14 @@ class WindowsFold:
         windows = entry.data.get("windows")
         if not windows:
             return
-        at = datetime.fromisoformat(entry.at).timestamp()
-        whose = entry.data.get("windows_of", entry.data.get("session"))
+        # Not the entry's time, which never goes back: a clock that was set back would be off by as much until it has caught up.
+        at = entry.data["clock"]
         for window in windows:
-            times = self.times.setdefault(_key(window, whose), deque())
-            times.append(at)
-            while times and times[0] <= at - WINDOW_SECONDS:
-                times.popleft()
+            for session in entry.data.get("sessions") or [None]:
+                times = self.times.setdefault(_key(window, session), deque())
+                times.append(at)
+                while times and times[0] <= at - WINDOW_SECONDS:
+                    times.popleft()
 
     def dump(self) -> Json:
         """The state as JSON."""
@@ -65,30 +66,59 @@ class Windows:
         self._fold = WindowsFold()
         self._following = ledger.follow(self._fold)
 
-    def demand(self, limits: Sequence[tuple[str, int]], session: str | None, tool: str) -> None:
+    def demand(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str], tool: str) -> None:
         """Whether one more call is within all `limits`, each a window and its calls per hour.
 
+        Args:
+            limits: As the rules have them.
+            sessions: Whose calls are counted: the session and those it is within; none for calls without one.
+            tool: For the message.
+
         Raises:
-            Failure: `rate_limited`, with `retry_after_ms`: when the window that is full longest has room again.
+            Failure: `rate_limited`, with `retry_after_ms`: when all windows that are full have room again. Never, for a
+                limit of 0.
         """
         self._following.look()
         now = self._clock()
+        longest: tuple[float, str, int] | None = None
         for window, most in limits:
-            times = self._fold.times.get(_key(window, session), deque())
-            # A clock that was set back would otherwise keep calls of the future in the window for ever.
-            within = [t for t in times if now - WINDOW_SECONDS < t <= now + 60]
-            if len(within) >= most:
-                wait = max(0.0, sorted(within)[len(within) - most] + WINDOW_SECONDS - now) if most else WINDOW_SECONDS
-                raise Failure(
-                    "rate_limited",
-                    f"{tool} may be called {most:,} times an hour, and has been",
-                    hint=f"call it again in {_spoken(wait)}",
-                    retryable=True,
-                    retry_after_ms=math.ceil(wait * 1000),
-                    rule=f"rate_limit.{window}",
-                    tool=tool,
-                    details={"window": window, "per_hour": most},
-                )
+            for session in sessions or (None,):
+                wait = self._wait(_key(window, session), most, now)
+                if wait is not None and (longest is None or wait > longest[0]):
+                    longest = wait, window, most
+        if longest is not None:
+            raise _full(tool, *longest)
+
+    def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
+        """What the entry of a call says for it to be counted: to be appended inside `Ledger.exclusively`, after `demand`."""
+        return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
+
+    def _wait(self, key: str, most: int, now: float) -> float | None:
+        """Seconds until a window has room; None when it has."""
+        if not most:
+            return math.inf
+        times = self._fold.times.get(key)
+        if not times:
+            return None
+        if max(times) > now:
+            # The clock was set back: calls of the future would be in the window until then. They count from now on.
+            times = self._fold.times[key] = deque(min(t, now) for t in times)
+        within = sorted(t for t in times if t > now - WINDOW_SECONDS)
+        return None if len(within) < most else max(0.0, within[len(within) - most] + WINDOW_SECONDS - now)
+
+
+def _full(tool: str, wait: float, window: str, most: int) -> Failure:
+    ever = wait < math.inf
+    return Failure(
+        "rate_limited",
+        f"{tool} may be called {most:,} times an hour, and has been" if ever else f"{tool} may not be called at all",
+        hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
+        retryable=ever,
+        retry_after_ms=math.ceil(wait * 1000) if ever else None,
+        rule=f"rate_limit.{window}",
+        tool=tool,
+        details={"window": window, "per_hour": most},
+    )
 
 
 def _spoken(seconds: float) -> str:

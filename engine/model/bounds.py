@@ -14,6 +14,10 @@ GiB = 1024 * MiB
 MAX_IDENTIFIER = 256
 #: Characters of the key that makes a repeat give the recorded result; it may be empty, and then nothing is a repeat.
 MAX_DEDUPE_KEY = 256
+#: Characters of a caller's trace: a W3C traceparent, with room for what later versions add.
+MAX_TRACE = 512
+#: Characters of what a caller says a call is for.
+MAX_REASON_GIVEN = 10_000
 #: Bytes of a path: Linux takes no more in one go (PATH_MAX).
 MAX_PATH = 4096
 #: Bytes of the folder that a command runs in; empty is the session's own.

@@ -79,6 +79,20 @@ DENIALS = frozenset(
     {"permission_denied", "governance_unavailable", "sandbox_unavailable", "rate_limited", "budget_exceeded"}
 )
 
+#: Why a call was denied, in a word, where neither the failure nor its rule says it.
+_RATIONALES = {
+    "governance_unavailable": "unavailable",
+    "sandbox_unavailable": "unavailable",
+    "rate_limited": "rate_limit",
+    "budget_exceeded": "budget",
+}
+_PLACES = {
+    "session": "session",
+    "lease": "lease",
+    "path_traversal": "outside_workspace",
+    "outside_workspace": "outside_workspace",
+}
+
 #: Failures that end a run where it stands: no program sees them, and no step has ended with one.
 ENDING = frozenset({"suspended", "cancelled", "diverged", "unknown_outcome"})
 
@@ -114,6 +128,16 @@ class Failure(Exception):
     def denied(self) -> bool:
         """Whether this is a denial: nothing was done."""
         return self.code in DENIALS
+
+    @property
+    def rationale(self) -> str | None:
+        """Why it was denied, in a word that programs can match on; None for what is no denial."""
+        if not self.denied:
+            return None
+        if "rationale_code" in self.details:
+            return str(self.details["rationale_code"])
+        place = (self.rule or "").partition(".")[0]
+        return _RATIONALES.get(self.code) or _PLACES.get(place, "denied")
 
     @property
     def kind(self) -> str:

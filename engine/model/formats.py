@@ -42,18 +42,19 @@ def _no_nul(text: str) -> Iterator[Fault]:
         yield "nul", "can't hold a NUL character"
 
 
-def _workspace_path(text: str) -> Iterator[Fault]:
+def _no_parent(text: str) -> Iterator[Fault]:
+    if ".." in text and ".." in text.split("/"):
+        yield "path_traversal", "has '..' in it, which no path may; write it from the workspace down"
+
+
+def _path(text: str) -> Iterator[Fault]:
+    yield from _no_parent(text)
     yield from _no_nul(text)
     yield from _bytes(text, MAX_PATH)
 
 
-def _path(text: str) -> Iterator[Fault]:
-    if ".." in text and ".." in text.split("/"):
-        yield "path_traversal", "has '..' in it, which no path may; write it from the workspace down"
-    yield from _workspace_path(text)
-
-
 def _folder(text: str) -> Iterator[Fault]:
+    yield from _no_parent(text)
     yield from _no_nul(text)
     yield from _bytes(text, MAX_WORKING_DIRECTORY)
 
@@ -101,7 +102,6 @@ def _time(text: str) -> Iterator[Fault]:
 #: Name of a format → everything that is wrong with a string.
 FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
     "albert-path": _path,
-    "albert-workspace-path": _workspace_path,
     "albert-folder": _folder,
     "albert-command": _command,
     "albert-argument": _argument,

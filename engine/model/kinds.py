@@ -39,11 +39,9 @@ CategoryName = Annotated[str, Bound(minLength=1, maxLength=MAX_IDENTIFIER)]
 #: What makes a repeat a repeat; empty: nothing does.
 DedupeKey = Annotated[str, Bound(maxLength=MAX_DEDUPE_KEY)]
 
-#: A path of any kind, without a ``..`` in it.
+#: A path of any kind, without a ``..`` in it: that is not a slip but an attempt to leave, denied and counted as one.
 FilePath = Annotated[str, Bound(minLength=1, maxLength=MAX_PATH, format="albert-path")]
-#: A path that the workspace judges: there a ``..`` is not a slip but an attempt to leave, denied and counted as one.
-WorkspacePath = Annotated[str, Bound(minLength=1, maxLength=MAX_PATH, format="albert-workspace-path")]
-#: The folder that a command runs in, judged by the workspace; empty for the usual one.
+#: The folder that a command runs in, without a ``..`` in it; empty for the usual one.
 WorkingDirectory = Annotated[str, Bound(maxLength=MAX_WORKING_DIRECTORY, format="albert-folder")]
 
 #: What a shell is to run.

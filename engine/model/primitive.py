@@ -82,6 +82,7 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
+    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
@@ -105,6 +106,7 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
+    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
@@ -129,18 +131,21 @@ def primitive(
         approval: Whether a person is asked each time, whatever policy says.
         rate_limit: Calls per hour, where that is bounded whatever policy says.
         sandbox: Whether it is to run confined.
+        cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
+            get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
-            `paths`, `urls` or `invariants` of a parameter that there isn't, a rate limit that isn't positive.
+            `paths`, `urls` or `invariants` of a parameter that there isn't, a rate limit that isn't positive, answers kept of
+            a tool that doesn't only read.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, category, risk, tuple(allowed_modes), approval)
-        return _bounded(made, rate_limit, sandbox, tuple(invariants))
+        return _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants))
 
     return declare if function is None else declare(function)
 
@@ -241,9 +246,13 @@ def _governed(
     return replace(made, definition=definition, paths=dict(paths), urls=dict(urls))
 
 
-def _bounded(made: Primitive, rate_limit: int | None, sandbox: bool, invariants: tuple[Invariant, ...]) -> Primitive:
+def _bounded(
+    made: Primitive, rate_limit: int | None, sandbox: bool, cache_seconds: float, invariants: tuple[Invariant, ...]
+) -> Primitive:
     if rate_limit is not None and (type(rate_limit) is not int or rate_limit < 1):
         raise TypeError(f"{made.name}: the rate limit is a number of calls per hour, 1 or more, not {rate_limit!r}")
+    if cache_seconds and not (0 < cache_seconds < float("inf") and set(made.definition.effects) <= {"read"}):
+        raise TypeError(f"{made.name}: answers are kept for some seconds, and only of a tool that only reads")
     for invariant in invariants:
         if len(set(invariant.names)) < 2 or len(set(invariant.names)) < len(invariant.names):
             raise TypeError(f"{made.name}: an invariant holds between two parameters or more, not {invariant.names!r}")
@@ -253,7 +262,9 @@ def _bounded(made: Primitive, rate_limit: int | None, sandbox: bool, invariants:
                 raise TypeError(f"{made.name}: `invariants` speak of {name!r}, which is no parameter")
             if parameter.required or (parameter.default is not None and parameter.default is not False):
                 raise TypeError(f"{made.name}: {name!r} is excluded by another, so its default must be False or None")
-    definition = replace(made.definition, rate_limit=rate_limit, sandbox=sandbox, invariants=invariants)
+    definition = replace(
+        made.definition, rate_limit=rate_limit, sandbox=sandbox, cache_seconds=cache_seconds, invariants=invariants
+    )
     # Callers depend on what calls are accepted.
     return replace(made, definition=replace(definition, version=definition.schema_hash()))
 

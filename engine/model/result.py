@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER
+from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import Json, Schema
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.schema import Violation, violations
@@ -20,8 +20,8 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "session": _NAME_OR_NONE,
     "request_id": _NAME_OR_NONE,
     "dedupe_key": {"type": ["string", "null"], "maxLength": MAX_DEDUPE_KEY},
-    "trace": {**_NAME_OR_NONE, "maxLength": 512},
-    "reason": {"type": ["string", "null"], "maxLength": 10_000},
+    "trace": {**_NAME_OR_NONE, "maxLength": MAX_TRACE},
+    "reason": {"type": ["string", "null"], "maxLength": MAX_REASON_GIVEN},
     "timestamp": {"type": "string", "format": "albert-time"},
 }
 
@@ -150,7 +150,10 @@ class ToolResult:
         ``tool`` is the family of the tool that was called (`family`, or the result's own), ``action`` the tool itself.
         """
         denied = self.error is not None and self.error.denied
-        policy = self.policy or {"rule_id": self.error.rule if self.error is not None else None, "rationale_code": None}
+        policy: Mapping[str, Json] = self.policy or {"rule_id": None, "rationale_code": None}
+        if denied and self.error is not None:
+            # Perhaps not of this call, which was allowed, but of one that it made.
+            policy = {"rule_id": self.error.rule, "rationale_code": self.error.rationale}
         return {
             "timestamp_utc": self.timestamp_utc,
             "ok": self.ok,
@@ -171,6 +174,7 @@ class ToolResult:
             "budget_consumed": self.budget_consumed,
             "trace_id": self.trace_id,
             "span_id": self.span_id,
+            "run_id": self.run_id,
             "metadata": self.metadata,
         }
 
@@ -194,7 +198,7 @@ class ToolResult:
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)
         found["calls"] = self.calls
-        for name in ("request_id", "trace_id", "span_id"):
+        for name in ("request_id", "trace_id", "span_id", "run_id"):
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
         for name in ("budget_consumed", "metadata"):

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from albert_tools.engine.model.bounds import MAX_IDENTIFIER, MAX_ITEMS
+from albert_tools.engine.model.bounds import MAX_IDENTIFIER, MAX_ITEMS, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import (
     MODES,
     PARAMETER_TYPES,
@@ -265,6 +265,7 @@ class DefinitionForm(_Form):
     allowed_modes: Annotated[list[Mode], Field(max_length=MAX_ITEMS)] = list(MODES)
     approval: bool = False
     sandbox: bool = False
+    cache_seconds: Seconds = 0.0
     rate_limit_per_hour: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     invariants: Annotated[list[InvariantForm], Field(max_length=MAX_ITEMS)] = []
 
@@ -299,6 +300,7 @@ class DefinitionForm(_Form):
             approval=self.approval,
             rate_limit=self.rate_limit_per_hour,
             sandbox=self.sandbox,
+            cache_seconds=self.cache_seconds,
             invariants=tuple(Invariant(i.rule, tuple(i.names)) for i in self.invariants),
         )
 
@@ -330,8 +332,9 @@ class InvocationForm(_Form):
     session: Known | None = None
     request_id: Known | None = None
     dedupe_key: Annotated[DedupeKey, AfterValidator(_crossing)] | None = None
-    trace: Known | None = None
+    trace: Annotated[Text, Field(min_length=1, max_length=MAX_TRACE)] | None = None
     timestamp: Timestamp = ""
+    reason: Annotated[Text, Field(max_length=MAX_REASON_GIVEN)] | None = None
 
     def made(self) -> ToolInvocation:
         """The invocation."""
@@ -426,7 +429,7 @@ class PolicyForm(_Form):
 #: Fields of a result that its own form leaves out or rounds.
 _WHOLE = (
     *("request_id", "seconds", "own_seconds", "repeated", "timestamp_utc", "policy"),
-    *("family", "budget_consumed", "trace_id", "span_id", "metadata"),
+    *("family", "budget_consumed", "trace_id", "span_id", "run_id", "metadata"),
 )
 
 
@@ -451,6 +454,7 @@ class ResultForm(_Form):
     budget_consumed: dict[Known, Count | Seconds] = {}
     trace_id: HexId | None = None
     span_id: HexId | None = None
+    run_id: HexId | None = None
     metadata: Values = {}
 
     @model_validator(mode="after")

@@ -130,6 +130,7 @@ class Writer:
         The new file is there before the old one names it, and the old one is durable before the new one vouches
         for it, so that neither a kill nor a power cut in between looks like tampering.
         """
+        new: Segment | None = None
         try:
             new = Segment.create(self.folder, self._clock.later())
             sync_folder(self.folder)
@@ -139,7 +140,9 @@ class Writer:
             self._head(new, old)
         except OSError as error:
             raise self._break("continue the log in", self.folder, error) from error
-        except BaseException:
+        except BaseException as error:
+            if new is None and isinstance(error, Failure):
+                raise  # somebody holds the new file, and the old one goes on: it may be tried again
             # A signal's handler raised in the middle; nothing may come behind a closing entry.
             self._break("continue the log in", self.folder, OSError("it was interrupted"))
             raise

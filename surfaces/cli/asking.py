@@ -2,68 +2,159 @@
 
 What is shown must be what is done: nothing of an argument is left out unless that is said, and then all of it can be seen before
 the answer. While the question stands nothing else is printed, so that no program can put another question under it; and only what
-is typed after the question is an answer to it.
+is typed after the question is an answer to it. The graver an answer, the more of it has to be typed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import select
 import sys
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.folding import folded
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.authority import Asker, Question
+    from albert_tools.engine.govern.authority import Asker, Choice, Question
 
 #: Characters of one argument that are shown at first.
 _SHOWN = 2000
+#: Seconds between two looks whether the question is still wanted.
+_PAUSE = 0.1
+#: Bytes of an answer that are read.
+_TYPED = 4096
 
 
-def asker(console: Console) -> Asker:
-    """Shows a call and reads yes or no from the terminal; whatever isn't a yes is a no."""
+def asker(console: Console, session: bool = False) -> Asker:
+    """Shows a call and reads the choice from the terminal; whatever isn't a yes is a no.
 
-    async def ask(question: Question) -> bool:
+    `session` says whether it is made in one, or "for the session" would mean this run.
+    """
+
+    async def ask(question: Question) -> Choice:
         with console.alone():
-            return await asyncio.to_thread(_ask, question, console)
+            gone = threading.Event()
+            try:
+                return await asyncio.to_thread(_ask, question, console, session, gone)
+            except asyncio.CancelledError:
+                gone.set()
+                _line("")
+                raise
 
     return ask
 
 
 def _line(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(text, file=sys.stderr, flush=True)
 
 
-def _ask(question: Question, console: Console) -> bool:
-    by = f", called by {safe(' in '.join(reversed(question.callers)))}" if question.callers else ""
+def _ask(question: Question, console: Console, session: bool, gone: threading.Event) -> Choice:
+    tool = question.tool.name
+    by = f", called by {one_line(' in '.join(reversed(question.callers)))}" if question.callers else ""
     _line("")
-    _line(console.paint(f"May {safe(question.tool.name)} be called{by}?", "yellow", "bold", err=True))
+    _line(console.paint(f"May {one_line(tool)} be called{by}?", "yellow", "bold", err=True))
     cut = False
-    for name, value in question.arguments.items():
-        text = json.dumps(value, ensure_ascii=False)
-        left_out = len(text) - _SHOWN
-        if left_out <= 0:
-            _line(f"  {safe(name)} = {safe(text)}")
-            continue
-        cut = True
-        # The end as well as the beginning: what matters is as likely to be there.
-        _line(f"  {safe(name)} = {safe(text[: _SHOWN // 2])}")
-        _line(console.paint(f"  … {left_out:,} characters of {safe(name)} are not shown …", "red", "bold", err=True))
-        _line(f"  {safe(text[-_SHOWN // 2 :])}")
-    _line(console.paint(f"  {safe(question.decision.message)} ({safe(question.decision.rule)})", "dim", err=True))
-    _forget_typed()
+    for text in shown_arguments(question.arguments):
+        if text is None:
+            cut = True
+        else:
+            _line(text if not text.startswith("  …") else console.paint(text, "red", "bold", err=True))
+    if question.reason:
+        _line(f"  {claim(question.reason)}")
+    why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
+    _line(console.paint(folded(why, console.err_width, 4), "dim", err=True))
+    choices = offered(question.choices, bool(question.callers), session)
+    if len(choices) > 2:
+        for choice in choices:
+            text = f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}"
+            _line(folded(text, console.err_width, 13))
+    words = _listed(["yes" if choice == "once" else choice for choice in choices])
     while True:
-        sys.stderr.write("  yes or no, or all to see all of it? " if cut else "  yes or no? ")
+        _forget_typed()
+        sys.stderr.write(f"  {words}, or all to see all of it? " if cut else f"  {words}? ")
         sys.stderr.flush()
-        answer = sys.stdin.readline().strip().casefold()
+        answer = _typed(gone).strip().casefold()
         if not cut or answer != "all":
-            return answer in ("y", "yes")
+            return chosen(answer, choices)
         cut = False
         for name, value in question.arguments.items():
-            _line(f"  {safe(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
-        _forget_typed()
+            _line(f"  {one_line(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
+
+
+def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
+    """Lines that show arguments, long ones by both their ends; a None stands before what says that something is left out."""
+    lines: list[str | None] = []
+    for name, value in arguments.items():
+        text = json.dumps(value, ensure_ascii=False)
+        left_out = len(text) - _SHOWN
+        if left_out <= 0 or whole:
+            lines.append(f"  {one_line(name)} = {safe(text)}")
+            continue
+        # The end as well as the beginning: what matters is as likely to be there.
+        lines.append(f"  {one_line(name)} = {safe(text[: _SHOWN // 2])}")
+        lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
+        lines.append(f"  {safe(text[-_SHOWN // 2 :])}")
+    return lines
+
+
+def claim(reason: str) -> str:
+    """What the agent says that the call is for, so that nobody takes it for ours."""
+    return f"the caller's words: {safe(json.dumps(reason, ensure_ascii=False))}"
+
+
+def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:
+    """The choices that mean anything here: by hand and without a session, each call is one of its own."""
+    return [choice for choice in choices if choice != "session" or called or session]
+
+
+def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) -> str:
+    """What a choice comes to."""
+    name = one_line(tool)
+    who = f"{one_line(' in '.join(reversed(callers)))} may call {name}" if callers else f"{name} may be called just so"
+    match choice:
+        case "once":
+            return "this call, once"
+        case "session":
+            return f"{who} for the rest of {'the session' if session else 'this run'}"
+        case "always":
+            return f"{who} in every run of this version, until it is revoked"
+    return "the call is denied"
+
+
+def chosen(answer: str, choices: Sequence[Choice]) -> Choice:
+    """What somebody meant; a lasting yes has to be spelled out."""
+    if answer in ("y", "yes", "once"):
+        return "once"
+    if answer == "session" and "session" in choices:
+        return "session"
+    return "always" if answer == "always" and "always" in choices else "no"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _typed(gone: threading.Event) -> str:
+    """A line from the terminal; nothing at its end, or once nobody wants to know any more."""
+    handle = sys.stdin.fileno()
+    while not gone.is_set():
+        if select.select([handle], [], [], _PAUSE)[0]:
+            return os.read(handle, _TYPED).decode(errors="replace")
+    return ""
+
+
+def confirmed(words: str) -> bool:
+    """Whether the person at the terminal says yes to a sentence of ours."""
+    _forget_typed()
+    sys.stderr.write(f"{words} yes or no? ")
+    sys.stderr.flush()
+    return os.read(sys.stdin.fileno(), _TYPED).decode(errors="replace").strip().casefold() in ("y", "yes")
 
 
 def _forget_typed() -> None:

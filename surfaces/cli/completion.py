@@ -8,17 +8,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.homes import Homes
+from albert_tools.store.log.log import Log
+from albert_tools.store.runs import Runs
 from albert_tools.store.tools import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS
 
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import State
+
 #: Versions that are offered; older ones are typed.
 MAX_VERSIONS = 20
+#: Runs that are looked at.
+MAX_RUNS = 50
 
 
 def completion(options: argparse.Namespace, console: Console) -> int:
@@ -65,6 +72,53 @@ def versions(prefix: str, options: argparse.Namespace) -> list[str]:
     return [v.version[:DIGITS] for v in found if v.version.startswith(prefix)]
 
 
+def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The living sessions."""
+    from albert_tools.engine.govern.sessions import Sessions
+
+    try:
+        return [s.id for s in Sessions(_log(options)).all() if not s.ended and s.id.startswith(prefix)]
+    except Failure:
+        return []
+
+
+def approvals(prefix: str, options: argparse.Namespace) -> list[str]:
+    """What can be shown or taken back."""
+    return _approvals(prefix, options, ("open", "yes", "standing"))
+
+
+def open_approvals(prefix: str, options: argparse.Namespace) -> list[str]:
+    """What can be answered."""
+    return _approvals(prefix, options, ("open",))
+
+
+def _approvals(prefix: str, options: argparse.Namespace, states: tuple[State, ...]) -> list[str]:
+    from albert_tools.engine.govern.approvals import Approvals
+
+    try:
+        return [a.id for a in Approvals(_log(options)).all(states) if a.id.startswith(prefix)]
+    except Failure:
+        return []
+
+
+def runs(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The newest runs."""
+    try:
+        return [r.id for r in Runs(_homes(options).state / "runs").list(MAX_RUNS) if r.id.startswith(prefix)]
+    except Failure:
+        return []
+
+
+def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
+    """Those among them that aren't over."""
+    try:
+        found = Runs(_homes(options).state / "runs").list(MAX_RUNS)
+    except Failure:
+        return []
+    over = ("done", "failed", "cancelled")
+    return [r.id for r in found if r.id.startswith(prefix) and (r.last or {}).get("state") not in over]
+
+
 def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
     """``key=`` for what isn't given yet; behind that, the values there are to choose from."""
     definition = _definition(options)
@@ -106,8 +160,17 @@ def _store(options: argparse.Namespace) -> TinyToolStore:
     Raises:
         Failure: `io_error`.
     """
+    homes = _homes(options)
+    return TinyToolStore(homes.tools, lambda: homes.cache)
+
+
+def _log(options: argparse.Namespace) -> Log:
+    homes = _homes(options)
+    return Log(homes.state / "log", cache=lambda: homes.cache)
+
+
+def _homes(options: argparse.Namespace) -> Homes:
     environ = dict(os.environ)
     if getattr(options, "home", None):
         environ["ALBERT_HOME"] = options.home
-    homes = Homes.resolve(environ)
-    return TinyToolStore(homes.tools, lambda: homes.cache)
+    return Homes.resolve(environ)

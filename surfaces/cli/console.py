@@ -35,6 +35,11 @@ def safe(text: str) -> str:
     return "".join(c if c in "\n\t" or _harmless(c) else _spelled(c) for c in text)
 
 
+def one_line(text: str) -> str:
+    """As `safe`, for what must stay in its line: else it could be followed by lines that look like ours."""
+    return safe(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _harmless(c: str) -> bool:
     return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 

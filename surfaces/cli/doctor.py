@@ -7,16 +7,29 @@ import asyncio
 import os
 import platform
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.govern.policy.lint import lint
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.private import check_private
 from albert_tools.surfaces.cli.console import Console, safe
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
+
+#: Runs that are looked at.
+MAX_RUNS = 1000
+#: Folders of the state that are the owner's alone.
+_PRIVATE = (
+    ("the state", ""),
+    ("the log", "log"),
+    ("the runs", "runs"),
+    ("the contents", "contents"),
+    ("the turns", "turns"),
+)
 
 #: Damaged files that are named.
 MAX_DAMAGED = 20
@@ -68,8 +81,12 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         else:
             allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
             fact("allowed", ", ".join(allowed) or "no gated primitive (bash and http_request are off)")
+            problem = getattr(service.surroundings.rules, "problem", None)
+            if problem:
+                fact("edited rules", f"{problem}; the rules of before stay in force", False)
             for finding in await asyncio.to_thread(findings, service, governance):
                 fact("rule", f"{finding['rule']}: {finding['message']}", False)
+        await asyncio.to_thread(_waiting, service, fact)
         try:
             listed = [t for t in await service.list() if t.kind == "composite"]
             outdated = [t.name for t in listed if t.outdated]
@@ -113,6 +130,40 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
             console.paint("something is wrong, see ✗", "red") if problems else console.paint("all is well", "green")
         )
     return 1 if problems else 0
+
+
+def _waiting(service: ToolService, fact: Callable[..., None]) -> None:
+    """What waits for a person, and whether others could look into what is kept, or make it up."""
+    for what, name in _PRIVATE:
+        folder = service.homes.state / name
+        try:
+            check_private(folder, what)
+        except Failure as failure:
+            fact("private", f"{failure.message} ({failure.hint})", False)
+            return
+    fact("private", "what is kept is for nobody else's eyes")
+    try:
+        count = len(service.approvals.all(("open",)))
+        fact(
+            "approvals",
+            f"{count:,} wait{'s' if count == 1 else ''} for an answer: `albert approvals`"
+            if count
+            else "none wait for an answer",
+        )
+        runs = service.runs.list(MAX_RUNS)
+    except Failure as failure:
+        fact("approvals", failure.message, False)
+        return
+    suspended, cut_short = (sum(run.state == state for run in runs) for state in ("suspended", "interrupted"))
+    more = f", of the last {MAX_RUNS:,}" if len(runs) == MAX_RUNS else ""
+    fact(
+        "runs",
+        f"{suspended:,} suspended, {cut_short:,} interrupted{more}"
+        + (": `albert runs`" if suspended + cut_short else ""),
+    )
+    for run in runs:
+        if run.problem:
+            fact("damaged", f"run {run.id}: {run.problem}", False)
 
 
 def unwritable(folder: Path) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.person import person
 from albert_tools.surfaces.cli.running import environ_of
 from albert_tools.surfaces.cli.usage import Usage
 
@@ -30,7 +30,7 @@ def mode(options: argparse.Namespace, console: Console) -> int:
         modes = Modes(state / "mode.json", ledger=ledger)
         before = modes.standing()
         if options.mode is not None:
-            modes.switch(options.mode.upper(), _person(), options.cause)
+            modes.switch(options.mode.upper(), person(), options.cause)
         now = modes.standing()
     if console.json:
         console.document({"ok": True, **now._asdict()})
@@ -41,13 +41,6 @@ def mode(options: argparse.Namespace, console: Console) -> int:
     came = f" (it was {before.mode})" if before.mode != now.mode else ""
     console.say(f"{now.mode}{came}{since}{by}{cause}")
     return 0
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "a person"
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:

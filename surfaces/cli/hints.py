@@ -11,10 +11,39 @@ from typing import Any
 DIGITS = 12
 
 
-def told(error: dict[str, Any]) -> dict[str, Any]:
-    """The failure with the hint that fits the command line."""
-    hint = _hint(error)
+def told(error: dict[str, Any], home: str | None = None, run: str | None = None) -> dict[str, Any]:
+    """The failure with the hint that fits the command line.
+
+    `home` is what ``--home`` named, to be named again; `run` the run that failed.
+    """
+    code = error.get("code")
+    if code == "suspended":
+        hint = _waiting(error, home)
+    elif code in ("cancelled", "unknown_outcome") and run is not None:
+        hint = f"`{again(home, 'runs', 'show', run)}` says step by step what was done"
+        if code == "unknown_outcome":
+            hint += f"; when the cause is mended, `{again(home, 'runs', 'resume', run)}` goes on"
+    else:
+        hint = _hint(error)
     return error if hint is None else {**error, "hint": hint}
+
+
+def _waiting(error: dict[str, Any], home: str | None) -> str | None:
+    """The two commands by which a run goes on."""
+    details = error.get("details") or {}
+    if not details.get("approval") or not details.get("run"):
+        return None
+    return (
+        f"`{again(home, 'approvals', 'answer', details['approval'], 'once')}` shows the question and allows the call (or say no); "
+        f"then `{again(home, 'runs', 'resume', details['run'])}` goes on"
+    )
+
+
+def again(home: str | None, *words: str) -> str:
+    """A command that can be typed as it stands."""
+    import shlex
+
+    return shlex.join(["albert", *words, *(["--home", home] if home is not None else [])])
 
 
 def _hint(error: dict[str, Any]) -> str | None:

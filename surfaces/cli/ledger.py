@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from albert_tools.store.log.log import Log
 
 #: Kinds of entries that a reader is shown; what is left is the log's own.
-KINDS = ("call", "result", "denied", "approval", "mode", "definition", "removal")
+KINDS = (
+    *("call", "result", "denied", "mode", "definition", "removal", "policy", "run"),
+    *("asked", "answered", "approval_revoked", "session", "session_ended"),
+)
 
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
@@ -52,7 +55,7 @@ def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
     for entry in log.entries(KINDS, _time(options.since)):
         data = entry.data
         if query and options.tool is not None:
-            if entry.kind in ("result", "approval"):
+            if entry.kind == "result":
                 if data.get("call") not in wanted:
                     continue
             elif data.get("tool") != options.tool:
@@ -75,7 +78,9 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _document(entry: Entry) -> dict[str, Any]:
-    return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **entry.data}
+    # Of a session's token not even the hash is shown.
+    data = {k: v for k, v in entry.data.items() if not (entry.kind == "session" and k == "hash")}
+    return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **data}
 
 
 _MARKS = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "denied": ("✗", "red")}
@@ -99,9 +104,28 @@ def _line(entry: Entry, console: Console) -> str:
             what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
             effects = "".join(f", {_effect(e)}" for e in d.get("effects", ()) if e.get("kind") != "read")
             rest = f"{what} in {d.get('ms')} ms{effects}"
-        case "approval":
+        case "asked":
+            mark, colour = ("?", "yellow")
+            call = safe(str(d.get("approval", "")))
+            rest = f"a person is asked: {safe(str(d.get('message')))} ({safe(str(d.get('rule_id')))})"
+        case "answered" | "approval_revoked":
             mark, colour = ("!", "yellow")
-            rest = f"a person said {'yes' if d.get('approved') else 'no'} ({safe(str(d.get('rule_id')))})"
+            call = safe(str(d.get("approval", "")))
+            said = f"{safe(str(d.get('by')))} answered {safe(str(d.get('choice')))}"
+            rest = said if entry.kind == "answered" else "the approval was revoked"
+        case "run":
+            mark, colour = ("·", "dim")
+            call = safe(str(d.get("run", "")))
+            waits = f", waits for {safe(str(d['approval']))}" if d.get("approval") else ""
+            rest = f"run of {safe(str(d.get('tool')))} {safe(str(d.get('state')))}{waits}"
+        case "session" | "session_ended":
+            mark, colour = ("·", "dim")
+            call = safe(str(d.get("session", "")))
+            rest = f"session for {safe(str(d.get('client')))}" if entry.kind == "session" else "session revoked"
+        case "policy":
+            mark, colour = ("·", "dim") if d.get("event") == "loaded" else ("!", "red")
+            rest = f"rules {safe(str(d.get('revision', ''))[:15])} {safe(str(d.get('event')))}"
+            rest += f": {safe(str(d['message']))}" if d.get("message") else ""
         case "mode":
             mark, colour = ("!", "yellow")
             cause = f": {d['cause']}" if d.get("cause") else ""

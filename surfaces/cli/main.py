@@ -33,6 +33,9 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "mode": ("governing", "mode"),
     "policy": ("governing", "policy"),
     "ledger": ("ledger", "ledger"),
+    "session": ("sessions", "session"),
+    "approvals": ("approvals", "approvals"),
+    "runs": ("runs", "runs"),
 }
 
 
@@ -63,8 +66,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(words: list[str], console: Console) -> int:
     try:
-        parser = make_parser()
-        if "_ARGCOMPLETE" in os.environ:
+        # A shell that completes looks into every command, whoever runs one only into that.
+        completing = "_ARGCOMPLETE" in os.environ
+        parser = make_parser(None if completing else words)
+        if completing:
             from albert_tools.surfaces.cli.completion import complete
 
             complete(parser)
@@ -138,15 +143,16 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
     """
     options, left = parser.parse_known_args(words)
     wrong = [word for word in left if word.startswith("-")]
+    command = getattr(options, "parser", parser)
     if wrong:
-        word, command = wrong[0].partition("=")[0], _commands(parser).get(options.command, parser)
+        word = wrong[0].partition("=")[0]
         known = [name for action in command._actions for name in action.option_strings]
         raise Usage(f"there is no option {word}{did_you_mean(word, known)}", f"see {command.prog} --help")
     if left and options.command == "run":
         options.arguments = [*options.arguments, *left]
     elif left:
-        usage = " ".join(_commands(parser)[options.command].format_usage().split())
-        raise Usage(f"{options.command} takes no argument {left[0]!r}", usage)
+        usage = " ".join(command.format_usage().split())
+        raise Usage(f"{command.prog.removeprefix('albert ')} takes no argument {left[0]!r}", usage)
     return options
 
 
@@ -160,8 +166,8 @@ def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
     return found
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
+    """The command line; of commands that have commands of their own, those are there that `words` name. None: the whole."""
     # After the command they may be given again, and what isn't given there takes nothing back.
     shared = _everywhere(argparse.SUPPRESS)
     parser = _Parser(
@@ -174,8 +180,23 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)
     parser.set_defaults(commands=commands.choices)
 
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, parents=[shared])
+    def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = among.add_parser(name, help=text, description=text, parents=[shared])
+        made.set_defaults(parser=made)
+        return made
+
+    def group(name: str, text: str, bare: str) -> argparse.ArgumentParser:
+        """A command with commands of its own; by itself it is its `bare` one."""
+        made = command(name, text)
+        made.set_defaults(action=bare)
+        if words is None or name in words:
+            from albert_tools.surfaces.cli import groups
+
+            # Its own usage line begins the same way as everybody's.
+            own = made.add_subparsers(dest="action", metavar="ACTION", required=False, prog=f"albert {name}")
+            getattr(groups, name)(lambda action, said: command(action, said, own), _completer)
+            made.set_defaults(action=bare)
+        return made
 
     define = command("define", "check sources, run their examples, and save them as tools")
     define.add_argument("files", nargs="+", metavar="FILE", help="a source; - for stdin")
@@ -208,6 +229,11 @@ def make_parser() -> argparse.ArgumentParser:
     given.completer = _completer("arguments")
     run.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
     _versioned(run, "a saved tool's version, or its first digits; the newest when not given")
+    run.add_argument("--session", metavar="TOKEN", help="on whose behalf; others see it here: better ALBERT_SESSION")
+    run.add_argument("--reason", metavar="TEXT", help="what it is for, shown to whoever is asked")
+    run.add_argument(
+        "--wait", type=_wait, default=0.0, metavar="SECONDS", help="wait so long for an answer from elsewhere"
+    )
 
     command("list", "list all tools")
     search = command("search", "find tools by what they are about")
@@ -233,6 +259,15 @@ def make_parser() -> argparse.ArgumentParser:
     ledger.add_argument("--denied", action="store_true", help="query: what was denied")
     ledger.add_argument("--since", metavar="TIME", help="query: ISO 8601, such as 2026-01-31 or 2026-01-31T12:00")
     ledger.add_argument("--anchor", metavar="FILE", help="verify: against what `anchor` printed before")
+    group("session", "open, list and revoke sessions: who may do what, until when, how much", "list").add_argument(
+        "--all", action="store_true", help="also those that are over"
+    )
+    group("approvals", "see what waits for a person's answer, and answer it", "list").add_argument(
+        "--all", action="store_true", help="also what is over"
+    )
+    group("runs", "see what saved tools have done, and go on with what was cut short", "list").add_argument(
+        "--limit", type=_count, default=20, metavar="N", help="at most so many; 20"
+    )
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
@@ -242,6 +277,16 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
     return int(text)
+
+
+def _wait(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1
+    if not 0 <= found <= 7 * 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, at most 604800, got {text[:40]!r}")
+    return found
 
 
 class _Parser(argparse.ArgumentParser):
@@ -255,7 +300,9 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             near = did_you_mean(str(value), action.choices)
-            raise Usage(f"there is no command {value!r}{near}", f"the commands are {', '.join(action.choices)}")
+            of = self.prog.removeprefix("albert").strip()
+            what = f"there is no command {value!r}" if not of else f"{of} has no command {value!r}"
+            raise Usage(f"{what}{near}", f"the commands are {', '.join(action.choices)}")
         super()._check_value(action, value)
 
 

@@ -9,17 +9,24 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.exits import exit_of
+from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.exits import INTERRUPTED, exit_of
 from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.chain import Log
     from albert_tools.engine.model.failure import Failure
+    from albert_tools.engine.model.result import ToolResult
+    from albert_tools.service import ToolService
 
 #: Seconds after which somebody at a terminal is told that it is still going on.
 PATIENCE = 1.0
+#: Seconds between two looks for questions that wait for an answer from elsewhere.
+_LOOK = 0.2
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -50,48 +57,152 @@ def environ_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
-    import asyncio
-
-    from albert_tools.service import ToolService
     from albert_tools.surfaces.cli.arguments import read_arguments
-    from albert_tools.surfaces.cli.asking import asker
 
-    ask = asker(console) if console.interactive and sys.stdin.isatty() else None
-    async with ToolService.open(home=options.home, workspace=options.workspace, ask=ask) as service:
+    token, given_by = session_of(options)
+    async with opened(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         definition = (await service.describe(options.name, options.version)).definition
         arguments = read_arguments(options.arguments, options.args, definition)
-        called: list[str] = []
-        watching = asyncio.create_task(_watch(options.name, called, console)) if console.interactive else None
-        result = await service.invoke(
-            options.name,
-            arguments,
-            version=options.version,
-            log=None if console.json or console.quiet else lambda tool, text: _print(text, console),
-            watch=called.append if watching is not None else None,
-        )
-        if watching is not None:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+
+        def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
+            return service.invoke(
+                options.name,
+                arguments,
+                version=options.version,
+                session=token,
+                reason=options.reason,
+                log=log,
+                watch=watch,
+            )
+
+        result, interrupted = await attended(service, invoke, options.name, console, options.wait)
+    if result.error is not None and (result.error.rule or "").startswith(("session.", "lease.")):
+        result = _in_whose_session(result, given_by)
+    code = finished(result, options, console)
+    if result.error is not None and result.error.code == "invalid_arguments" and result.error.tool == options.name:
+        # Refused before it began: the command line was wrong, not the tool.
+        code = 2
+    return INTERRUPTED if interrupted else code
+
+
+def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
+    """The token of the session on whose behalf, and what it was given by.
+
+    Raises:
+        Usage: ``--session`` is empty.
+    """
+    import os
+
+    if options.session == "":
+        # A variable that isn't set, most likely; and what was to be bounded must not run without bounds.
+        raise Usage("--session is empty", "give a token, or leave it out: then it is your own call")
+    if options.session is not None:
+        return options.session, "--session"
+    return os.environ.get("ALBERT_SESSION") or None, "ALBERT_SESSION"
+
+
+def _in_whose_session(result: ToolResult, given_by: str) -> ToolResult:
+    from dataclasses import replace
+
+    error = result.error
+    assert error is not None
+    told = replace(error, message=f"{error.message} (the session is given by {given_by})")
+    return replace(result, error=told)
+
+
+def opened(
+    options: argparse.Namespace,
+    console: Console,
+    *,
+    wait: float = 0.0,
+    session: bool = False,
+    workspace: str | None = None,
+) -> ToolService:
+    """The service for something that is run: asks at the terminal, where there is one; watched as ALBERT_TELEMETRY says.
+
+    Raises:
+        Failure: `invalid_arguments`, `io_error`: what ALBERT_TELEMETRY says can't be.
+    """
+    import os
+
+    from albert_tools.service import ToolService
+
+    ask = telemetry = None
+    if console.interactive and sys.stdin is not None and sys.stdin.isatty():
+        from albert_tools.surfaces.cli.asking import asker
+
+        ask = asker(console, session)
+    if os.environ.get("ALBERT_TELEMETRY"):
+        from albert_tools.telemetry.environment import from_environment
+
+        telemetry = from_environment(os.environ)
+    where = options.workspace if options.workspace is not None else workspace
+    return ToolService.open(home=options.home, workspace=where, ask=ask, patience=wait, telemetry=telemetry)
+
+
+async def attended(
+    service: ToolService,
+    begin: Callable[[Log | None, Callable[[str], None] | None], Awaitable[ToolResult]],
+    name: str,
+    console: Console,
+    wait: float = 0.0,
+) -> tuple[ToolResult, bool]:
+    """The result, shown while it comes about; and whether the person has interrupted it, which calls the run off.
+
+    Raises:
+        CancelledError: it was interrupted before there was anything to call off.
+    """
+    import asyncio
+
+    called: list[str] = []
+    beside = []
+    if console.interactive:
+        beside.append(asyncio.create_task(_watch(name, called, console)))
+    if wait:
+        beside.append(asyncio.create_task(_tell_questions(service, wait, console)))
+    log = None if console.json or console.quiet else lambda tool, text: _print(text, console)
+    task = asyncio.ensure_future(begin(log, called.append if console.interactive else None))
+    interrupted = False
+    try:
+        # The first interrupt asks the run to stop, so that it can say what it has done; the second ends the waiting.
+        result = await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.done():
+            raise
+        interrupted = True
+        under_way = service.runs.under_way()
+        for run in under_way:
+            service.runs.stop(run, "an interrupt")
+        if not under_way:
+            task.cancel()
+        result = await task
+    finally:
+        for other in beside:
+            other.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+    return result, interrupted
+
+
+def finished(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
+    """Show what came of it; gives the exit code."""
+    error = result.error
     if console.json:
         console.document(result.as_dict())
     else:
         for effect in result.effects:
-            line = _told(effect.kind, effect.facts)
+            line = effect_line(effect.kind, effect.facts)
             if line:
                 console.note(console.paint(line, "dim", err=True))
-        if result.error is None:
+        if error is None:
             console.value(result.output)
-    if result.error is None:
+    if error is None:
         return 0
     if not console.json:
-        console.failure(told(result.error.as_dict()))
-        _details(result.error, console)
-    if result.error.code == "invalid_arguments" and result.error.tool == options.name:
-        # Refused before it began: the command line was wrong, not the tool.
-        return 2
-    return exit_of(result.error)
+        console.failure(told(error.as_dict(), options.home, result.run_id))
+        _details(error, console)
+    return exit_of(error)
 
 
 def _print(text: str, console: Console) -> None:
@@ -99,14 +210,15 @@ def _print(text: str, console: Console) -> None:
     console.untrusted(text, sys.stderr)
 
 
-def _told(kind: str, facts: dict[str, Any]) -> str:
+def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
     """What was done, for what changes something."""
     if kind == "write":
-        return f"wrote {safe(str(facts.get('path')))}, {facts.get('size_bytes'):,} bytes"
+        size = facts.get("size_bytes") or 0
+        return f"wrote {one_line(str(facts.get('path')))}, {size:,} byte{'' if size == 1 else 's'}"
     if kind == "execute":
-        return f"ran {safe(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
+        return f"ran {one_line(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
     if kind == "network":
-        return f"asked {safe(str(facts.get('url', '')))}"
+        return f"asked {one_line(str(facts.get('url', '')))}"
     return "" if kind == "read" else kind
 
 
@@ -133,3 +245,19 @@ async def _watch(name: str, called: list[str], console: Console) -> None:
     finally:
         if time.monotonic() - started > PATIENCE:
             console.progress("")
+
+
+async def _tell_questions(service: ToolService, wait: float, console: Console) -> None:
+    """Say which answers are waited for, while there is time to give them."""
+    import asyncio
+
+    told_of: set[str] = set()
+    while True:
+        for run in service.runs.under_way():
+            for question in service.approvals.all(("open",)):
+                if question.run == run and question.id not in told_of:
+                    told_of.add(question.id)
+                    console.progress("")
+                    console.note(f"{one_line(question.message)}; waiting up to {wait:g} s for an answer:")
+                    console.note(f"  albert approvals answer {question.id} once")
+        await asyncio.sleep(_LOOK)

@@ -23,6 +23,7 @@ def test_names_and_gates() -> None:
         "http_request": True,
         "current_time": False,
         "sleep": False,
+        "read_result": False,
     }
 
 

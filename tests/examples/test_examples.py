@@ -151,6 +151,26 @@ def test_the_embedding_application(tmp_path: Path) -> None:
     assert "did you mean 'orders_of'" in printed
 
 
+def test_the_orchestrator(tmp_path: Path) -> None:
+    told = script("orchestrator.py", tmp_path, timeout=60).splitlines()
+    assert [line.split()[:2] for line in told[:8]] == [
+        ["read_file", "permission_denied"],
+        ["bash", "permission_denied"],
+        ["list_directory", "not_found"],
+        ["build_site", "suspended"],
+        ["a", "person"],
+        ["build_site", "ok"],
+        ["build_site", "again:"],
+        ["write_file", "permission_denied"],
+    ]
+    assert told[8].startswith("aborted: write_file is forbidden in LOCKDOWN")
+    counted, recorded, on_disk = told[9:]
+    assert counted.startswith("counted: 7 completed, 3 failed, 4 blocked, 1 retried; ")
+    assert "'timeout': 1" in counted
+    assert ", proved; 9 decisions, 3 denials (lease.tools, " in recorded
+    assert on_disk == "on disk: about.html, index.html"
+
+
 @pytest.mark.slow
 def test_the_demonstration(tmp_path: Path) -> None:
     script("demo.py", tmp_path, timeout=120)

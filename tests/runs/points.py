@@ -15,13 +15,10 @@ from typing import Any
 from albert_tools import CallContext, ToolService, primitive
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.govern.approvals import Approvals
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.repeats import Repeats
 from albert_tools.engine.govern.rules_source import RulesSource, Ruling
-from albert_tools.engine.govern.sessions import Sessions
 from albert_tools.engine.govern.settings import Governance, read_governance
-from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Fold, Following
@@ -137,10 +134,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         s,
         rules=rules,
         ledger=ledger,
-        sessions=Sessions(ledger),
-        approvals=Approvals(ledger),
-        windows=Windows(ledger),
-        repeats=Repeats(ledger),
+        desks=Desks(ledger),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
         observer=s.observer or PointedObserver(points),
@@ -268,9 +262,9 @@ class PointedRules(RulesSource):
         super().__init__(rules, None)
         self._points = points
 
-    def ruling(self, workspace: str, modes: Modes) -> Ruling | Failure:
+    def ruling(self, workspace: str, modes: Modes, *, say: bool = True) -> Ruling | Failure:
         self._points.before("the judging")
-        return super().ruling(workspace, modes)
+        return super().ruling(workspace, modes, say=say)
 
 
 class PointedObserver:

@@ -8,7 +8,6 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.runs import Runs
+from tests.children import Child, Report, forked, wait_for
 
-Child = Callable[[Callable[[], None]], int]
 RUN = "0123456789abcdef"
 HEADER = {"program": "b3:00", "python": "3.11"}
 
@@ -149,61 +148,52 @@ def test_a_record_under_another_runs_name_is_damage(runs: Runs) -> None:
         runs.load("f" * 16)
 
 
-def test_nothing_flushed_is_lost_by_kill_9(runs: Runs, fork: Child) -> None:
+def append_without_pause(report: Report, folder: Path) -> None:
+    journal = Runs(folder).open(RUN)
+    i = len(journal.entries())
+    while True:
+        journal.append({"i": i, "pad": "x" * (i % 300)})
+        if i % 3 == 0:
+            journal.flush()
+            report(i)
+        i += 1
+
+
+def test_nothing_flushed_is_lost_by_kill_9(runs: Runs) -> None:
     chance = random.Random(5)
     runs.create(RUN, HEADER).close()
     expected = 0
     for _ in range(25):
-        read, write = os.pipe()
-
-        def work(end: int = write) -> None:
-            journal = Runs(runs.folder).open(RUN)
-            i = len(journal.entries())
-            while True:
-                journal.append({"i": i, "pad": "x" * (i % 300)})
-                if i % 3 == 0:
-                    journal.flush()
-                    os.write(end, b"%d\n" % i)
-                i += 1
-
-        pid = fork(work)
-        os.close(write)
-        assert os.read(read, 1)
+        child = Child(append_without_pause, runs.folder)
+        first = child.hear()
         time.sleep(chance.uniform(0.0, 0.02))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        reported = b""
-        while chunk := os.read(read, 65536):
-            reported += chunk
-        os.close(read)
+        child.kill()
+        reported = [first, *child.rest()]
         loaded = runs.load(RUN)
         assert not loaded.held
         assert [e["i"] for e in loaded.entries] == list(range(len(loaded.entries)))
-        whole = [int(n) for n in reported.decode().split("\n")[:-1][1:]]
-        assert len(loaded.entries) > max(whole, default=expected - 1)
+        assert len(loaded.entries) > reported[-1] >= expected
         expected = len(loaded.entries)
     assert expected > 25
 
 
-def test_one_holder_at_a_time(runs: Runs, fork: Child) -> None:
-    ready = os.pipe()
+def hold_on(report: Report, folder: Path) -> None:
+    journal = Runs(folder).create(RUN, HEADER)
+    report("held")
+    time.sleep(600)
+    journal.close()
 
-    def work() -> None:
-        journal = Runs(runs.folder).create(RUN, HEADER)
-        os.write(ready[1], b"x")
-        signal.pause()
-        journal.close()
 
-    pid = fork(work)
-    os.read(ready[0], 1)
+def test_one_holder_at_a_time(runs: Runs) -> None:
+    child = Child(hold_on, runs.folder)
+    assert child.hear() == "held"
     with pytest.raises(Failure) as caught:
         runs.open(RUN)
     assert (caught.value.code, caught.value.retryable) == ("io_error", True)
     assert runs.load(RUN).held
     assert [run.held for run in runs.list(5)] == [True]
     assert runs.sweep(0, lambda run: False) == 0
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    child.kill()
     with pytest.raises(Failure) as caught:
         runs.create(RUN, HEADER)
     assert caught.value.code == "exists"
@@ -212,50 +202,55 @@ def test_one_holder_at_a_time(runs: Runs, fork: Child) -> None:
         Runs(runs.folder).open(RUN)
     journal.close()
     Runs(runs.folder).open(RUN).close()
-    for end in ready:
-        os.close(end)
 
 
-def test_a_forked_child_has_no_part_in_its_parents_journal(runs: Runs, fork: Child) -> None:
+def fork_with_a_journal(_: Report, folder: Path) -> None:
+    runs = Runs(folder)
     journal = runs.create(RUN, HEADER)
     journal.append({"i": 0})
     go = os.pipe()
 
     def work() -> None:
+        os.close(go[1])
         with pytest.raises(Failure, match="closed"):
             journal.append({"i": 1})
         journal.close()
-        os.read(go[0], 1)
+        assert os.read(go[0], 1)
 
-    pid = fork(work)
+    pid = forked(work)
     journal.close()
     runs.open(RUN).close()  # though the child lives
     os.write(go[1], b"x")
-    assert os.waitpid(pid, 0)[1] == 0
+    assert wait_for(pid) == 0
+
+
+def test_a_forked_child_has_no_part_in_its_parents_journal(runs: Runs) -> None:
+    assert Child(fork_with_a_journal, runs.folder).wait() == 0
     assert runs.load(RUN).entries == [{"i": 0}]
-    for end in go:
-        os.close(end)
+
+
+def append_to_a_full_disk(_: Report, folder: Path, room: int) -> None:
+    # A limit on files' sizes is a full disk that only this child sees.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    runs = Runs(folder)
+    journal = runs.create(RUN, HEADER)
+    journal.append({"i": 0})
+    journal.flush()
+    size = _file(runs).stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, size + room))
+    journal.append({"i": 1, "pad": "x" * 100})
+    journal.append({"i": 2})
+    for attempt in (journal.flush, lambda: asyncio.run(journal.sync()), lambda: journal.append({"i": 3})):
+        with pytest.raises(Failure) as caught:
+            attempt()
+        assert caught.value.code == "io_error"
+        assert str(folder) in caught.value.message
+    journal.close()
 
 
 @pytest.mark.parametrize("room", [1, 50, 64, 65, 100, 150, 190])
-def test_a_full_disk_is_one_clear_failure_and_the_last(runs: Runs, fork: Child, room: int) -> None:
-    def work() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        journal = Runs(runs.folder).create(RUN, HEADER)
-        journal.append({"i": 0})
-        journal.flush()
-        size = _file(runs).stat().st_size
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, size + room))
-        journal.append({"i": 1, "pad": "x" * 100})
-        journal.append({"i": 2})
-        for attempt in (journal.flush, lambda: asyncio.run(journal.sync()), lambda: journal.append({"i": 3})):
-            with pytest.raises(Failure) as caught:
-                attempt()
-            assert caught.value.code == "io_error"
-            assert str(runs.folder) in caught.value.message
-        journal.close()
-
-    assert os.waitpid(fork(work), 0)[1] == 0
+def test_a_full_disk_is_one_clear_failure_and_the_last(runs: Runs, room: int) -> None:
+    assert Child(append_to_a_full_disk, runs.folder, room).wait() == 0
     journal = runs.open(RUN)
     seen = [e["i"] for e in journal.entries()]
     assert seen == list(range(len(seen)))
@@ -263,38 +258,39 @@ def test_a_full_disk_is_one_clear_failure_and_the_last(runs: Runs, fork: Child, 
     journal.close()
 
 
-def test_a_full_disk_at_the_beginning_leaves_no_run(runs: Runs, fork: Child) -> None:
-    def work() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-        with pytest.raises(Failure) as caught:
-            runs.create(RUN, HEADER)
-        assert caught.value.code == "io_error"
+def begin_on_a_full_disk(_: Report, folder: Path) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+    with pytest.raises(Failure) as caught:
+        Runs(folder).create(RUN, HEADER)
+    assert caught.value.code == "io_error"
 
-    assert os.waitpid(fork(work), 0)[1] == 0
+
+def test_a_full_disk_at_the_beginning_leaves_no_run(runs: Runs) -> None:
+    assert Child(begin_on_a_full_disk, runs.folder).wait() == 0
     assert runs.list(5) == []
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_failure(runs: Runs, tmp_path: Path, fork: Child) -> None:
+def begin_where_nothing_can_be_written(_: Report, place: Path) -> None:
+    if os.geteuid() == 0:
+        # Root may write anywhere, but not as somebody else.
+        for parent in place.parents:
+            if parent.stat().st_mode & 0o005 == 0 and parent != Path("/"):
+                parent.chmod(0o755)
+        os.chown(place, 65534, 65534)
+        os.setuid(65534)
+    with pytest.raises(Failure) as caught:
+        Runs(place / "runs").create(RUN, HEADER)
+    assert caught.value.code == "io_error"
+    assert caught.value.hint
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_failure(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     place = tmp_path / "theirs"
     place.mkdir(mode=0o700)
     place.chmod(0o500)
-
-    def work() -> None:
-        if os.geteuid() == 0:
-            # Root may write anywhere, but not as somebody else.
-            for parent in [tmp_path, *tmp_path.parents]:
-                if parent.stat().st_mode & 0o005 == 0 and parent != Path("/"):
-                    parent.chmod(0o755)
-            os.chown(place, 65534, 65534)
-            os.setuid(65534)
-        with pytest.raises(Failure) as caught:
-            Runs(place / "runs").create(RUN, HEADER)
-        assert caught.value.code == "io_error"
-        assert caught.value.hint
-
-    assert os.waitpid(fork(work), 0)[1] == 0
+    assert Child(begin_where_nothing_can_be_written, place).wait() == 0
 
 
 @pytest.mark.parametrize("dangling", [False, True])

@@ -31,12 +31,16 @@ def used(albert: Any) -> Any:
 
 def test_what_happened_is_told(used: Any) -> None:
     entries = used("ledger", "tail", "--json").document()["entries"]
+    assert [e["kind"] for e in entries if e["kind"] == "run"] == ["run", "run"]
+    # Each process says which rules it judges by.
+    assert [e["kind"] for e in entries].count("policy") >= 3
+    entries = [e for e in entries if e["kind"] not in ("policy", "run")]
     assert [e["kind"] for e in entries] == (
         ["definition", "call", "call", "result", "result", "call", "result", "denied", "mode"]
     )
     outer, inner = entries[1], entries[2]
     assert (outer["tool"], outer["arguments"], outer["verdict"]) == ("mine", {"path": "a.txt"}, "allow")
-    assert (inner["tool"], inner["parent"], inner["call"]) == ("read_file", outer["call"], f"{outer['call']}.0")
+    assert (inner["tool"], inner["parent"], inner["call"]) == ("read_file", outer["call"], f"{outer['call']}:0")
     assert entries[3]["effects"][0]["path"] == "a.txt"
     assert entries[4]["result_hash"].startswith("b3:")
     written = entries[6]["effects"][0]
@@ -62,12 +66,12 @@ def test_a_changed_record_is_found_and_locks_everything(used: Any) -> None:
     used.write("anchor.json", kept)
     assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
     whole = used("ledger", "verify")
-    assert (whole.code, whole.out.splitlines()[0]) == (0, "the record is whole: 14 entries")
+    assert (whole.code, whole.out.splitlines()[0]) == (0, "the record is whole: 19 entries")
     victim = next(path for path in segments(used) if b"b.txt" in path.read_bytes())
     victim.write_bytes(victim.read_bytes().replace(b'"path":"b.txt"', b'"path":"c.txt"', 1))
     found = used("ledger", "verify")
     assert found.code == 1
-    assert f"✗ segment {victim.stem}, entry 1, byte " in found.out
+    assert f"✗ segment {victim.stem}, entry 2, byte " in found.out
     assert "everything is in LOCKDOWN now" in found.out
     assert used("run", "list_directory").code == 3
     assert used("mode", "RECOVERY").code == 0
@@ -107,4 +111,4 @@ def test_no_entry_is_made_up_by_what_is_in_another(albert: Any) -> None:
             assert not service.invoke(name, arguments).ok
     lines = albert("ledger", "tail").out.splitlines()
     assert not [line for line in lines if line.startswith("2026-01-01")]
-    assert len(lines) == 4
+    assert len(lines) == 5

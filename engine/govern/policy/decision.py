@@ -39,10 +39,13 @@ class Decision(NamedTuple):
     rationale: Rationale
     message: str = ""
     hint: str | None = None
+    #: What a lasting answer is about, where that is less than the whole call: ``GET example.org``.
+    subject: str = ""
 
     def failure(self, tool: str) -> Failure:
         """The denial that this is, or that it comes to when nobody can be asked."""
-        return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool)
+        why: dict[str, Json] = {"rationale_code": self.rationale}
+        return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool, details=why)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""

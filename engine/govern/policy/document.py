@@ -28,8 +28,10 @@ def _pattern(text: str) -> str:
 
 def _host(text: str) -> str:
     name = text.removeprefix("*.")
+    if text == "*":
+        return text
     if not name or any(c in name for c in "/:*@ ?#") or not name.isascii():
-        raise ValueError("a host is a name such as example.org, or *.example.org for all below it")
+        raise ValueError("a host is a name such as example.org, *.example.org for all below it, or * for every host")
     return text.lower()
 
 

@@ -252,8 +252,11 @@ class Policy:
 
     def _url(self, definition: ToolDefinition, resource: Resource) -> Decision | None:
         host = host_of(resource.name)
+        named = False
         for layer in self.layers:
             for place, section in layer.sections(definition):
+                # What a project's file names only tightens; a host is named by the owner.
+                named = named or (layer.owner and section.allowed_hosts is not None)
                 if host is None and (section.forbidden_hosts or section.allowed_hosts is not None):
                     rule = f"{place}.{'forbidden_hosts' if section.forbidden_hosts else 'allowed_hosts'}"
                     hint = "write it as https://example.org/…, with a name in other letters in its xn-- form"
@@ -268,7 +271,17 @@ class Policy:
                 if methods is not None and resource.use.upper() not in methods:
                     message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
                     return Decision("deny", f"{place}.allowed_methods", "method", message)
-        return None
+        if named:
+            return None
+        method, shown = resource.use.upper(), repr(host) if host else "a host that the URL doesn't say plainly"
+        return Decision(
+            "ask",
+            "shipped.new_host_asks",
+            "approval_required",
+            f"no rule names {shown}, which {definition.name} would reach",
+            f"the owner can name it under tools.{definition.name}.allowed_hosts",
+            f"{method} {host}" if host else "",
+        )
 
     # How much.
 
@@ -347,7 +360,9 @@ def _plain_host(host: str) -> str:
 
 
 def _is_host(host: str, pattern: str) -> bool:
-    """Whether `pattern` (``example.org``, or ``*.example.org`` for all below) names `host`."""
+    """Whether `pattern` (``example.org``, ``*.example.org`` for all below, ``*`` for all there are) names `host`."""
+    if pattern == "*":
+        return True
     if pattern.startswith("*."):
         return host.endswith(pattern[1:].rstrip(".").lower())
     return host == _plain_host(pattern)

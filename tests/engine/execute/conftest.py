@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from albert_tools import CallContext, Failure, Primitive, SyncToolService, ToolResult, primitive
+from albert_tools.engine.model.definition import ToolDefinition
 
 #: What primitives have done for real, in order.
 DONE: list[Any] = []
@@ -174,6 +176,20 @@ class Bench:
         assert caught.value.code == "example_failed"
         assert "never_saved" not in [t.name for t in self.service.list()]
         return caught.value
+
+
+class Deeper:
+    """A catalogue that makes little of a tool's depth, as another program's store might."""
+
+    def __init__(self, service: Any) -> None:
+        self.registry = service.registry
+
+    def get(self, name: str) -> ToolDefinition | None:
+        found = self.registry.get(name)
+        return found and dataclasses.replace(found, depth=0)
+
+    def names(self) -> Any:
+        return self.registry.names()
 
 
 def failed(result: ToolResult) -> Failure:

@@ -166,8 +166,8 @@ def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
 
 def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     person = Person(True, True)
-    person.seconds = 0.8
-    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 0.7, "own_seconds": 0.6}}, ask=person)
+    person.seconds = 2.1
+    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 2, "own_seconds": 1.9}}, ask=person)
     bench.value("list_directory")
     bench.define('tools.write_file(path="a", content="")\n    return tools.write_file(path="b", content="")["path"]')
     assert bench.value("t") == "b"
@@ -258,7 +258,9 @@ async def dawdle(seconds: float) -> str:
     ],
 )
 def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule: str) -> None:
-    rules = {"tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"]}}}
+    rules = {
+        "tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"], "allowed_hosts": ["*"]}}
+    }
     bench = make_bench(governance=rules, primitives=[discard])
     DONE_TO.clear()
     error = bench.error("discard", **given)
@@ -349,6 +351,7 @@ def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_benc
     assert [(kind, d.get("verdict"), d.get("code")) for kind, d in entries(bench)] == [
         ("policy", None, None),
         ("asked", None, None),
+        ("approval_revoked", None, None),
         ("denied", None, "cancelled"),
     ]
 
@@ -374,3 +377,19 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
         (work / "gone").rename(work / "open")
         with pytest.raises(Failure), guarded.folder("open"):
             pass
+
+
+def test_a_path_that_leads_out_is_told_with_all_else_that_is_wrong(make_bench: Any) -> None:
+    bench = make_bench(governance={"allow": ["bash"]})
+    error = bench.error("write_file", path="../x", content=7, mode="w")
+    assert (error.code, error.rule, error.denied) == ("permission_denied", "path_traversal", True)
+    assert sorted((v["field"], v["rule"]) for v in error.details["violations"]) == [
+        ("content", "type"),
+        ("mode", "unknown"),
+        ("path", "path_traversal"),
+    ]
+    error = bench.error("bash", command="", cwd="a/..")
+    assert sorted(v["rule"] for v in error.details["violations"]) == ["min_length", "path_traversal"]
+    # Each is an attempt to leave, as it is where only the workspace finds it.
+    bench.define("return tools.read_file(path=p)", "reads", "p: str")
+    assert bench.error("reads", p="sub/../../x").rule == "path_traversal"

@@ -19,7 +19,6 @@ from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.execute.chain import Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.govern.settings import Governance
-from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import CODES
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
@@ -27,6 +26,7 @@ from albert_tools.engine.sandbox import domain
 from albert_tools.engine.sandbox.pool import Sandbox
 from albert_tools.testing import FakeClock, registry, scratch_workspace
 from tests.effort import examples
+from tests.engine.execute.conftest import Deeper
 
 CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"
 
@@ -247,22 +247,6 @@ def test_gated_primitives(make_bench: Any) -> None:
         assert allowed.invoke("secret").value() == "xyzzy"
     with bench.again(governance={"allow": ["secret"], "deny": ["secret"]}) as denied:
         assert denied.invoke("secret").error.rule == "deny"  # type: ignore[union-attr]
-
-
-class Deeper:
-    """A catalogue that makes little of a tool's depth, as another program's store might."""
-
-    def __init__(self, service: Any) -> None:
-        self.registry = service.registry
-
-    def get(self, name: str) -> ToolDefinition | None:
-        import dataclasses
-
-        found = self.registry.get(name)
-        return found and dataclasses.replace(found, depth=0)
-
-    def names(self) -> Any:
-        return self.registry.names()
 
 
 def test_depth_is_held_at_run_too(bench: Any, one: Any) -> None:
@@ -538,7 +522,7 @@ def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
 
     told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
     assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
-    assert told.error.message == "the run was called off"
+    assert told.error.message == "the run was called off; nothing had been changed"
     assert (again.error.code, again.repeated) == ("cancelled", True)
 
 

@@ -22,7 +22,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import Cursor, Entry, Mark
 from albert_tools.store.log.line import MAX_DEPTH, MAX_ENTRY
 from albert_tools.store.log.log import Log
-from tests.children import Child, Report, wait_for
+from tests.children import Child, Report, forked, wait_for
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -219,17 +219,14 @@ def test_after_closing_another_segment_begins(folder: Path, files: Callable[[], 
 def append_before_and_after_a_fork(_: Report, folder: Path) -> None:
     log = Log(folder)
     mark = log.append("parent", {"i": 0})
-    pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            with pytest.raises(ValueError, match="not of this log in this process"):
-                log.durable(mark)
-            log.durable(log.append("child", {}))
-            log.close()
-            code = 0
-        finally:
-            os._exit(code)
+
+    def work() -> None:
+        with pytest.raises(ValueError, match="not of this log in this process"):
+            log.durable(mark)
+        log.durable(log.append("child", {}))
+        log.close()
+
+    pid = forked(work)
     log.append("parent", {"i": 1})
     assert wait_for(pid) == 0
     log.durable(log.append("parent", {"i": 2}))

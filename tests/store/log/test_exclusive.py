@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import threading
-from collections.abc import Callable
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import Cursor
 from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.log import Log
-
-Child = Callable[[Callable[[], None]], int]
+from tests.children import Child, Report, forked, wait_for
 
 
 def _count(log: Log, times: int) -> None:
@@ -30,19 +28,19 @@ def _count(log: Log, times: int) -> None:
             log.append("count", {"i": highest + 1})
 
 
-def test_processes_and_threads_that_count_together_lose_nothing(folder: Path, fork: Child) -> None:
+def count_in_threads(_: Report, folder: Path, threads: int, times: int) -> None:
+    log = Log(folder)
+    all_threads = [threading.Thread(target=_count, args=(log, times)) for _ in range(threads)]
+    for thread in all_threads:
+        thread.start()
+    for thread in all_threads:
+        thread.join()
+
+
+def test_processes_and_threads_that_count_together_lose_nothing(folder: Path) -> None:
     processes, threads, times = 3, 2, 40
-
-    def work() -> None:
-        log = Log(folder)
-        all_threads = [threading.Thread(target=_count, args=(log, times)) for _ in range(threads)]
-        for thread in all_threads:
-            thread.start()
-        for thread in all_threads:
-            thread.join()
-
-    pids = [fork(work) for _ in range(processes)]
-    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * processes
+    children = [Child(count_in_threads, folder, threads, times) for _ in range(processes)]
+    assert [child.wait() for child in children] == [0] * processes
     found = sorted(entry.data["i"] for entry in Log(folder).entries())
     assert found == list(range(1, processes * threads * times + 1))
 
@@ -57,25 +55,21 @@ def test_two_logs_of_one_process_take_turns_as_well(folder: Path) -> None:
     assert sorted(entry.data["i"] for entry in first.entries()) == list(range(1, 101))
 
 
-def test_who_is_killed_inside_leaves(folder: Path, fork: Child) -> None:
-    ready = os.pipe()
+def stay_inside(report: Report, folder: Path) -> None:
+    with Log(folder).exclusively():
+        report("inside")
+        time.sleep(600)
 
-    def work() -> None:
-        with Log(folder).exclusively():
-            os.write(ready[1], b"x")
-            signal.pause()
 
-    pid = fork(work)
-    os.read(ready[0], 1)
+def test_who_is_killed_inside_leaves(folder: Path) -> None:
+    child = Child(stay_inside, folder)
+    assert child.hear() == "inside"
     with pytest.raises(Failure) as caught:
         Exclusive(folder, patience=0.05).__enter__()
     assert (caught.value.code, caught.value.retryable) == ("io_error", True)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    child.kill()
     with Log(folder).exclusively():
         pass
-    for end in ready:
-        os.close(end)
 
 
 def test_a_thread_waits_for_another_and_no_longer_than_it_may(folder: Path) -> None:
@@ -122,31 +116,35 @@ def test_awaiting_inside_is_told_at_once(folder: Path) -> None:
     assert [type(outcome) for outcome in asyncio.run(both())] == [type(None), RuntimeError]
 
 
-def test_a_child_forked_inside_neither_holds_the_section_nor_frees_it(folder: Path, fork: Child) -> None:
+def fork_inside(_: Report, folder: Path) -> None:
     log = Log(folder)
     left, go = os.pipe(), os.pipe()
+
+    def work() -> None:
+        os.close(go[1])
+        # What the `with` statement does when the child runs on to its end.
+        log.exclusively().__exit__(None, None, None)
+        os.write(left[1], b"x")
+        assert os.read(go[0], 1)
+        with log.exclusively():
+            log.append("child", {})
+
     with log.exclusively():
-
-        def work() -> None:
-            # What the `with` statement does when the child runs on to its end.
-            log.exclusively().__exit__(None, None, None)
-            os.write(left[1], b"x")
-            os.read(go[0], 1)
-            with log.exclusively():
-                log.append("child", {})
-
-        pid = fork(work)
-        os.read(left[0], 1)
+        pid = forked(work)
+        os.close(left[1])
+        assert os.read(left[0], 1)
         with pytest.raises(Failure):
             Exclusive(folder, patience=0.05).__enter__()
     # The child lives, and the section is free.
     with Exclusive(folder, patience=0.05):
         pass
     os.write(go[1], b"x")
-    assert os.waitpid(pid, 0)[1] == 0
-    assert [entry.kind for entry in log.entries()] == ["child"]
-    for end in (*left, *go):
-        os.close(end)
+    assert wait_for(pid) == 0
+
+
+def test_a_child_forked_inside_neither_holds_the_section_nor_frees_it(folder: Path) -> None:
+    assert Child(fork_inside, folder).wait() == 0
+    assert [entry.kind for entry in Log(folder).entries()] == ["child"]
 
 
 def test_taking_the_locks_file_away_divides_nobody(folder: Path) -> None:

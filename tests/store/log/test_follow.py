@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from albert_tools.engine.model.records import Entry
 from albert_tools.store.log import line, projection
 from albert_tools.store.log.log import Log
 from albert_tools.store.log.projection import Projection
+from tests.children import Child, Report, forked, wait_for
 
-Child = Callable[[Callable[[], None]], int]
 Files = Callable[[], list[Path]]
 
 
@@ -90,22 +90,22 @@ def test_a_long_kind_is_told_from_the_one_that_begins_like_it(folder: Path) -> N
     assert fold.seen == [1, 3]
 
 
-def test_inside_the_section_nothing_is_missed(folder: Path, fork: Child) -> None:
+def look_and_append(_: Report, folder: Path, times: int) -> None:
+    fold = Listed()
+    log = Log(folder, rotate_at=3000)
+    following = log.follow(fold)
+    for _ in range(times):
+        with log.exclusively():
+            following.look()
+            # A number is given to one only, so nobody missed another's, and they came as they were appended.
+            assert fold.seen == list(range(len(fold.seen)))
+            log.append("step", {"i": len(fold.seen)})
+
+
+def test_inside_the_section_nothing_is_missed(folder: Path) -> None:
     processes, times = 3, 60
-
-    def work() -> None:
-        fold = Listed()
-        log = Log(folder, rotate_at=3000)
-        following = log.follow(fold)
-        for _ in range(times):
-            with log.exclusively():
-                following.look()
-                # A number is given to one only, so nobody missed another's, and they came as they were appended.
-                assert fold.seen == list(range(len(fold.seen)))
-                log.append("step", {"i": len(fold.seen)})
-
-    pids = [fork(work) for _ in range(processes)]
-    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * processes
+    children = [Child(look_and_append, folder, times) for _ in range(processes)]
+    assert [child.wait() for child in children] == [0] * processes
     assert sorted(e.data["i"] for e in Log(folder).entries()) == list(range(processes * times))
 
 
@@ -117,35 +117,37 @@ def test_a_segment_begun_in_the_same_tick_is_found(folder: Path) -> None:
         assert len(fold.seen) == i + 1
 
 
-def test_a_finished_segment_is_looked_at_no_more(
-    folder: Path, files: Files, fork: Child, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def append_and_live_on(report: Report, folder: Path, i: int, times: int, rotate_at: int) -> None:
+    log = Log(folder, rotate_at)
+    began = log.append("step", {"i": i}).segment
+    for more in range(1, times):
+        log.append("step", {"i": i + more})
+    report(began)
+    time.sleep(600)
+
+
+def _open_in(folder: Path) -> int:
+    """How many files of `folder` this process has open."""
+    handles = Path("/proc/self/fd").iterdir()
+    return sum(os.path.realpath(handle).startswith(f"{folder.resolve()}/") for handle in handles)
+
+
+def test_a_finished_segment_is_looked_at_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "TICK", 0.0)
     monkeypatch.setattr(projection, "ALIVE_EVERY", 0.0)
     for i in range(3):
         with Log(folder) as log:
             log.append("step", {"i": i})
-    ready, go = os.pipe(), os.pipe()
-
-    def work() -> None:
-        Log(folder).append("step", {"i": 3})
-        os.write(ready[1], b"x")
-        os.read(go[0], 1)
-
-    pid = fork(work)
-    os.read(ready[0], 1)
+    child = Child(append_and_live_on, folder, 3, 1, 1 << 20)
+    child.hear()
     fold, following = _following(folder)
-    before = len(os.listdir("/proc/self/fd"))
     following.look()
     assert fold.seen == [0, 1, 2, 3]
-    assert len(os.listdir("/proc/self/fd")) == before + 1  # the living one
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    assert _open_in(folder) == 1  # the living one
+    child.kill()
     following.look()
     following.look()
-    assert len(os.listdir("/proc/self/fd")) == before
-    for end in (*ready, *go):
-        os.close(end)
+    assert _open_in(folder) == 0
 
 
 def test_a_segment_that_nothing_is_written_to_yet_is_not_finished(folder: Path) -> None:
@@ -322,32 +324,28 @@ def test_closing_the_log_leaves_a_snapshot_where_it_pays(folder: Path, cache: Pa
     assert (fold.seen, fold.applied) == ([0, 1], 0)
 
 
-def test_killed_while_writing_snapshots_leaves_one_that_can_be_used(folder: Path, cache: Path, fork: Child) -> None:
+def write_snapshots_without_pause(report: Report, folder: Path, cache: Path) -> None:
+    log = Log(folder)
+    fold, following = _following(folder, cache)
+    while True:
+        with log.exclusively():
+            following.look()
+            log.append("step", {"i": len(fold.seen)})
+        if len(fold.seen) % 20 == 19:
+            report(len(fold.seen))
+
+
+def test_killed_while_writing_snapshots_leaves_one_that_can_be_used(folder: Path, cache: Path) -> None:
     for _ in range(5):
-        ready = os.pipe()
-
-        def work(end: int = ready[1]) -> None:
-            log = Log(folder)
-            fold, following = _following(folder, cache)
-            while True:
-                with log.exclusively():
-                    following.look()
-                    log.append("step", {"i": len(fold.seen)})
-                if len(fold.seen) % 20 == 19:
-                    os.write(end, b"x")
-
-        pid = fork(work)
-        os.read(ready[0], 1)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        child = Child(write_snapshots_without_pause, folder, cache)
+        child.hear()
+        child.kill()
         fold, following = _following(folder, cache)
         following.look()
         assert fold.seen == [e.data["i"] for e in Log(folder).entries()]
-        for end in ready:
-            os.close(end)
 
 
-def test_a_child_forked_in_the_middle_of_a_look_looks_for_itself(folder: Path, fork: Child) -> None:
+def fork_in_the_middle_of_a_look(_: Report, folder: Path) -> None:
     log = Log(folder)
     for i in range(5):
         log.append("step", {"i": i})
@@ -364,17 +362,21 @@ def test_a_child_forked_in_the_middle_of_a_look_looks_for_itself(folder: Path, f
     following = log.follow(fold)
     thread = threading.Thread(target=following.look)
     thread.start()
-    entered.wait(30)
+    assert entered.wait(30)
 
     def work() -> None:
         following.look()
         assert fold.seen == list(range(5))
 
-    pid = fork(work)
-    assert os.waitpid(pid, 0)[1] == 0
+    # While the other thread is still in its look.
+    assert wait_for(forked(work), 20) == 0
     leave.set()
     thread.join()
     assert fold.seen == list(range(5))
+
+
+def test_a_child_forked_in_the_middle_of_a_look_looks_for_itself(folder: Path) -> None:
+    assert Child(fork_in_the_middle_of_a_look, folder).wait() == 0
 
 
 def test_a_name_that_is_no_files_is_refused(folder: Path) -> None:
@@ -384,7 +386,7 @@ def test_a_name_that_is_no_files_is_refused(folder: Path) -> None:
         Log(folder).follow(fold)
 
 
-def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_died(folder: Path, fork: Child) -> None:
+def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_died(folder: Path) -> None:
     log = Log(folder, rotate_at=400)
     first = log.append("step", {"i": 0}).segment
     assert log.alive(first)
@@ -395,25 +397,12 @@ def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_die
     log.close()
     assert not log.alive(first)
     assert not log.alive(last)
-    ready = os.pipe()
-
-    def work() -> None:
-        mine = Log(folder, rotate_at=400)
-        began = mine.append("step", {"i": 0}).segment
-        for i in range(10):
-            mine.append("step", {"i": i})
-        os.write(ready[1], began.encode() + b"\n")
-        signal.pause()
-
-    pid = fork(work)
-    theirs = os.read(ready[0], 200).decode().strip()
+    child = Child(append_and_live_on, folder, 0, 11, 400)
+    theirs = child.hear()
     assert log.alive(theirs)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    child.kill()
     assert not log.alive(theirs)
     assert not log.alive(theirs[:-1] + ("0" if theirs[-1] != "0" else "1"))  # never was
     with pytest.raises(Failure) as caught:
         log.alive("../../etc/passwd")
     assert caught.value.code == "invalid_arguments"
-    for end in ready:
-        os.close(end)

@@ -183,7 +183,7 @@ def test_the_definitions_own_bounds() -> None:
             "tools.x.forbidden_hosts",
         ),
         ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "tools.x.allowed_hosts"),
-        ({"allowed_methods": ["get"]}, Resource("url", "http://a/", "get"), None),
+        ({"allowed_methods": ["get"], "allowed_hosts": ["a"]}, Resource("url", "http://a/", "get"), None),
         ({"allowed_methods": ["GET"]}, Resource("url", "http://a/", "POST"), "tools.x.allowed_methods"),
     ],
 )
@@ -325,15 +325,26 @@ def test_a_forbidden_host_by_another_spelling(url: str) -> None:
     rules = policy({"tools": {"http_request": {"forbidden_hosts": hosts}}})
     found = rules.touches(FETCH, [Resource("url", url, "GET")])
     assert [(d.verdict, d.rule) for d in found] == [("deny", "tools.http_request.forbidden_hosts")]
-    # Where no rule speaks of hosts, the tool itself says what is wrong with a URL.
-    assert policy().touches(FETCH, [Resource("url", url, "GET")]) == []
+    # Where no rule names hosts, a person is asked; and the tool itself says what is wrong with a URL.
+    found = policy().touches(FETCH, [Resource("url", url, "GET")])
+    assert [(d.verdict, d.rule) for d in found] == [("ask", "shipped.new_host_asks")]
+
+
+def test_a_host_that_no_rule_of_the_owners_names_asks() -> None:
+    def asked(rules: dict[str, Any], url: str = "https://example.org/a") -> list[tuple[str, str]]:
+        return [(d.verdict, d.subject) for d in policy(rules).touches(FETCH, [Resource("url", url, "get")])]
+
+    assert asked({}) == [("ask", "GET example.org")]
+    assert asked({"tools": {"http_request": {"allowed_hosts": ["*"]}}}) == []
+    assert asked({"tools": {"http_request": {"forbidden_hosts": ["evil.org"]}}}) == [("ask", "GET example.org")]
+    assert asked({"categories": {"network": {"allowed_hosts": ["example.org"]}}}) == []
 
 
 def test_an_address_in_the_rules_has_many_spellings_too() -> None:
     rules = policy({"tools": {"http_request": {"forbidden_hosts": ["127.1"]}}})
     assert rules.touches(FETCH, [Resource("url", "http://127.0.0.1/", "GET")])
-    assert not rules.touches(FETCH, [Resource("url", "http://127.0.0.2/", "GET")])
-    assert not rules.touches(FETCH, [Resource("url", "http://x127.1.example/", "GET")])
+    for other in ("http://127.0.0.2/", "http://x127.1.example/"):
+        assert [d.verdict for d in rules.touches(FETCH, [Resource("url", other, "GET")])] == ["ask"]
 
 
 def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""What a recorded run costs: a saved tool run through everything, its steps journaled, and a thousand runs at once.
+
+A step that only reads is written down once it has ended; one that changes something is on the disk before it begins and after it
+has ended. Both are given as the difference between a run of many steps and a run of none, by the number of steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from albert_tools import ToolService, primitive
+
+#: Steps of the long runs; runs at once.
+STEPS, AT_ONCE = 100, 1000
+
+_SOURCES = {
+    "none": 'def none(n: int) -> int:\n    """Nothing."""\n    return n\n',
+    "reads": 'def reads(n: int) -> int:\n    """Reads."""\n    for i in range(n):\n        tools.peek()\n    return n\n',
+    "writes": 'def writes(n: int) -> int:\n    """Writes."""\n    for i in range(n):\n        tools.poke()\n    return n\n',
+    "one": 'def one(n: int) -> int:\n    """Reads once."""\n    tools.peek()\n    return n\n',
+}
+
+
+@primitive(effects=["read"])
+async def peek() -> int:
+    """Look at nothing."""
+    return 1
+
+
+@primitive(effects=["write"])
+async def poke() -> int:
+    """Change nothing, and say that it may."""
+    return 1
+
+
+def table(rounds: int) -> list[str]:
+    """The lines of the table."""
+    return asyncio.run(_measure(rounds))
+
+
+async def _measure(rounds: int) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="albert-journaled-") as name:
+        place = Path(name)
+        (place / "work" / ".albert").mkdir(parents=True)
+        async with ToolService.open(
+            home=place / "home", workspace=place / "work", primitives=[peek, poke], governance={}
+        ) as service:
+            for source in _SOURCES.values():
+                await service.define(source)
+
+            async def timed(tool: str, n: int) -> float:
+                started = time.perf_counter()
+                (await service.invoke(tool, {"n": n})).unwrap()
+                return time.perf_counter() - started
+
+            await timed("none", 1)
+            found: dict[str, list[float]] = {tool: [] for tool in ("none", "reads", "writes")}
+            for _ in range(rounds):
+                for tool, times in found.items():
+                    times.append(await timed(tool, STEPS))
+            median = {tool: statistics.median(times) for tool, times in found.items()}
+            started = time.perf_counter()
+            results = await asyncio.gather(*(service.invoke("one", {"n": i}) for i in range(AT_ONCE)))
+            taken = time.perf_counter() - started
+            assert [r.unwrap() for r in results] == list(range(AT_ONCE))
+    return [
+        "| | |",
+        "|---|---:|",
+        f"| a recorded run without steps | {median['none'] * 1e6:.0f} µs |",
+        f"| a step that reads | {(median['reads'] - median['none']) / STEPS * 1e6:.0f} µs |",
+        f"| a step that may change something, twice on the disk | {(median['writes'] - median['none']) / STEPS * 1e6:.0f} µs |",
+        f"| {AT_ONCE:,} runs at once, a call each | {taken:.1f} s, {AT_ONCE / taken:.0f} a second |",
+    ]

@@ -1,0 +1,188 @@
+"""What a run's file says, read as a stranger's text.
+
+The file is chained, so whoever changes a line without more is found out. But the chain has no key: who can write the file can make
+a new one. So what is read from it is held against what is ever written there before anything is made of it, and what it asks for
+is judged like any other request: a session must live, a grant must be this run's own, arguments must be valid, every step that is
+not in it passes the rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from albert_tools.engine.model.definition import Json, Schema
+from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.protocols import ContentStore
+from albert_tools.engine.model.result import Effect, ToolResult
+from albert_tools.engine.model.schema import violations
+
+#: How a run can be left that nothing more is done about.
+OVER = frozenset({"done", "failed", "cancelled"})
+#: Every state that is ever written down.
+STATES = (*sorted(OVER), "suspended", "interrupted", "resumed")
+
+_TEXT: Schema = {"type": "string"}
+_TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
+_NUMBER_OR_NONE: Schema = {"type": ["integer", "null"]}
+
+
+def _object(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+
+
+_HEADER = _object(
+    {
+        "tool": _TEXT,
+        "version": _TEXT,
+        "kind": {"enum": ["primitive", "composite"]},
+        "workspace": _TEXT,
+        "session": _TEXT_OR_NONE,
+        "principal": _TEXT,
+        "request_id": _TEXT_OR_NONE,
+        "trace": _TEXT_OR_NONE,
+        "repeat": _TEXT_OR_NONE,
+        "reason": _TEXT_OR_NONE,
+    },
+    {"arguments": {"type": "object"}, "arguments_ref": _TEXT},
+)
+_ERROR = _object(
+    {"code": _TEXT, "message": _TEXT},
+    {
+        "hint": _TEXT_OR_NONE,
+        "retry_after_ms": _NUMBER_OR_NONE,
+        "rule": _TEXT_OR_NONE,
+        "tool": _TEXT_OR_NONE,
+        "source": {"type": ["object", "null"], "properties": {"line": _NUMBER_OR_NONE}},
+        "details": {"type": ["object", "null"]},
+    },
+)
+_EFFECTS: Schema = {"type": "array", "items": _object({"kind": _TEXT, "tool": _TEXT})}
+_CALL: Mapping[str, Schema] = {
+    "tool": _TEXT,
+    "version": _TEXT,
+    "arguments_ref": _TEXT,
+    "ref": _TEXT,
+    "error": _ERROR,
+    "at": {"type": "number"},
+}
+_ENTRIES: Mapping[str, Schema] = {
+    "enter": _object(
+        {"step": _TEXT, "tool": _TEXT, "version": _TEXT, "mode": _TEXT, "approval": _TEXT_OR_NONE},
+        {"arguments_ref": _TEXT, "at": {"type": "number"}},
+    ),
+    "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),
+    "begin": _object(
+        {"step": _TEXT, "tool": _TEXT, "version": _TEXT}, {"arguments_ref": _TEXT, "at": {"type": "number"}}
+    ),
+    "end": _object({"step": _TEXT, "effects": _EFFECTS}, _CALL),
+    "state": _object(
+        {"state": {"enum": list(STATES)}},
+        {
+            "error": _ERROR,
+            "effects": _EFFECTS,
+            "ref": _TEXT,
+            "grant": _TEXT_OR_NONE,
+            "log": _TEXT,
+            "calls": {"type": "integer"},
+            "policy": {"type": ["object", "null"]},
+        },
+    ),
+}
+
+
+def proved(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
+    """Whether all of it has the form in which it is ever written.
+
+    Raises:
+        Failure: `damaged`, naming the first entry that has not.
+    """
+    wrong = violations(dict(header), _HEADER, "header")
+    if not wrong and ("arguments" in header) == ("arguments_ref" in header):
+        raise _damaged(run, "the header has no arguments, or two")
+    for number, entry in enumerate(entries, 1):
+        if wrong:
+            break
+        schema = _ENTRIES.get(str(entry.get("t")))
+        if schema is None:
+            raise _damaged(run, f"entry {number} is of no kind that there is")
+        wrong = violations(dict(entry), schema, f"entry {number}")
+    if wrong:
+        raise _damaged(run, wrong[0]["message"])
+
+
+def _damaged(run: str, why: str) -> Failure:
+    return Failure(
+        "damaged",
+        f"the record of run {run} is not what was written: {why}",
+        hint="it can't be gone on with; run the tool anew",
+        details={"run": run},
+    )
+
+
+def last_state(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What was last said of the run as a whole."""
+    return next((e for e in reversed(entries) if e.get("t") == "state"), None)
+
+
+def arguments_of(document: Mapping[str, Any], contents: ContentStore | None) -> Json:
+    """The arguments of a header or an entry, wherever they are kept. Raises as `loaded`."""
+    return loaded(contents, document["arguments_ref"]) if "arguments_ref" in document else document.get("arguments")
+
+
+def result_of(
+    last: Mapping[str, Any], contents: ContentStore | None, run: str, tool: str, version: str, family: str
+) -> ToolResult:
+    """The result that a state of a run has. Raises as `loaded`."""
+    return ToolResult(
+        tool=tool,
+        output=loaded(contents, last["ref"]) if "ref" in last else last.get("value"),
+        error=read_failure(last["error"]) if "error" in last else None,
+        version=version,
+        effects=tuple(read_effect(e) for e in last.get("effects", ())),
+        log=last.get("log", ""),
+        calls=last.get("calls", 0),
+        policy=last.get("policy"),
+        family=family,
+        run_id=run,
+    )
+
+
+def loaded(contents: ContentStore | None, ref: str) -> Json:
+    """A value that was too large for the journal.
+
+    Raises:
+        Failure: `damaged`, `not_found`, `io_error`.
+    """
+    if contents is None:
+        raise Failure("damaged", "a value of the run's journal lies in a content store that there isn't")
+    try:
+        return json.loads(contents.get(ref))
+    except (ValueError, RecursionError):
+        raise Failure("damaged", f"what the run's journal names as {ref[:100]!r} is no value") from None
+
+
+def read_failure(document: Mapping[str, Any]) -> Failure:
+    """A failure as `Failure.as_dict` gave it."""
+    source, details = document.get("source") or {}, dict(document.get("details") or {})
+    trail = details.get("trail")
+    if "trail" in details and not (isinstance(trail, list) and all(isinstance(t, dict) and "tool" in t for t in trail)):
+        del details["trail"]
+    return Failure(
+        document["code"] if document["code"] in CODES else "internal_error",
+        document["message"],
+        hint=document.get("hint"),
+        retryable=document.get("retryable") is True,
+        retry_after_ms=document.get("retry_after_ms"),
+        rule=document.get("rule"),
+        tool=document.get("tool"),
+        line=source.get("line"),
+        details=details,
+    )
+
+
+def read_effect(document: Mapping[str, Any]) -> Effect:
+    """An effect as `Effect.as_dict` gave it."""
+    facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
+    return Effect(document["kind"], document["tool"], facts)

@@ -1,0 +1,213 @@
+"""``albert approvals``: what waits for a person's answer, and the answers that hold.
+
+What is shown was written by agents, and whoever reads it is about to allow it. So everything stands in its line, spelled out, the
+caller's words are marked as such, and where the record has less than what would be done, that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+from albert_tools.engine.model.brief import brief
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.times import about, moment
+from albert_tools.surfaces.cli.usage import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.service import ToolService
+
+_COLOURS = {"open": "yellow", "yes": "green", "standing": "green", "no": "red", "expired": "dim", "revoked": "dim"}
+#: What is said of a state, where its name doesn't say enough.
+_STATES = {"yes": "allowed, not used yet", "standing": "allowed", "no": "denied, not used yet"}
+
+
+def approvals(options: argparse.Namespace, console: Console) -> int:
+    """List, show, answer or revoke."""
+    return asyncio.run(_approvals(options, console))
+
+
+async def _approvals(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.service import ToolService
+
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        match options.action:
+            case "list":
+                return _list(service, options, console)
+            case "show":
+                return _show(service, options, console)
+            case "answer":
+                return await _answer(service, options, console)
+        return _revoke(service, options, console)
+
+
+def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.govern.approvals import State
+
+    found = service.approvals.all(get_args(State)) if options.all else service.approvals.all()
+    if console.json:
+        console.document({"ok": True, "approvals": [a.as_dict() for a in found]})
+        return 0
+    now = time.time()
+    for a in found:
+        state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
+        console.say(f"{console.paint(a.id, 'cyan')}  {state}  {call(a.tool, a.arguments)}", 4)
+        by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
+        left = f", {about(a.expires - now)} left to answer" if a.state == "open" else ""
+        console.say(console.paint(f"    {by}asked {about(now - a.asked)} ago{left}", "dim"), 4)
+        if a.reason:
+            console.say(
+                console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
+            )
+    if not any(a.state == "open" for a in found):
+        console.note("nothing waits for an answer")
+    else:
+        console.note(f"`{again(options.home, 'approvals', 'show')} ID` shows one in full")
+    return 0
+
+
+def _state(a: Approval) -> str:
+    if a.state == "standing":
+        if a.choice == "always":
+            return "always allowed"
+        return "allowed for its session" if a.session else "allowed for the rest of its run"
+    return _STATES.get(a.state, a.state)
+
+
+def call(tool: str, arguments: Any, most: int = 60) -> str:
+    """A call in a line, its arguments cut short."""
+    if not isinstance(arguments, Mapping):
+        return f"{one_line(tool)}(…)"
+    given = ", ".join(f"{one_line(str(k))}={one_line(_value(v, most))}" for k, v in arguments.items())
+    return f"{one_line(tool)}({given})"
+
+
+def _value(value: Any, most: int) -> str:
+    """A value as the record has it, cut short; of a long text that has its beginning and its size."""
+    if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
+        size = value["size_bytes"]
+        return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
+    return brief(json.dumps(value, ensure_ascii=False), most)
+
+
+def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    found = service.approvals.get(options.id)
+    whole = whole_arguments(service, found)
+    if console.json:
+        console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
+        return 0
+    _question(found, whole, console)
+    if found.state == "open":
+        console.say()
+        _choices(found, console)
+        console.say(
+            f"answer with `{again(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
+        )
+    return 0
+
+
+def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
+    """The arguments as the call would be made, from its run's journal; None where that has none."""
+    if not found.run:
+        return None
+    try:
+        run = service.runs.show(found.run)
+    except Failure:
+        return None
+    if found.id in run.questions:
+        whole = run.questions[found.id]["arguments"]
+    else:
+        # A call made by hand is the run's own.
+        whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
+    return whole if isinstance(whole, Mapping) else None
+
+
+def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console) -> None:
+    by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
+    console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "yellow", "bold"), 2)
+    from albert_tools.surfaces.cli.asking import claim, shown_arguments
+
+    arguments: Any = whole if whole is not None else found.arguments
+    # Never folded: a line that the terminal breaks is still the line that would be used.
+    for text in shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments}, whole=True):
+        console.write(f"{text}\n")
+    if whole is None:
+        told = "  (as the record has them: secrets are taken out, and of what is long only the beginning and its hash stand there)"
+        console.say(console.paint(told, "red"), 2)
+    if found.reason:
+        console.say(f"  {claim(found.reason)}", 2)
+    console.say(console.paint(f"  {one_line(found.message)} ({one_line(found.rule)})", "dim"), 2)
+    facts = [("state", _state(found) + (f", by {one_line(found.by)}" if found.by else ""))]
+    facts.append(("risk", one_line(found.risk) or "?"))
+    facts.append(("asked", f"{moment(found.asked)}, open until {moment(found.expires)}"))
+    if found.session:
+        facts.append(("session", one_line(found.session)))
+    if found.run:
+        facts.append(("run", one_line(found.run) + (f", step {one_line(found.step)}" if found.step else "")))
+    console.say()
+    for name, value in facts:
+        console.say(f"{name.ljust(8)} {value}", 9)
+
+
+def _choices(found: Approval, console: Console) -> None:
+    from albert_tools.surfaces.cli.asking import meaning
+
+    for choice in found.choices:
+        console.say(f"  {choice.ljust(8)} {meaning(choice, found.tool, found.callers, bool(found.session))}", 11)
+
+
+async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.asking import confirmed, meaning
+    from albert_tools.surfaces.cli.person import person
+
+    found = service.approvals.get(options.id)
+    if options.choice not in found.choices:
+        why = "; a call made by hand can't be allowed for ever" if options.choice == "always" else ""
+        raise Usage(f"{options.choice} is no answer to {found.id}{why}", f"answer with {', '.join(found.choices)}")
+    if not console.json:
+        _question(found, whole_arguments(service, found), console)
+        console.say()
+        console.flush()
+    asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    if found.state == "open" and asks and not options.yes and not console.json:
+        what = meaning(options.choice, found.tool, found.callers, bool(found.session))
+        if not confirmed(f"The answer would be {options.choice}: {what}. Is it to be given?"):
+            console.note("nothing was answered; the question is still open")
+            return 1
+    answered = service.approvals.answer(found.id, options.choice, person())
+    if console.json:
+        console.document({"ok": True, **answered.as_dict()})
+        return 0
+    said = "denied" if options.choice == "no" else f"allowed ({options.choice})"
+    console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {said}, by {one_line(answered.by)}")
+    if _waits(service, answered):
+        console.say(
+            f"  `{again(options.home, 'runs', 'resume', answered.run)}` goes on with the run that waits for it", 2
+        )
+    return 0
+
+
+def _waits(service: ToolService, found: Approval) -> bool:
+    try:
+        return bool(found.run) and service.runs.show(found.run).state in ("suspended", "interrupted")
+    except Failure:
+        return False
+
+
+def _revoke(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    before = service.approvals.get(options.id)
+    revoked = service.approvals.revoke(options.id)
+    if console.json:
+        console.document({"ok": True, **revoked.as_dict()})
+        return 0
+    what = {"open": "the question", "standing": "the lasting answer", "yes": "the unused answer"}
+    console.say(f"revoked {what.get(before.state, 'the answer')} {revoked.id} about {one_line(revoked.tool)}")
+    return 0

@@ -1,0 +1,285 @@
+"""``albert runs``: what saved tools have done, step by step, and going on with what waits or was cut short."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.brief import brief
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.times import about, lasting, since_1970
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from albert_tools.engine.execute.chain import Log
+    from albert_tools.engine.execute.runs import RunView
+    from albert_tools.engine.model.result import ToolResult
+    from albert_tools.service import ToolService
+
+#: Colours of a run's states.
+COLOURS = {
+    "done": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "damaged": "red",
+    "suspended": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+}
+
+
+def runs(options: argparse.Namespace, console: Console) -> int:
+    """List, show, resume, cancel, replay or sweep."""
+    work = {"list": _list, "show": _show, "resume": _resume, "cancel": _cancel, "replay": _replay, "sweep": _sweep}
+    return asyncio.run(work[options.action](options, console))
+
+
+def _service(options: argparse.Namespace, workspace: Any = None) -> ToolService:
+    from albert_tools.service import ToolService
+
+    where = options.workspace if options.workspace is not None else workspace
+    return ToolService.open(home=options.home, workspace=where)
+
+
+async def _list(options: argparse.Namespace, console: Console) -> int:
+    async with _service(options) as service:
+        found = await asyncio.to_thread(service.runs.list, options.limit)
+    if console.json:
+        console.document({"ok": True, "runs": [run.as_dict() for run in found]})
+        return 0
+    now = time.time()
+    width = max((len(run.tool) for run in found), default=0)
+    for run in found:
+        began = since_1970(run.created)
+        ago = f"{about(now - began)} ago" if began is not None else ""
+        state = console.paint(run.state.ljust(11), COLOURS.get(run.state, "dim"))
+        text = f"{console.paint(run.id, 'cyan')}  {state}  {one_line(run.tool).ljust(min(width, 30))}  {console.paint(ago, 'dim')}"
+        console.say(text.rstrip(), 4)
+        if run.approval:
+            console.say(
+                f"    waits for the answer to {run.approval}: `{again(options.home, 'approvals', 'show', run.approval)}`",
+                4,
+            )
+        if run.problem:
+            console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
+    if not found:
+        console.note("there are no runs yet: each run of a saved tool is one")
+    return 0
+
+
+async def _show(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.timeline import Timeline
+
+    async with _service(options) as service:
+        run = service.runs.show(options.id)
+        waiting = None
+        if run.approval:
+            try:
+                waiting = service.approvals.get(run.approval)
+            except Failure:
+                # Its question is long past; that it waits is true all the same.
+                waiting = None
+    if console.json:
+        console.document({"ok": True, **run.as_dict()})
+        return 0
+    Timeline(run, console, time.time()).draw()
+    _what_now(run, waiting, options, console)
+    return 0
+
+
+def _what_now(run: RunView, waiting: Any, options: argparse.Namespace, console: Console) -> None:
+    resume = again(options.home, "runs", "resume", run.id)
+    if run.state == "suspended" and waiting is not None and waiting.state == "open":
+        console.say()
+        console.say(
+            f"`{again(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
+            2,
+        )
+        console.say(f"then `{resume}` goes on", 2)
+    elif run.state == "suspended":
+        console.say()
+        state = f"the question is {waiting.state}" if waiting is not None else "the question is past"
+        if waiting is not None and waiting.state in ("yes", "no", "standing"):
+            state = f"{one_line(waiting.by)} said {waiting.choice}"
+        console.say(f"{state}: `{resume}` goes on", 2)
+    elif run.state == "interrupted":
+        console.say()
+        console.say(f"its process ended before it did: `{resume}` goes on where it was", 2)
+
+
+async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str, str]:
+    """A run's id, its tool and where it began."""
+    async with _service(options) as service:
+        found = service.runs.show(run)
+    return found.id, found.tool, str(found.header["workspace"])
+
+
+async def _resume(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.exits import INTERRUPTED
+    from albert_tools.surfaces.cli.running import attended, finished, opened
+
+    run, tool, began_in = await _workspace_of(options.id, options)
+    async with opened(options, console, workspace=began_in) as service:
+
+        def go_on(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
+            return service.resume(run, log)
+
+        result, interrupted = await attended(service, go_on, tool, console)
+    code = finished(result, options, console)
+    return INTERRUPTED if interrupted else code
+
+
+async def _cancel(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.person import person
+
+    async with _service(options) as service:
+        before = service.runs.show(options.id)
+        after = service.runs.cancel(options.id, person())
+    if console.json:
+        console.document({"ok": True, **after.as_dict()})
+        return 0
+    how = "; it stops before its next call, or in the middle of one" if before.state == "running" else ""
+    console.say(f"cancelled {after.id} ({one_line(after.tool)}){how}")
+    console.say(f"  {done_so_far(after)}", 2)
+    return 0
+
+
+def done_so_far(run: RunView) -> str:
+    """What a run has changed, and what nobody knows."""
+    applied = sum(any(e.get("kind") != "read" for e in step.get("effects") or ()) for step in run.steps)
+    unknown = [step for step in run.steps if step["state"] == "unknown"]
+    told = f"{applied:,} of its calls had changed something" if applied else "nothing had been changed"
+    for step in unknown:
+        told += (
+            f"; whether {one_line(str(step.get('tool')))} (step {one_line(str(step['step']))}) was done is not known"
+        )
+    return told
+
+
+async def _replay(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.approvals import call
+
+    run, _, began_in = await _workspace_of(options.id, options)
+    version = options.version
+    async with _service(options, began_in) as service:
+        before = service.runs.show(run)
+        if version is not None:
+            version = (await service.describe(before.tool, version)).definition.version
+        result = await service.runs.replay(run, version)
+    error = result.error
+    diverged = error is not None and error.code == "diverged"
+    if diverged and error is not None and "journal" not in error.details and before.state not in ("done", "failed"):
+        # It was never further than that.
+        diverged = False
+    if console.json:
+        console.document({**result.as_dict(), "run": run, "diverged": diverged})
+        return 1 if diverged else 0
+    steps = f"{len(before.steps):,} step{'' if len(before.steps) == 1 else 's'}"
+    if diverged and error is not None:
+        _both(error, console)
+        return 1
+    if error is not None and error.code == "diverged":
+        asked = error.details.get("program") or {}
+        told = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
+    elif error is None:
+        told = "it ends as it did" if before.state == "done" and options.version is None else "it comes to its end"
+    else:
+        as_before = before.error is not None and before.error.get("message") == error.message
+        told = f"it fails{' as it did' if as_before else ''}: {one_line(error.message)}"
+    text = f"every call is the one that the journal has ({steps}); {told}. Nothing was done."
+    if error is None:
+        # What a program would read is the output.
+        console.note(f"{console.paint('=', 'green', err=True)} {text}")
+        console.value(result.output)
+    else:
+        console.say(f"{console.paint('=', 'green')} {text}", 2)
+    return 0
+
+
+def _both(error: Failure, console: Console) -> None:
+    """Where program and journal part, and both their calls; of arguments that are the same, less."""
+    journal, program = error.details.get("journal"), error.details.get("program")
+    calls = [c for c in (journal, program) if isinstance(c, dict) and "tool" in c]
+    if not calls:
+        # Not a step: what the program or the interpreter is.
+        console.say(f"{console.paint('≠', 'red')} {one_line(error.message)}", 2)
+        return
+    console.say(f"{console.paint('≠', 'red')} at step {one_line(str(error.details.get('step')))} they part:", 2)
+    given: list[dict[str, Any]] = [c["arguments"] if isinstance(c.get("arguments"), dict) else {} for c in calls]
+    same = {k for k in given[0] if all(k in other and other[k] == given[0][k] for other in given)}
+    for name, found in (("the journal has", journal), ("the program asks for", program)):
+        if isinstance(found, dict) and "tool" in found:
+            arguments = found.get("arguments")
+            texts = [
+                f"{one_line(str(k))}={one_line(brief(json.dumps(v, ensure_ascii=False), 40 if k in same else 2000))}"
+                for k, v in (arguments.items() if isinstance(arguments, dict) else ())
+            ]
+            version = f"  {str(found['version'])[:12]}" if len({c.get("version") for c in calls}) > 1 else ""
+            text = f"{one_line(str(found['tool']))}({', '.join(texts)}){console.paint(version, 'dim')}"
+        else:
+            text = "nothing more"
+        console.say(f"  {name.ljust(20)} {text}", 23)
+
+
+async def _sweep(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.execute.recorded import OVER
+    from albert_tools.engine.execute.runs import view
+    from albert_tools.engine.govern.repeats import KEPT_SECONDS
+    from albert_tools.store.contents import Contents
+    from albert_tools.store.homes import Homes
+    from albert_tools.store.named import named
+    from albert_tools.store.runs import Runs
+    from albert_tools.surfaces.cli.running import environ_of
+    from albert_tools.surfaces.cli.usage import Usage
+
+    if options.older_than < KEPT_SECONDS:
+        raise Usage(
+            f"--older-than {lasting(options.older_than)} is less than a day",
+            f"for {lasting(KEPT_SECONDS)} a call under a dedupe key is answered from its run; give 1d or more",
+        )
+    state = Homes.resolve(environ_of(options)).state
+    store = Runs(state / "runs")
+    kept: list[str] = []
+
+    def keep(run: str) -> bool:
+        try:
+            if view(store.load(run)).state in OVER:
+                return False
+        except Failure as failure:
+            if failure.code == "not_found":
+                return False
+        kept.append(run)
+        return True
+
+    def work() -> tuple[int, Any]:
+        swept = store.sweep(options.older_than, keep)
+        # What is named is read after the runs are gone, so that what only they named goes too.
+        return swept, Contents(state / "contents").collect(named(state / "log", state / "runs"))
+
+    swept, collected = await asyncio.to_thread(work)
+    if console.json:
+        document = {
+            "ok": True,
+            "runs": swept,
+            "kept": kept,
+            "contents": collected.taken,
+            "bytes": collected.taken_bytes,
+        }
+        console.document(document)
+        return 0
+    console.say(
+        f"deleted the records of {swept:,} run{'' if swept == 1 else 's'}, and {collected.taken:,} "
+        f"value{'' if collected.taken == 1 else 's'} ({collected.taken_bytes:,} bytes) that no record names",
+        2,
+    )
+    if kept:
+        console.note(
+            f"{len(kept):,} as old {'is' if len(kept) == 1 else 'are'} kept, not being over: {', '.join(kept[:5])}"
+        )
+    return 0

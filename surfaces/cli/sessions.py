@@ -1,0 +1,142 @@
+"""``albert session``: on whose behalf calls are made, how far that goes, and the end of it.
+
+The token is printed when the session is opened and never again; nothing that is kept could be used in its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import time
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.times import about, moment
+from albert_tools.surfaces.cli.usage import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.sessions import Session
+    from albert_tools.service import ToolService
+
+
+def session(options: argparse.Namespace, console: Console) -> int:
+    """Open, list or revoke."""
+    return asyncio.run({"new": _new, "list": _list, "revoke": _revoke}[options.action](options, console))
+
+
+def _opened(options: argparse.Namespace) -> ToolService:
+    from albert_tools.service import ToolService
+
+    return ToolService.open(home=options.home, workspace=options.workspace)
+
+
+async def _new(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.execute.service import DAY
+    from albert_tools.engine.govern.sessions import UNITS, Budget
+    from albert_tools.surfaces.cli.person import person
+
+    within = options.within
+    if within == "":
+        within = os.environ.get("ALBERT_SESSION")
+        if not within:
+            raise Usage("--within: ALBERT_SESSION is not set", "set it, or give the token")
+    tools = None if options.tools is None else [t.strip() for t in options.tools.split(",") if t.strip()]
+    if tools == []:
+        raise Usage("--tools names no tool", "--tools read_file,write_file; without it, all that the rules allow")
+    # A session within another lives as long as that one unless something else is said.
+    seconds = options.seconds if options.seconds is not None else None if within else DAY
+    budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
+    async with _opened(options) as service:
+        try:
+            opened, token = service.open_session(
+                person() if options.client is None else options.client,
+                cwd=options.cwd,
+                tools=tools,
+                seconds=None if seconds == math.inf else seconds,
+                budget=budget,
+                within=within,
+            )
+        except Failure as failure:
+            if within and (failure.rule or "").startswith("session."):
+                given_by = "ALBERT_SESSION" if options.within == "" else "the token behind it"
+                failure.message = f"--within: {failure.message} (by {given_by})"
+            raise
+        known = [t.name for t in await service.list()] if tools else []
+    if console.json:
+        console.document({"ok": True, "token": token, "session": opened.as_dict()})
+        return 0
+    console.write(token + "\n")
+    for name in tools or []:
+        if name not in known:
+            missing = f"there is no tool {one_line(name)!r} (yet){did_you_mean(name, known)}"
+            console.note(f"{console.paint('warning', 'yellow', err=True)}: {missing}")
+    expires = opened.lease.expires
+    until = "for ever" if expires == math.inf else f"until {moment(expires)}"
+    console.note(f"session {opened.id} for {one_line(opened.client)}, {until}: {_may(opened)}")
+    console.note(
+        "The token is told this once. Hand it on as ALBERT_SESSION: what stands on a command line others can see.", 2
+    )
+    return 0
+
+
+def _may(session: Session) -> str:
+    """What a session may do, in a phrase."""
+    tools = session.lease.tools
+    parts = ["all tools that the rules allow" if tools is None else ", ".join(map(one_line, sorted(tools)))]
+    for unit, most in session.lease.budget.as_dict().items():
+        used = session.used.get(unit, 0)
+        amount = f"{most:,.15g} {unit.replace('_', ' ')}"
+        parts.append(f"{used:,.6g} of {amount} used" if used else f"at most {amount}")
+    if session.cwd:
+        parts.append(f"in {one_line(json.dumps(session.cwd, ensure_ascii=False))}")
+    return "; ".join(parts)
+
+
+async def _list(options: argparse.Namespace, console: Console) -> int:
+    async with _opened(options) as service:
+        found = service.sessions.all()
+    shown = [s for s in found if options.all or not s.ended]
+    if console.json:
+        console.document({"ok": True, "sessions": [s.as_dict() for s in shown]})
+        return 0
+    now = time.time()
+    for one in shown:
+        _line(one, now, console)
+    if not shown:
+        past = f"; {len(found):,} are over (--all lists them)" if found else ": `albert session new` opens one"
+        console.note(f"there are no open sessions{past}")
+    return 0
+
+
+def _line(one: Session, now: float, console: Console) -> None:
+    expires = one.lease.expires
+    if one.ended:
+        when = console.paint("over", "red")
+    else:
+        left = "for ever" if expires == math.inf else f"{about(expires - now)} left"
+        when = console.paint(left, "green")
+    within = f", within {one.parent}" if one.parent and not one.grant else ""
+    whose = "what is left to " if one.grant else ""
+    console.say(f"{console.paint(one.id, 'cyan')}  {whose}{one_line(one.client)}, {when}{within}", 4)
+    console.say(f"    {_may(one)}", 4)
+    console.say(console.paint(f"    {one_line(one.workspace)}", "dim"), 4)
+
+
+async def _revoke(options: argparse.Namespace, console: Console) -> int:
+    async with _opened(options) as service:
+        found = {s.id: s for s in service.sessions.all()}
+        ended = service.sessions.end(options.id)
+        over = found[ended.id].ended
+        below = [s for s in service.sessions.all() if s.ended and s.id != ended.id and not found[s.id].ended]
+    if console.json:
+        console.document({"ok": True, "session": ended.as_dict()})
+        return 0
+    also = f", and {len(below):,} within it" if below else ""
+    was = " (it was over already)" if over else ""
+    console.say(f"revoked {ended.id} of {one_line(ended.client)}{also}{was}")
+    return 0

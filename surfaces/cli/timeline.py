@@ -1,0 +1,219 @@
+"""A run as a timeline: its steps in the order in which they began, each as long as it took, and what it waited for.
+
+Time that a run only waited (for a person, or for somebody to go on with it) is cut out of the axis and said in words: else an
+answer that came after a night would leave no room for the run itself. Into a pipe there are no bars: there a step is a line of
+words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.brief import brief
+from albert_tools.surfaces.cli.approvals import call
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.folding import cells, cut, first_cells
+from albert_tools.surfaces.cli.running import effect_line
+from albert_tools.surfaces.cli.runs import COLOURS
+from albert_tools.surfaces.cli.times import lasting, moment, since_1970
+
+if TYPE_CHECKING:
+    from albert_tools.engine.execute.runs import RunView
+
+#: State of a step → its mark and colour.
+_MARKS = {"ended": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}
+#: Cells of the column of durations; of the narrowest bar; of a terminal that is too narrow for bars.
+_DURATION, _BAR, _NARROW = 10, 8, 56
+#: Cells of a step's number that are shown, and characters of one argument.
+_STEP, _ARGUMENT = 12, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A time in which nothing was done: from, until (None: still), and what was waited for."""
+
+    since: float
+    until: float | None
+    approval: str | None
+    cut_short: bool = False
+
+
+class Timeline:
+    """Draws `run` as it stands at `now` (seconds since 1970)."""
+
+    def __init__(self, run: RunView, console: Console, now: float) -> None:
+        self.run = run
+        self.console = console
+        self.width = console.out_width
+        steps = [step for step in run.steps if isinstance(step.get("at"), int | float)]
+        times = [at for step in steps for at in (step.get("began"), step["at"]) if isinstance(at, int | float)]
+        turns = [turn for turn in run.history if isinstance(turn.get("at"), int | float)]
+        times += [turn["at"] for turn in turns]
+        self.begin = since_1970(run.created) or min(times, default=now)
+        self.end = now if run.state == "running" else max(times, default=self.begin)
+        self.waits = sorted([*_waits(turns, times, run.state), *self._asked(turns)], key=lambda wait: wait.since)
+        self.span = max(self._active(self.end), 1e-6)
+
+    def _asked(self, turns: list[Mapping[str, Any]]) -> list[Wait]:
+        """The waits for a person who was there to be asked: the run wasn't suspended for them."""
+        suspended = {turn.get("approval") for turn in turns}
+        steps = {str(step["step"]): step for step in self.run.steps}
+        found = []
+        for approval, question in self.run.questions.items():
+            step = steps.get(str(question.get("step")), {})
+            since, until = question.get("at"), step.get("began") or step.get("at")
+            if approval in suspended or not isinstance(since, int | float):
+                continue
+            if not isinstance(until, int | float):
+                until = None if self.run.state == "running" else max(since, self.end)
+            found.append(Wait(since, until, approval))
+        return found
+
+    def draw(self) -> None:
+        """Print it."""
+        self._head()
+        rows: list[tuple[float, int, Any]] = []
+        for number, step in enumerate(self.run.steps):
+            at = step.get("began") or step.get("at")
+            rows.append((at if isinstance(at, int | float) else self.begin, number, step))
+        rows += [(wait.since, len(self.run.steps), wait) for wait in self.waits]
+        if rows:
+            self.console.say()
+        for _, _, row in sorted(rows, key=lambda r: r[:2]):
+            if isinstance(row, Wait):
+                self._wait(row)
+            else:
+                self._step(row)
+        if self.run.error is not None and self.run.state not in ("suspended", "cancelled"):
+            self.console.say()
+            error = self.run.error
+            code = self.console.paint(f"error[{one_line(str(error.get('code')))}]", "red")
+            self.console.say(f"{code}: {one_line(str(error.get('message')))}", 2)
+        if self.run.problem:
+            self.console.say(self.console.paint(one_line(self.run.problem), "red"), 2)
+
+    def _head(self) -> None:
+        run, console = self.run, self.console
+        state = console.paint(run.state, COLOURS.get(run.state, "dim"), "bold")
+        console.say(
+            f"{console.paint(run.id, 'cyan')}  {state}  {call(run.tool, run.header.get('arguments'), _ARGUMENT)}", 4
+        )
+        waited = self._waited(self.end)
+        rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
+        took = "" if run.state == "running" else f", took {lasting(self._active(self.end))}{rest}"
+        session = f", session {one_line(run.session)}" if run.session else ""
+        console.say(console.paint(f"began {moment(self.begin)}{took}{session}", "dim"), 2)
+
+    def _step(self, step: Mapping[str, Any]) -> None:
+        console, state = self.console, str(step["state"])
+        mark, colour = _MARKS.get(state, ("·", "dim"))
+        name = one_line(str(step["step"]))
+        name = name if len(name) <= _STEP else "…" + name[1 - _STEP :]
+        made = call(str(step.get("tool")), step.get("arguments"), _ARGUMENT)
+        began, at = step.get("began"), step.get("at")
+        took = ""
+        if isinstance(began, int | float) and isinstance(at, int | float) and state != "unknown":
+            took = lasting(self._active(at) - self._active(began))
+        label = name.rjust(self._labels())
+        below = self._below(step, state)
+        if self.width is None:
+            words = [f"{label}  {mark} {state.ljust(7)}  {made}", *below, *([took] if took else [])]
+            console.say("  ".join(words))
+            return
+        head = f"  {label} {console.paint(mark, colour)} "
+        taken = 2 + len(label) + 3
+        if self.width < _NARROW:
+            # One less than there is: a terminal whose last cell is filled may be on its next line.
+            console.say(head + cut(made, self.width - taken))
+        else:
+            bar = max(_BAR, (self.width - taken) // 3)
+            room = self.width - taken - bar - _DURATION - 3
+            text = made if cells(made) <= room else first_cells(made, room - 1) + "…"
+            text += " " * (room - cells(text))
+            drawn = self._bar(began, at, bar, colour)
+            console.write(f"{head}{text} {drawn} {console.paint(took.rjust(_DURATION), 'dim')}".rstrip() + "\n")
+        for line in below:
+            console.say(console.paint(" " * taken + line, colour if state != "ended" else "dim"), taken + 2)
+
+    def _labels(self) -> int:
+        return min(max((len(str(s["step"])) for s in self.run.steps), default=1), _STEP)
+
+    def _below(self, step: Mapping[str, Any], state: str) -> list[str]:
+        """What is said beside a call: what it has done, or how it failed."""
+        lines = [effect_line(str(e.get("kind")), e) for e in step.get("effects") or () if isinstance(e, Mapping)]
+        lines = [line for line in lines if line]
+        error = step.get("error")
+        if isinstance(error, Mapping):
+            lines.append(f"{one_line(str(error.get('code')))}: {one_line(brief(str(error.get('message')), 300))}")
+        if state == "unknown":
+            lines.append(
+                "it is under way" if self.run.state == "running" else "begun; whether it was done is not known"
+            )
+        return lines
+
+    def _wait(self, wait: Wait) -> None:
+        approval = f" for the answer to {one_line(wait.approval)}" if wait.approval else ""
+        if wait.cut_short:
+            how = "cut short" if wait.until is None else f"cut short, for {lasting(wait.until - wait.since)}"
+        elif wait.until is None:
+            how = f"waits since {moment(wait.since)}{approval}"
+        else:
+            how = f"waited {lasting(wait.until - wait.since)}{approval}"
+        lead = "" if self.width is None else "  "
+        pad = " " * self._labels()
+        between = "  " if self.width is None else " "
+        self.console.say(self.console.paint(f"{lead}{pad}{between}‖ {how}", "yellow"), len(lead + pad + between) + 2)
+
+    def _bar(self, began: Any, at: Any, width: int, colour: str) -> str:
+        """The part of the axis in which a call was made."""
+        if not isinstance(at, int | float):
+            return " " * width
+        last = min(width - 1, int(self._active(at) / self.span * width))
+        if not isinstance(began, int | float):
+            return " " * last + self.console.paint("·", colour) + " " * (width - last - 1)
+        first = min(last, int(self._active(began) / self.span * width))
+        filled = self.console.paint("█" * (last - first + 1), colour)
+        return " " * first + filled + " " * (width - last - 1)
+
+    def _active(self, at: float) -> float:
+        """Seconds from the run's beginning to `at`, without those in which it waited."""
+        return max(0.0, at - self.begin - self._waited(at))
+
+    def _waited(self, at: float) -> float:
+        """Seconds in which it waited until `at`; two waits at once count once."""
+        total, upto = 0.0, self.begin
+        for wait in self.waits:
+            until = min(at, wait.until if wait.until is not None else at)
+            total += max(0.0, until - max(upto, wait.since))
+            upto = max(upto, until)
+        return total
+
+
+def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
+    """When nothing was done: between a run's end for the time being and the moment it was gone on with."""
+    found: list[Wait] = []
+    since: tuple[float, str | None] | None = None
+    for turn in turns:
+        at = float(turn["at"])
+        if turn["state"] == "resumed":
+            if since is not None:
+                found.append(Wait(since[0], at, since[1]))
+            else:
+                # Its process had died; what it wrote last is when it was last known to live.
+                last = max((t for t in times if t < at), default=at)
+                found.append(Wait(last, at, None, cut_short=True))
+            since = None
+        elif turn["state"] == "cancelled" and turn.get("by"):
+            # Called off while nobody was at it.
+            lived = max((t for t in times if t < at), default=at)
+            found.append(Wait(since[0], at, since[1]) if since else Wait(lived, at, None, cut_short=True))
+            since = None
+        elif turn["state"] == "suspended":
+            since = (at, turn.get("approval"))
+    if since is not None and state == "suspended":
+        found.append(Wait(since[0], None, since[1]))
+    if state == "interrupted":
+        found.append(Wait(max(times, default=0.0), None, None, cut_short=True))
+    return found

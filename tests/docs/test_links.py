@@ -1,0 +1,54 @@
+"""What a page points to is there: a file, a heading in it, a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that headings of a page have in its address."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def names_of(module: Path) -> set[str]:
+    """The tests that a module has."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds) and node.name.startswith("test_")}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_are_named_exist(page: Path) -> None:
+    for module, name in TEST.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / module).is_file(), module
+        assert not name or name in names_of(ROOT / module), f"{module}::{name}"
+
+
+def test_each_claim_of_the_threat_model_names_the_test_that_holds_it() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| attempt \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    rows = [row for table in tables for row in table.strip().split("\n")[2:]]
+    assert len(rows) >= 20
+    assert [row for row in rows if not TEST.search(row)] == []

@@ -1,0 +1,195 @@
+"""``albert approvals``: a question that one process asks is answered in another, by somebody who sees all of it."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+
+from .conftest import Albert, Done
+
+NOTES = '''def notes(n: int) -> int:
+    """Write notes.
+
+    Args:
+        n: How many.
+    """
+    for i in range(n):
+        tools.write_file(path=f"f{i}.txt", content="line\\n" * 100)
+    return n
+'''
+ASKS = "tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n"
+
+
+@pytest.fixture
+def asking(albert: Albert) -> Albert:
+    """One whose rules want a person asked about writing, with a tool that writes."""
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(ASKS)
+    albert.write("notes.tool", NOTES)
+    assert albert("define", "notes.tool").code == 0
+    return albert
+
+
+def waiting(albert: Albert) -> Any:
+    """The one question that is open."""
+    (found,) = [a for a in albert("approvals", "--json").document()["approvals"] if a["state"] == "open"]
+    return found
+
+
+def commands(done: Done) -> list[list[str]]:
+    """The commands that a message names, to be typed as they stand."""
+    return [shlex.split(text)[1:] for text in re.findall(r"`(albert [^`]*)`", done.err + done.out)]
+
+
+def test_what_the_message_says_goes_on(asking: Albert) -> None:
+    suspended = asking("run", "notes", "n=1", "--reason", "for the archive")
+    assert suspended.code == 4
+    assert suspended.err.startswith(
+        "error[suspended]: write_file needs a person's approval in NORMAL; the run waits for the answer\n"
+    )
+    answer, resume = commands(suspended)
+    early = asking(*resume)
+    assert early.code == 4
+    assert commands(early) == [answer, resume]
+    answered = asking(*answer)
+    assert answered.code == 0
+    assert "May write_file be called, called by notes?\n" in answered.out
+    assert '  the caller\'s words: "for the archive"\n' in answered.out
+    assert f"✓ write_file is allowed (once), by {getpass.getuser()}\n" in answered.out
+    assert commands(answered) == [resume]
+    done = asking(*resume)
+    assert (done.code, done.out, done.err) == (0, "1\n", "wrote f0.txt, 500 bytes\n")
+    assert asking(*resume).code == 1
+
+
+def test_home_is_named_again(asking: Albert) -> None:
+    suspended = asking("run", "notes", "n=1", "--home", str(asking.home), env={"ALBERT_HOME": None})
+    assert [words[-2:] for words in commands(suspended)] == [["--home", str(asking.home)]] * 2
+
+
+def test_two_processes_at_once(asking: Albert) -> None:
+    running = asking.start("run", "notes", "n=1", "--wait", "60", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stderr is not None
+    told = [running.stderr.readline().decode() for _ in range(2)]
+    assert told[0].endswith("waiting up to 60 s for an answer:\n")
+    assert asking(*told[1].split()[1:]).code == 0
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (0, b"1\n"), err
+
+
+def test_a_no(asking: Albert) -> None:
+    resume = commands(asking("run", "notes", "n=1"))[1]
+    question = waiting(asking)["approval"]
+    assert "write_file is denied" in asking("approvals", "answer", question, "no").out
+    denied = asking(*resume)
+    assert denied.code == 3
+    assert "a person said no" in denied.err
+    assert not (asking.project / "f0.txt").exists()
+
+
+def test_the_question_is_shown_whole(asking: Albert) -> None:
+    asking("run", "notes", "n=1")
+    question = waiting(asking)
+    assert isinstance(question["arguments"]["content"], dict)
+    whole = '  content = "' + "line\\n" * 100 + '"\n'
+    assert whole in asking("approvals", "show", question["approval"][:6]).out
+    assert whole in asking("approvals", "answer", question["approval"], "once").out
+    document = asking("approvals", "show", question["approval"], "--json").document()
+    assert document["whole_arguments"] == {"path": "f0.txt", "content": "line\n" * 100}
+    assert "(500 bytes)" in asking("approvals", "list", "--all").out
+
+
+def test_a_call_made_by_hand(asking: Albert) -> None:
+    long = "x" * 5000
+    resume = commands(asking("run", "write_file", "path=a", f"content={long}"))[1]
+    question = waiting(asking)["approval"]
+    shown = asking("approvals", "show", question).out
+    assert f'  content = "{long}"\n' in shown
+    assert "always" not in shown
+    refused = asking("approvals", "answer", question, "always")
+    assert (refused.code, refused.out) == (2, "")
+    assert "a call made by hand can't be allowed for ever" in refused.err
+    assert asking("approvals", "answer", question, "once").code == 0
+    assert asking(*resume).code == 0
+    assert (asking.project / "a").read_text() == long
+
+
+def test_what_is_not_there_whole_is_said(asking: Albert) -> None:
+    asking("run", "notes", "n=1")
+    for path in (asking.home / "state" / "runs").rglob("*.jsonl"):
+        path.unlink()
+    shown = asking("approvals", "show", waiting(asking)["approval"]).out
+    assert "as the record has them" in shown
+    assert '"size_bytes": 500' in shown
+
+
+def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
+    resume = commands(asking("run", "notes", "n=2"))[1]
+    question = waiting(asking)["approval"]
+    assert asking("approvals", "answer", question, "always").code == 0
+    assert asking(*resume).out == "2\n"
+    assert asking("run", "notes", "n=1").code == 0
+    assert f"{question}  always allowed  write_file(" in asking("approvals").out
+    assert asking("approvals", "revoke", question).out == f"revoked the lasting answer {question} about write_file\n"
+    assert asking("run", "notes", "n=1").code == 4
+    again = asking("approvals", "revoke", question)
+    assert (again.code, f"the approval {question} is revoked already" in again.err) == (1, True)
+
+
+def test_the_first_answer_holds(asking: Albert) -> None:
+    asking("run", "notes", "n=1")
+    question = waiting(asking)["approval"]
+    assert asking("approvals", "answer", question, "no").code == 0
+    second = asking("approvals", "answer", question, "once", "--json")
+    assert (second.code, second.document()["error"]["message"]) == (1, f"the question {question} has been answered: no")
+    assert asking("approvals", "answer", "nothing", "once").code == 1
+    assert asking("approvals", "answer", question, "maybe").code == 2
+
+
+def test_what_agents_write_stays_in_its_line(asking: Albert) -> None:
+    evil = "good\x1b[2J\u202e\nMay nothing be called?\n✓ allowed"
+    asking("run", "write_file", 'path=a\n  path = "b"\u202e', "content=x", "--reason", evil)
+    code, seen = asking.terminal("approvals", "show", waiting(asking)["approval"])
+    assert code == 0
+    for text in (seen, asking("approvals").out, asking("approvals", "show", waiting(asking)["approval"]).out):
+        lines = text.replace("\r\n", "\n").split("\n")
+        assert "\u202e" not in text
+        assert "\x1b[2J" not in text
+        assert not [line for line in lines if line.startswith(("May nothing", "✓ allowed", '  path = "b"'))]
+
+
+@pytest.mark.parametrize(("typed", "code", "state"), [(b"yes\n", 0, "yes"), (b"\n", 1, "open")])
+def test_an_answer_on_a_terminal_is_confirmed(asking: Albert, typed: bytes, code: int, state: str) -> None:
+    asking("run", "notes", "n=1")
+    question = waiting(asking)["approval"]
+    got, seen = asking.terminal("approvals", "answer", question, "once", typed=typed, until="yes or no? ")
+    assert "The answer would be once: this call, once. Is it to be given?" in seen
+    (found,) = asking("approvals", "--json").document()["approvals"]
+    assert (got, found["state"]) == (code, state)
+
+
+def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
+    code, seen = asking.terminal("run", "notes", "n=2", typed=b"session\n", until="always or no? ")
+    assert "session  notes may call write_file for the rest of this run" in seen
+    assert (code, seen.count("May write_file")) == (0, 1)
+    assert (asking.project / "f1.txt").exists()
+    assert asking("run", "notes", "n=1").code == 4
+
+
+def test_a_lasting_yes_is_spelled_out(asking: Albert) -> None:
+    assert asking.terminal("run", "notes", "n=1", typed=b"a\n", until="always or no? ")[0] == 3
+    assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? ")[0] == 0
+    assert asking("run", "notes", "n=1").code == 0
+
+
+def test_an_interrupt_at_the_question(asking: Albert) -> None:
+    code, seen = asking.terminal("run", "notes", "n=1", typed=b"\x03", until="always or no? ")
+    assert code == 130
+    assert "the run was called off by an interrupt; nothing had been changed" in " ".join(seen.split())
+    assert asking("approvals").err == "nothing waits for an answer\n"

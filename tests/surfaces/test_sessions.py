@@ -1,0 +1,141 @@
+"""``albert session``: a token that is told once, what it may, and its end."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from albert_tools.surfaces.cli.times import about, lasting, seconds
+
+from .conftest import Albert
+
+
+def test_a_token_is_told_once_and_alone(albert: Albert) -> None:
+    opened = albert(
+        "session", "new", "--client", "bot", "--tools", "write_file,read_fil", "--for", "2h", "--calls", "2"
+    )
+    token = opened.out.strip()
+    assert re.fullmatch(r"alb_[0-9a-f]{64}\n", opened.out)
+    assert "warning: there is no tool 'read_fil' (yet); did you mean 'read_file'?" in opened.err
+    assert re.search(
+        r"^session [0-9a-f]{16} for bot, until \d{4}.*: read_fil, write_file; at most 2 calls$", opened.err, re.M
+    )
+    assert token not in opened.err
+    assert albert("run", "write_file", "path=a", "content=b", env={"ALBERT_SESSION": token}).code == 0
+    (listed,) = albert("session", "list", "--json").document()["sessions"]
+    assert (listed["client"], listed["used"], listed["ended"]) == ("bot", {"calls": 1, **listed["used"]}, False)
+    shown = albert("session")
+    assert "bot, 120 min left\n" in shown.out
+    assert "1 of 2 calls used" in shown.out
+    kept = [path for path in albert.home.rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if token.encode() in path.read_bytes()]
+    assert token not in shown.out + albert("ledger", "tail", "--json").out
+
+
+def test_whose_session_it_was_is_said(albert: Albert) -> None:
+    token = albert("session", "new", "--tools", "current_time").out.strip()
+    assert albert("run", "current_time", "--session", token).code == 0
+    outside = albert("run", "list_directory", env={"ALBERT_SESSION": token})
+    assert outside.code == 3
+    assert outside.err.startswith(
+        "error[permission_denied]: list_directory is not among the tools of the session's lease "
+        "(the session is given by ALBERT_SESSION)\n"
+    )
+    # The option goes first.
+    unknown = albert("run", "current_time", "--session", "alb_no", env={"ALBERT_SESSION": token})
+    assert (unknown.code, "there is no such session (the session is given by --session)" in unknown.err) == (3, True)
+    empty = albert("run", "current_time", "--session", "", env={"ALBERT_SESSION": token})
+    assert (empty.code, empty.err.split("\n")[0]) == (2, "error[usage]: --session is empty")
+    assert albert("run", "list_directory", env={"ALBERT_SESSION": ""}).code == 0
+
+
+def test_the_end_of_a_session(albert: Albert) -> None:
+    opened = albert("session", "new", "--json").document()
+    session, token = opened["session"]["session"], opened["token"]
+    below = albert("session", "new", "--within", "--calls", "1", "--json", env={"ALBERT_SESSION": token}).document()
+    assert below["session"]["parent"] == session
+    revoked = albert("session", "revoke", session[:6])
+    assert re.fullmatch(rf"revoked {session} of .*, and 1 within it\n", revoked.out)
+    for gone in (token, below["token"]):
+        assert "has been revoked" in albert("run", "current_time", "--session", gone).err
+    assert albert("session").err == "there are no open sessions; 2 are over (--all lists them)\n"
+    assert albert("session", "list", "--all").out.count(", over") == 2
+
+
+def test_a_budget_and_a_folder(albert: Albert) -> None:
+    (albert.project / "sub").mkdir()
+    token = albert("session", "new", "--cwd", "sub", "--bytes-written", "3").out.strip()
+    env = {"ALBERT_SESSION": token}
+    assert albert("run", "write_file", "path=a", "content=abc", env=env).code == 0
+    assert (albert.project / "sub" / "a").read_text() == "abc"
+    over = albert("run", "write_file", "path=b", "content=x", env=env)
+    assert over.code == 3
+    assert over.err.startswith("error[budget_exceeded]: ")
+    assert "(the session is given by ALBERT_SESSION)\n" in over.err
+    assert not (albert.project / "sub" / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["new", "--for", "3x"], 2, "expected a time such as 90s, 15m, 2h or 30d, got '3x'"),
+        (["new", "--calls=-1"], 2, "expected a whole number from 0 on"),
+        (["new", "--tools", ","], 2, "--tools names no tool"),
+        (["new", "--client", ""], 1, "a client is a name of at most 256 characters"),
+        (["new", "--cwd", "../x"], 3, "'../x' has '..' in it"),
+        (["new", "--within"], 2, "ALBERT_SESSION is not set"),
+        (["new", "--within", "alb_0"], 3, "--within: there is no such session"),
+        (["revoke", "zz"], 1, "no session begins with 'zz'"),
+        (["nwe"], 2, "session has no command 'nwe'; did you mean 'new'?"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_mistakes(ready: Albert, words: list[str], code: int, said: str) -> None:
+    done = ready("session", *words, env={"ALBERT_SESSION": None})
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+def test_no_workspace_no_session(albert: Albert, tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    done = albert("session", "new", cwd=nowhere)
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error[governance_unavailable]: ")
+
+
+@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("1.5h", 5400), ("15m", 900), ("15min", 900), ("2d", 172800)])
+def test_times_are_read(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "0s", "-1h", "1e3s", "2 h", "9999999d", "²h"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 ms"),
+        (0.0123, "12 ms"),
+        (0.9996, "1.0 s"),
+        (59.97, "1 min"),
+        (61.2, "1 min 1 s"),
+        (3600, "1 h"),
+        (7384, "2 h 3 min"),
+        (3599.9, "1 h"),
+        (90000, "1 d 1 h"),
+    ],
+)
+def test_times_are_told(value: float, text: str) -> None:
+    assert lasting(value) == text
+
+
+def test_times_are_told_roughly() -> None:
+    assert [about(v) for v in (3, 119, 120, 7200, 172800)] == ["3 s", "119 s", "2 min", "2 h", "2 d"]
