@@ -34,8 +34,8 @@ from hypothesis.stateful import (
 from albert_tools import SyncToolService, ToolResult, ToolService
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.govern.approvals import Approvals
+from albert_tools.engine.govern.desks import Desks
 from albert_tools.engine.govern.modes import NEXT
-from albert_tools.engine.govern.repeats import Repeats
 from albert_tools.engine.govern.sessions import Budget, Sessions
 from albert_tools.engine.govern.windows import Windows
 from albert_tools.engine.model.definition import MODES
@@ -139,6 +139,17 @@ class Plan:
     charges: list[tuple[str, ...]] = field(default_factory=list)
 
 
+class TimedDesks(Desks):
+    """The desks of a home, which go by another clock."""
+
+    def __init__(self, ledger: Log, clock: Callable[[], float]) -> None:
+        super().__init__(ledger)
+        # In place of the cached properties.
+        self.__dict__["sessions"] = Sessions(ledger, clock)
+        self.__dict__["approvals"] = Approvals(ledger, clock)
+        self.__dict__["windows"] = Windows(ledger, clock)
+
+
 class Machine(RuleBasedStateMachine):
     template: Path
     runner: asyncio.Runner
@@ -168,14 +179,10 @@ class Machine(RuleBasedStateMachine):
         plain = ToolService.open(**{**options, "governance": str(self.file)})
         folder = plain.homes.state / "log"
         ledger = Log(folder, nanoseconds=self._tick)
-        clock = lambda: self.now  # noqa: E731
         surroundings = replace(
             plain.surroundings,
             ledger=ledger,
-            sessions=Sessions(ledger, clock),
-            approvals=Approvals(ledger, clock),
-            windows=Windows(ledger, clock),
-            repeats=Repeats(ledger),
+            desks=TimedDesks(ledger, lambda: self.now),
         )
         return engine.ToolService(plain.registry, plain.store, surroundings, self.sandbox)
 
@@ -380,16 +387,14 @@ class Machine(RuleBasedStateMachine):
             return Plan(kept.code, repeated=True)
         program = tool == "many"
         begun = program and run is not None
-        if self._spent(whom) and not begun:
-            return Plan("budget_exceeded")
         if program:
             if PROGRAM[self.mode] == "deny":
                 return Plan("permission_denied", "mode")
+            if self._spent(whom) and not begun:
+                return Plan("budget_exceeded")
             charges = [] if begun else [("call",)]
             if not self._leased(whom, "put"):
                 return Plan("permission_denied", "lease.tools", charges=charges)
-            if self._spent(whom, len(charges)):
-                return Plan("budget_exceeded", charges=charges)
         else:
             charges = []
         verdict = self.policy[1][self.mode]
@@ -400,6 +405,8 @@ class Machine(RuleBasedStateMachine):
             within = [t for t in self.times[whose] if self.now - 3600 < t]
             if len(within) >= self.policy[2]:
                 return Plan("rate_limited", charges=charges)
+        if self._spent(whom, len(charges)):
+            return Plan("budget_exceeded", charges=charges)
         question = None
         if verdict == "ask":
             question, code = self._permission(tool, name, whom, owner, run)
@@ -424,10 +431,13 @@ class Machine(RuleBasedStateMachine):
     ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
         principal = whom.id if whom else owner
         whose = whom.id if whom else ""
+        # An answer to what these rules asked in this mode is none to what others ask.
+        judged = self.mode, self.policy[0]
+        asks = "shipped" if self.policy[1] is SHIPPED else "tools"
         if tool == "many":
-            scopes = {"session": ("many", self.mode, principal), "always": ("many", self.mode)}
-            return scopes, ("many", name, whose, run)
-        return {"session": ("put", self.mode, principal, name)}, ("put", name, whose)
+            scopes = {"session": ("many", self.mode, asks, principal), "always": ("many", self.mode, asks)}
+            return scopes, ("many", name, whose, run, *judged)
+        return {"session": ("put", self.mode, asks, principal, name)}, ("put", name, whose, *judged)
 
     @staticmethod
     def _leased(whom: Leased | None, tool: str) -> bool:
