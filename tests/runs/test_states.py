@@ -374,16 +374,14 @@ class Machine(RuleBasedStateMachine):
             return Plan(kept.code, repeated=True)
         program = tool == "many"
         begun = program and run is not None
-        if self._spent(whom) and not begun:
-            return Plan("budget_exceeded")
         if program:
             if PROGRAM[self.mode] == "deny":
                 return Plan("permission_denied", "mode")
+            if self._spent(whom) and not begun:
+                return Plan("budget_exceeded")
             charges = [] if begun else [("call",)]
             if not self._leased(whom, "put"):
                 return Plan("permission_denied", "lease.tools", charges=charges)
-            if self._spent(whom, len(charges)):
-                return Plan("budget_exceeded", charges=charges)
         else:
             charges = []
         verdict = self.policy[1][self.mode]
@@ -394,6 +392,8 @@ class Machine(RuleBasedStateMachine):
             within = [t for t in self.times[whose] if self.now - 3600 < t]
             if len(within) >= self.policy[2]:
                 return Plan("rate_limited", charges=charges)
+        if self._spent(whom, len(charges)):
+            return Plan("budget_exceeded", charges=charges)
         question = None
         if verdict == "ask":
             question, code = self._permission(tool, name, whom, owner, run)
@@ -418,10 +418,13 @@ class Machine(RuleBasedStateMachine):
     ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
         principal = whom.id if whom else owner
         whose = whom.id if whom else ""
+        # An answer to what these rules asked in this mode is none to what others ask.
+        judged = self.mode, self.policy[0]
+        asks = "shipped" if self.policy[1] is SHIPPED else "tools"
         if tool == "many":
-            scopes = {"session": ("many", self.mode, principal), "always": ("many", self.mode)}
-            return scopes, ("many", name, whose, run)
-        return {"session": ("put", self.mode, principal, name)}, ("put", name, whose)
+            scopes = {"session": ("many", self.mode, asks, principal), "always": ("many", self.mode, asks)}
+            return scopes, ("many", name, whose, run, *judged)
+        return {"session": ("put", self.mode, asks, principal, name)}, ("put", name, whose, *judged)
 
     @staticmethod
     def _leased(whom: Leased | None, tool: str) -> bool:
