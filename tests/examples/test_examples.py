@@ -165,7 +165,7 @@ def test_the_orchestrator(tmp_path: Path) -> None:
     ]
     assert told[8].startswith("aborted: write_file is forbidden in LOCKDOWN")
     counted, recorded, on_disk = told[9:]
-    assert counted.startswith("counted: 7 completed, 3 failed, 4 blocked, 1 retried; ")
+    assert counted.startswith("counted: 8 completed, 3 failed, 4 blocked, 1 retried; ")
     assert "'timeout': 1" in counted
     assert ", proved; 9 decisions, 3 denials (lease.tools, " in recorded
     assert on_disk == "on disk: about.html, index.html"
