@@ -387,11 +387,10 @@ class Machine(RuleBasedStateMachine):
         verdict = self.policy[1][self.mode]
         if verdict == "deny":
             return Plan("permission_denied", "rule", charges=charges)
-        whose = whom.id if whom else ""
         if self.policy[2] is not None:
-            within = [t for t in self.times[whose] if self.now - 3600 < t]
-            if len(within) >= self.policy[2]:
-                return Plan("rate_limited", charges=charges)
+            for whose in self._counted(whom):
+                if sum(self.now - 3600 < t for t in self.times[whose]) >= self.policy[2]:
+                    return Plan("rate_limited", charges=charges)
         if self._spent(whom, len(charges)):
             return Plan("budget_exceeded", charges=charges)
         question = None
@@ -427,6 +426,11 @@ class Machine(RuleBasedStateMachine):
         return {"session": ("put", self.mode, asks, principal, name)}, ("put", name, whose, *judged)
 
     @staticmethod
+    def _counted(whom: Leased | None) -> list[str]:
+        """Whose calls one call counts among: the session's, and of those it is within."""
+        return [s.id for s in whom.chain()] if whom else [""]
+
+    @staticmethod
     def _leased(whom: Leased | None, tool: str) -> bool:
         return whom is None or all(s.tools is None or tool in s.tools for s in whom.chain())
 
@@ -458,7 +462,8 @@ class Machine(RuleBasedStateMachine):
             for session in whom.chain() if whom else []:
                 session.used += 1
             if "put" in what and self.policy[2] is not None:
-                self.times[whom.id if whom else ""].append(self.now)
+                for whose in self._counted(whom):
+                    self.times[whose].append(self.now)
         if plan.rule == "approval" and code == "permission_denied":
             assert plan.question is not None
             plan.question.state = "used"
@@ -492,6 +497,10 @@ class Machine(RuleBasedStateMachine):
         question = str(result.error.details["approval"])
         if plan.question is None:
             scopes, action = self._about(tool, name, whom, owner, result.run_id)
+            for old in self.asked:
+                # What was asked about the same step under other rules is passed by this one.
+                if tool == "many" and old.action[:4] == action[:4] and old.state in ("open", "yes"):
+                    old.state = "revoked"
             self.asked.append(Asked(question, action, scopes))
         else:
             assert plan.question.id == question
