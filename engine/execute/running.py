@@ -60,7 +60,7 @@ def _create(request: Request, target: Target, arguments: Json) -> None:
             raise
         header["arguments_ref"] = surroundings.contents.put(canonical(header.pop("arguments")))
         journal = surroundings.runs.create(request.run.id, header)
-    request.run.steps = Steps(journal, surroundings.contents)
+    request.run.steps = Steps(journal, surroundings.contents, fresh=True)
     request.recorder.run(request.run.id, "begun", target.definition.name, version=target.definition.version)
 
 

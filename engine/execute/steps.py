@@ -58,13 +58,16 @@ class Entered(NamedTuple):
 class Steps:
     """The steps of one run: those in its journal, and new ones."""
 
-    def __init__(self, journal: Journal, contents: ContentStore | None = None) -> None:
+    def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
+        """`fresh` is a journal that was begun just now: there is nothing in it to be read."""
         self.journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
         self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
+        if fresh:
+            return
         entries = journal.entries()
         proved(journal.id, journal.header, entries)
         for entry in entries:
