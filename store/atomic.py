@@ -13,13 +13,12 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from albert_tools.engine.model.failure import Failure
 from albert_tools.store.homes import make_folder, sync_folder
+from albert_tools.store.locks import lock
 from albert_tools.store.trouble import io_failure
 
 TEMPORARY = ".new-"
@@ -28,8 +27,6 @@ FILE_MODE = 0o600
 
 #: Seconds. A save takes milliseconds, so a lock that is held for this long is held by a stopped process.
 LOCK_PATIENCE = 10.0
-#: Seconds between two tries.
-LOCK_PAUSE = 0.001
 
 
 def write_atomic(shard: Path, target: Path, content: bytes) -> None:
@@ -68,7 +65,8 @@ def writing(shard: Path) -> Iterator[None]:
     except OSError as error:
         raise io_failure("open the lock", path, error) from error
     try:
-        _acquire(handle, path)
+        late = f"another process has been writing here for {LOCK_PATIENCE:.0f} s: {path}"
+        lock(handle, path, LOCK_PATIENCE, late, "end the process that holds the lock (`fuser` names it) and try again")
         try:
             _sweep(shard)
             yield
@@ -78,25 +76,6 @@ def writing(shard: Path) -> Iterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
-
-
-def _acquire(handle: int, path: Path) -> None:
-    deadline = time.monotonic() + LOCK_PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise Failure(
-                    "io_error",
-                    f"another process has been writing here for {LOCK_PATIENCE:.0f} s: {path}",
-                    hint="end the process that holds the lock (`fuser` names it) and try again",
-                    retryable=True,
-                ) from error
-        except OSError as error:
-            raise io_failure("lock", path, error) from error
-        time.sleep(LOCK_PAUSE)
 
 
 def _sweep(shard: Path) -> None:

@@ -26,6 +26,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import LoadedRun, RunSummary
 from albert_tools.store.homes import sync_folder
 from albert_tools.store.journal import MAX_LINE, Reading, RunJournal, header_line, read_header
+from albert_tools.store.locks import lock
 from albert_tools.store.log import line
 from albert_tools.store.log.reader import last_line, lines
 from albert_tools.store.log.segment import FILE_MODE, alive
@@ -90,7 +91,13 @@ class Runs:
         path = self._find(run_id)
         handle = _opened(path, os.O_RDWR | os.O_APPEND, run_id)
         try:
-            _hold(handle, run_id, path)
+            lock(
+                handle,
+                path,
+                PATIENCE,
+                f"the run {run_id} is being run by somebody else",
+                "wait for its end, or cancel it",
+            )
             if os.fstat(handle).st_nlink == 0:
                 raise _not_found(run_id)  # it was swept away just now
             reading = Reading(run_id, path, handle)
@@ -306,24 +313,6 @@ def _opened(path: Path, flags: int, run_id: str) -> int:
         os.close(handle)
         raise io_failure("open the record of a run at", path, OSError("not a regular file"))
     return handle
-
-
-def _hold(handle: int, run_id: str, path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise Failure(
-                    "io_error",
-                    f"the run {run_id} is being run by somebody else",
-                    hint="wait for its end, or cancel it",
-                    retryable=True,
-                    details={"path": str(path)},
-                ) from error
-        time.sleep(0.001)
 
 
 def _taken(path: Path) -> bool:

@@ -12,14 +12,12 @@ import os
 import re
 import secrets
 import stat
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from albert_tools.engine.model.failure import Failure
+from albert_tools.store.locks import lock
 from albert_tools.store.log.line import NOTHING
-from albert_tools.store.trouble import io_failure
 
 FILE_MODE = 0o600
 SUFFIX = ".log"
@@ -27,8 +25,6 @@ SUFFIX = ".log"
 LOCK = ".lock"
 #: Seconds. Who only asks whether a writer lives holds its lock for an instant; for this long, a stopped process does.
 LOCK_PATIENCE = 5.0
-#: Seconds between two tries.
-LOCK_PAUSE = 0.001
 #: Time in UTC to the microsecond, process id, randomness.
 SEGMENT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\.(\d{6})Z-\d+-[0-9a-f]{8}\Z")
 
@@ -117,7 +113,15 @@ class Segment:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(path, flags, FILE_MODE)
         try:
-            _acquire(handle, path)
+            # Readers who ask whether its writer lives hold it for an instant.
+            late = f"another process has held the log's new segment for {LOCK_PATIENCE:g} s: {path}"
+            lock(
+                handle,
+                path,
+                LOCK_PATIENCE,
+                late,
+                "end the process that holds the lock (`fuser` names it) and try again",
+            )
         except BaseException:
             os.close(handle)
             raise
@@ -129,24 +133,3 @@ class Segment:
         with suppress(OSError):
             fcntl.flock(self.handle, fcntl.LOCK_UN)
         os.close(self.handle)
-
-
-def _acquire(handle: int, path: Path) -> None:
-    """Lock the file, waiting for readers who ask whether its writer lives."""
-    deadline = time.monotonic() + LOCK_PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise Failure(
-                    "io_error",
-                    f"another process has held the log's new segment for {LOCK_PATIENCE:g} s: {path}",
-                    hint="end the process that holds the lock (`fuser` names it) and try again",
-                    retryable=True,
-                    details={"path": str(path)},
-                ) from error
-        except OSError as error:
-            raise io_failure("lock", path, error) from error
-        time.sleep(LOCK_PAUSE)
