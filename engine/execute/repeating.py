@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,7 +12,7 @@ from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.recorded import last_state, proved, result_of
 from albert_tools.engine.execute.steps import changed
 from albert_tools.engine.govern.repeats import Repeat, Repeats, key_of
-from albert_tools.engine.model.definition import canonical
+from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.records import LoadedRun
 
@@ -42,13 +41,13 @@ async def begin_once(
         return
     place = key_of(request.origin, name, key)
     # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
-    digest = hashlib.sha256(canonical([request.invocation.version, arguments])).hexdigest()
+    asked = digest([request.invocation.version, arguments])
     while True:
-        known = repeats.begin(place, digest, request.run.id)
+        known = repeats.begin(place, asked, request.run.id)
         if known is None:
-            request.repeat = f"{place}:{digest}"
+            request.repeat = f"{place}:{asked}"
             return
-        if known.digest != digest:
+        if known.digest != asked:
             raise Failure(
                 "dedupe_conflict",
                 f"{name} was called under the same key with other arguments",
@@ -96,8 +95,8 @@ def _go_on(request: Request, repeats: Repeats, name: str) -> None:
     request.repeat = request.run.repeat
     if request.repeat is None:
         return
-    place, _, digest = request.repeat.partition(":")
-    known = repeats.begin(place, digest, request.run.id)
+    place, _, asked = request.repeat.partition(":")
+    known = repeats.begin(place, asked, request.run.id)
     if known is not None and known.run != request.run.id:
         raise Failure(
             "dedupe_conflict",

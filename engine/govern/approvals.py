@@ -13,7 +13,6 @@ Both hold in the mode they were given in, are listed, and can be revoked.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from albert_tools.engine.govern.authority import CHOICES, Choice
-from albert_tools.engine.model.definition import Json, canonical
+from albert_tools.engine.model.definition import Json, digest
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import only_one
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.records import Entry
 
@@ -57,12 +57,12 @@ class Scope:
             parts.append(self.session)
         if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
             parts.append(self.arguments)
-        return hashlib.sha256(canonical(parts)).hexdigest()
+        return digest(parts)
 
 
 def arguments_digest(arguments: Mapping[str, Json]) -> str:
     """What tells one hand-made call from another."""
-    return hashlib.sha256(canonical(dict(arguments))).hexdigest()
+    return digest(dict(arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,15 +340,8 @@ class Approvals:
             Failure: `not_found`; `invalid_arguments` where several begin so.
         """
         self._following.look()
-        exact = self._fold.by_id.get(approval)
-        found = [exact] if exact else [a for i, a in self._fold.by_id.items() if approval and i.startswith(approval)]
-        if len(found) != 1:
-            raise Failure(
-                "invalid_arguments" if found else "not_found",
-                f"{'several approvals begin' if found else 'no approval begins'} with {approval[:100]!r}",
-                hint="`albert approvals` says which there are",
-            )
-        return self._shown(found[0])
+        found = only_one(approval, self._fold.by_id, "approval", "albert approvals")
+        return self._shown(self._fold.by_id[found])
 
     def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
         """Those in one of `states`, the oldest first."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import only_one
 from albert_tools.engine.model.protocols import Following, Ledger
 from albert_tools.engine.model.records import Entry
 
@@ -364,17 +365,10 @@ class Sessions:
             Failure: `not_found`, `invalid_arguments` where several begin so.
         """
         self._following.look()
-        found = [s for s in self._fold.by_id if s.startswith(session)] if session else []
-        if len(found) != 1:
-            many = "several sessions begin" if found else "no session begins"
-            raise Failure(
-                "invalid_arguments" if found else "not_found",
-                f"{many} with {session[:100]!r}",
-                hint="`albert session list` says which there are",
-            )
-        self._ledger.durable(self._ledger.append("session_ended", {"session": found[0]}))
+        found = only_one(session, self._fold.by_id, "session", "albert session list")
+        self._ledger.durable(self._ledger.append("session_ended", {"session": found}))
         self._following.look()
-        return self._shown(self._fold.by_id[found[0]])
+        return self._shown(self._fold.by_id[found])
 
     def all(self) -> list[Session]:
         """Every session, the newest first; those that can't be used any more have `ended`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from albert_tools.engine.model.failure import Failure
+
 #: Names that one is likened to.
 MAX_CANDIDATES = 300
 
@@ -26,3 +28,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` or nothing."""
     near = nearest(name, known)
     return f"; did you mean {near!r}?" if near else ""
+
+
+def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str:
+    """The id that is meant by itself or by its beginning; `what` is what it names, `command` lists all there are.
+
+    Raises:
+        Failure: `not_found`; `invalid_arguments` where several begin so.
+    """
+    known = list(ids)
+    found = [beginning] if beginning in known else [i for i in known if beginning and i.startswith(beginning)]
+    if len(found) == 1:
+        return found[0]
+    raise Failure(
+        "invalid_arguments" if found else "not_found",
+        f"{f'several {what}s begin' if found else f'no {what} begins'} with {beginning[:100]!r}",
+        hint=f"`{command}` says which there are",
+    )
