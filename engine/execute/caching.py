@@ -49,11 +49,6 @@ class Cache:
 
 def key_of(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> bytes:
     """What an answer is found by: the tool, its arguments, where paths begin, and what they name now."""
-    objects = []
-    for name in primitive.paths:
-        value = arguments.get(name)
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, str):
-                objects.append(object_at(workspace, path or "."))
+    objects = [object_at(workspace, path) for path, _ in primitive.paths_in(arguments)]
     d = primitive.definition
     return canonical([d.name, d.version, dict(arguments), str(workspace.absolute(".")), objects])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.chain import Chain, Context, Request
@@ -23,7 +24,11 @@ from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 if TYPE_CHECKING:
+    from albert_tools.engine.execute.caching import Cache
     from albert_tools.engine.govern.authority import Authority
+
+#: The call itself, once.
+Once = Callable[[], Awaitable[Any]]
 
 #: Codes that can be another's next time; the failure itself must say so, too.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -46,30 +51,30 @@ async def run_primitive(
         Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
-    if primitive.definition.cache_seconds and chain.request.surroundings.cache is not None:
-        return await _cached(primitive, arguments, chain, governance, authority, own, clock)
-    return await _tried(primitive, arguments, chain, governance, authority, own, clock)
+    once = partial(_once, primitive, arguments, chain, governance, authority, own, clock)
+    cache = chain.request.surroundings.cache
+    if not primitive.definition.cache_seconds or cache is None:
+        return await _tried(primitive, chain, own, once)
+    return await _cached(primitive, arguments, chain, authority, own, once, cache)
 
 
 async def _cached(
     primitive: Primitive,
     arguments: dict[str, Any],
     chain: Chain,
-    governance: Governance,
     authority: Authority | None,
     own: list[Effect],
-    clock: Callable[[], float],
+    once: Once,
+    cache: Cache,
 ) -> Any:
     from albert_tools.engine.execute.caching import key_of
 
     request = chain.request
-    cache = request.surroundings.cache
-    assert cache is not None
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
     key = await asyncio.to_thread(key_of, primitive, arguments, workspace)
     found = cache.find(key)
     if found is None:
-        output = await _tried(primitive, arguments, chain, governance, authority, own, clock)
+        output = await _tried(primitive, chain, own, once)
         cache.keep(key, primitive.definition.cache_seconds, export(output, MAX_ANSWER), tuple(own))
         return output
     own.extend(found[1])
@@ -77,24 +82,16 @@ async def _cached(
     return found[0]
 
 
-async def _tried(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    chain: Chain,
-    governance: Governance,
-    authority: Authority | None,
-    own: list[Effect],
-    clock: Callable[[], float],
-) -> Any:
+async def _tried(primitive: Primitive, chain: Chain, own: list[Effect], once: Once) -> Any:
     """Once, and where it is worth it once more."""
     try:
-        return await _once(primitive, arguments, chain, governance, authority, own, clock)
+        return await once()
     except Failure as failure:
         if not _worth_another(primitive, failure, own):
             raise
     await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
     chain.retried += 1
-    return await _once(primitive, arguments, chain, governance, authority, own, clock)
+    return await once()
 
 
 def _worth_another(primitive: Primitive, failure: Failure, own: list[Effect]) -> bool:
@@ -207,11 +204,4 @@ def _room(primitive: Primitive, request: Request) -> int | None:
 
 def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
     """What the call changes: paths as the workspace spells them, which is one way only."""
-    found = []
-    for name, use in primitive.paths.items():
-        if use != "read":
-            value = arguments.get(name)
-            for path in value if isinstance(value, list) else [value]:
-                if isinstance(path, str):
-                    found.append(str(workspace.absolute(path or ".")))
-    return found
+    return [str(workspace.absolute(path)) for path, use in primitive.paths_in(arguments) if use != "read"]

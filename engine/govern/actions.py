@@ -66,7 +66,7 @@ def action_of(
         "objects": {path: list(found) if isinstance(found, tuple) else found for path, found in objects.items()},
     }
     standing = {
-        workspace.absolute(path or "."): found[:_TELLING] if isinstance(found, tuple) else None
+        workspace.absolute(path): found[:_TELLING] if isinstance(found, tuple) else None
         for path, found in objects.items()
     }
     return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", standing)
@@ -106,13 +106,9 @@ def changed_since(path: str, tool: str) -> Failure:
 def _objects(
     primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Any
 ) -> Iterator[tuple[str, tuple[Any, ...] | str]]:
-    if primitive is None:
-        return
-    for name, use in primitive.paths.items():
-        value = arguments.get(name)
-        for path in value if isinstance(value, list) else [value]:
-            if use in _CHANGES and isinstance(path, str):
-                yield path, object_at(workspace, path or ".")
+    for path, use in primitive.paths_in(arguments) if primitive is not None else ():
+        if use in _CHANGES:
+            yield path, object_at(workspace, path)
 
 
 def object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:

@@ -12,7 +12,7 @@ import json
 import keyword
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
@@ -58,6 +58,14 @@ class Primitive:
     def name(self) -> str:
         """The name that programs call it by."""
         return self.definition.name
+
+    def paths_in(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Each path that a call names, with its use; ``.`` where it is empty. What is no text names none."""
+        for name, use in self.paths.items():
+            value = arguments.get(name)
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, str):
+                    yield path or ".", use
 
 
 @overload
