@@ -40,6 +40,8 @@ _BEGINNING = re.compile(r"[0-9a-f]{1,16}\Z")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
 #: Seconds to try for a journal: who only looks whether it is held, holds it for an instant.
 PATIENCE = 0.05
+#: Seconds to try for one that was made just now; for this long, a stopped process holds it.
+NEW_PATIENCE = 5.0
 
 
 class Runs:
@@ -68,7 +70,8 @@ class Runs:
         except OSError as error:
             raise io_failure("begin the record of a run at", path, error) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            # Who lists runs may look just now whether anybody holds it.
+            lock(handle, path, NEW_PATIENCE, f"another process holds the new record {path}", "end it and try again")
             if os.write(handle, content) != len(content):
                 raise OSError("only a part of the header could be written")
         except BaseException as error:
