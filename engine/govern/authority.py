@@ -124,7 +124,8 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     found = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
-            found.append(Resource("path", workspace.absolute(path or "."), use))
+            # An empty one is a folder to work in that isn't given.
+            found += [Resource("path", workspace.absolute(path), use)] if path else []
     for name, method in primitive.urls.items():
         for url in _texts(primitive, name, arguments):
             found.append(Resource("url", url, str(arguments.get(method) or "GET")))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -76,6 +76,10 @@ class GuardedWorkspace:
     def secret(self) -> tuple[Path, ...]:
         """As `Workspace.secret`."""
         return self._workspace.secret
+
+    def at_root(self) -> AbstractContextManager[int]:
+        """The workspace's open folder, for what sees only as much of it as the rules allow."""
+        return self._workspace.folder(str(self._workspace.root))
 
     def allows(self, absolute: str) -> bool:
         """Whether the rules let a canonical path be read, without anything being looked at."""

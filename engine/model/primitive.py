@@ -66,12 +66,12 @@ class Primitive:
         return self.definition.name
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each path that a call names, with its use; ``.`` where it is empty. What is no text names none."""
+        """Each path that a call names, with its use. What is empty or no text names none."""
         for name, use in self.paths.items():
             value = arguments.get(name)
             for path in value if isinstance(value, list) else [value]:
-                if isinstance(path, str):
-                    yield path or ".", use
+                if isinstance(path, str) and path:
+                    yield path, use
 
 
 @overload
