@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from albert_tools.engine.govern.commands.limits import MAX_BRACES, Unreadable
+from albert_tools.engine.govern.commands.limits import MAX_BRACES, MAX_OPENING, Unreadable
 from albert_tools.engine.govern.commands.tree import Hole, Word
 
 #: Stands for what isn't known.
@@ -18,6 +18,9 @@ HOLE = "\0"
 
 #: A sequence in braces whose members have one spelling.
 _SEQUENCE = re.compile(r"(-?[1-9][0-9]{0,5}|0|[A-Za-z])\.\.(-?[1-9][0-9]{0,5}|0|[A-Za-z])(?:\.\.(-?[1-9][0-9]{0,3}))?")
+
+#: What bash makes something else of, in words without quotes.
+_SPECIAL = re.compile(r"[*?\[{]")
 
 #: One character of a word, with whether it is quoted; or a hole.
 _Atom = tuple[str, bool]
@@ -62,6 +65,9 @@ def value(word: Word, known_home: bool = True) -> Arg:
 
 
 def _word(word: Word, known_home: bool, braces: bool) -> list[Arg]:
+    literal = word.literal
+    if literal and literal[0] != "~" and not _SPECIAL.search(literal):
+        return [Arg(literal)]
     atoms: list[_Atom] = []
     splits: set[int] = set()
     quoted = False
@@ -80,7 +86,10 @@ def _word(word: Word, known_home: bool, braces: bool) -> list[Arg]:
                 continue
             atoms += [(char, piece.quoted) for char in piece.text]
     several = bool(splits)
-    if braces and ("{", False) in atoms:
+    opening = atoms.count(("{", False)) if braces else 0
+    if opening > MAX_OPENING:
+        raise Unreadable("there are too many braces in a word")
+    if opening:
         made = _braces(atoms)
     else:
         made = [atoms]
@@ -93,7 +102,9 @@ def _word(word: Word, known_home: bool, braces: bool) -> list[Arg]:
 
 
 def _arg(atoms: Sequence[_Atom], splits: bool) -> Arg:
-    glob = any(char in "*?[" and not quoted for char, quoted in atoms)
+    active = "".join(char for char, quoted in atoms if not quoted)
+    # A bracket that is never closed is only a bracket.
+    glob = "*" in active or "?" in active or ("[" in active and "]" in active.partition("[")[2])
     escaped = "".join(f"[{c}]" if quoted and c in "*?[" else c for c, quoted in atoms) if glob else ""
     return Arg("".join(c for c, _ in atoms), glob, splits, escaped)
 

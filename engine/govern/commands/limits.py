@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Characters of a command, all its nested ones included.
-MAX_LENGTH = 64 * 1024
+MAX_LENGTH = 32 * 1024
 
 #: Levels of substitutions, groups and commands within commands. Each takes some ten frames of the interpreter's stack.
 MAX_DEPTH = 24
@@ -13,6 +13,12 @@ MAX_COMMANDS = 2000
 
 #: Words that braces make of one word.
 MAX_BRACES = 256
+
+#: Braces that open in one word. Each is looked at together with all that follows it.
+MAX_OPENING = 32
+
+#: Characters of a path that holds wildcards, and of a program for sed or awk that is looked into.
+MAX_PATTERN = 1024
 
 
 class Unreadable(Exception):

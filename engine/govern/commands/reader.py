@@ -515,7 +515,9 @@ class Reader(Words):
             if self.char == "(":
                 raise Unreadable("a ( stands behind a word")
         if words:
-            words.append(Word((Text(found.group(), True),), (), start, self.at))
+            shown = values[0].pieces if len(values) == 1 else ()
+            pieces = (Text(found.group(), True), *(p._replace(quoted=True) for p in shown))
+            words.append(Word(pieces, (), start, self.at))
         return Assignment(found[1], tuple(values))
 
 
