@@ -62,6 +62,7 @@ class CommandResult(TypedDict):
     gated=True,
     schemas={"timeout": {"maximum": MAX_TIMEOUT}},
     paths={"cwd": "read"},
+    judged={"command": "shell"},
 )
 async def bash(
     context: CallContext, command: CommandText, cwd: WorkingDirectory = "", timeout: TimeoutSeconds = 30

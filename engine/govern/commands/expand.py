@@ -6,6 +6,7 @@ the argument, written as NUL, which no argument can hold. A hole outside quotes 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -143,7 +144,7 @@ def _inside(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int] | N
             if depth == 0:
                 if len(cuts) > 1:
                     cuts.append(at)
-                    return [atoms[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)], at + 1
+                    return [atoms[a + 1 : b] for a, b in itertools.pairwise(cuts)], at + 1
                 inside = atoms[start + 1 : at]
                 text = "".join(c for c, _ in inside)
                 if ".." in text and not any(q and c != HOLE for c, q in inside):

@@ -1,8 +1,8 @@
 """Shells and other languages: whether what they run stands in the command, in a file, or in what they read.
 
 A text for a shell that reads it as bash does is judged like the command itself. Everything else is code that isn't judged: it asks
-where it stands in the command or comes through a pipe. A program in a file is one that somebody has written, and counts as a program
-like any other, but for shell scripts, whose commands would have been judged had they stood in the command.
+where it stands in the command or comes through a pipe. A program in a file is one that somebody has written, and counts as a
+program like any other, but for shell scripts, whose commands would have been judged had they stood in the command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPELLED = re.compile(r"(?:(python|pypy)[0-9.]*w?|(perl)[0-9.]*|(ruby)[0-9.]*|(n
 
 
 class Runs(NamedTuple):
-    """`kind` is ``text`` (a script for a shell), ``file`` (a shell's script), ``stdin``, ``code`` or ``unknown``; or ``program``."""
+    """`kind` is ``text`` (a script for a shell), ``file`` (a shell's script), ``stdin``, ``code``, ``unknown`` or ``program``."""
 
     kind: str
     text: Arg | None = None
@@ -61,7 +61,9 @@ def shell(name: str, args: Sequence[Arg]) -> Runs:
         if text in ("--version", "--help"):
             return Runs("program")
         if text in ("-n",) and len(args) > index + 1:
-            return Runs("program" if all(a.known and not a.text.startswith("-") for a in args[index + 1 :]) else "unknown")
+            return Runs(
+                "program" if all(a.known and not a.text.startswith("-") for a in args[index + 1 :]) else "unknown"
+            )
         if text in ("--norc", "--noprofile", "--login", "--posix", "--restricted", "--noediting"):
             posix = posix or text == "--posix"
         elif text == "--":

@@ -1,8 +1,8 @@
 """Judging a command: read it, walk through everything that it runs, and say of each part what it is.
 
-The walk is over all that could run, not over what will: both branches of a condition, the body of a function whether it is called or
-not, what comes after `||`. Where a program runs another command, that one is judged as well, and where it can't be told what runs,
-that is the verdict: nothing that isn't known counts as harmless.
+The walk is over all that could run, not over what will: both branches of a condition, the body of a function whether it is called
+or not, what comes after `||`. Where a program runs another command, that one is judged as well, and where it can't be told what
+runs, that is the verdict: nothing that isn't known counts as harmless.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class _Judge:
         for why in dict.fromkeys(self.notes.turned):
             self.parts.append(dynamic("${…}", (), why))
         if self.notes.arithmetic and self._tainted:
-            self.parts.append(dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known"))
+            self.parts.append(
+                dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known")
+            )
 
     def source(self, source: str, posix: bool = False) -> None:
         """A text for a shell.
@@ -144,7 +146,9 @@ class _Judge:
                 if not command.assignments:
                     self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
             return
-        if args[0].text in (":", "true") and any(r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects):
+        if args[0].text in (":", "true") and any(
+            r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects
+        ):
             self._found(Finding("truncate"), args)
         if args[0].text in DECLARE or args[0].text == "set":
             self._assigned("", command.words[1:])
@@ -205,7 +209,9 @@ class _Judge:
         for word in values:
             # What comes to a number, or to a text that no subscript stands in, arithmetic can't run.
             for piece in word.pieces:
-                if isinstance(piece, Text) and ("[" in piece.text or (not piece.quoted and set(piece.text) & set("*?"))):
+                if isinstance(piece, Text) and (
+                    "[" in piece.text or (not piece.quoted and set(piece.text) & set("*?"))
+                ):
                     self._tainted = True
                 elif isinstance(piece, Hole) and piece.name not in _NUMBERS and not _counts(word):
                     self._tainted = True
@@ -256,7 +262,14 @@ class _Judge:
                 self._found(Finding("", _CODE[runs.kind]), args)
             return False
         if name in ("source", "."):
-            self.parts.append(dynamic(text_of(args), _argv(args), "it runs a file, whose commands can't be judged", all(a.known for a in args)))
+            self.parts.append(
+                dynamic(
+                    text_of(args),
+                    _argv(args),
+                    "it runs a file, whose commands can't be judged",
+                    all(a.known for a in args),
+                )
+            )
             return True
         if name not in runners.RUNNERS:
             return False
@@ -375,7 +388,11 @@ def _harmless_target(redirect: Redirect) -> bool:
 
 def _counts(word: Word) -> bool:
     """Whether a word is nothing but the answer of a program that counts."""
-    if len(word.pieces) > 3 or len(word.scripts) != 1 or not all(isinstance(p, Hole) or not p.text for p in word.pieces):
+    if (
+        len(word.pieces) > 3
+        or len(word.scripts) != 1
+        or not all(isinstance(p, Hole) or not p.text for p in word.pieces)
+    ):
         return False
     last = word.scripts[0].pipelines[-1:]
     command = last[0][-1] if last and last[0] else None
@@ -403,6 +420,10 @@ def _interprets(argv: Sequence[str]) -> bool:
     """Whether it is an interpreter, or something that runs one."""
     for word in argv[:4]:
         name = posixpath.basename(word).lower()
-        if name in interpreters.SHELLS or interpreters.language_of(name) or name in ("source", ".", "eval", "zsh", "ksh", "fish"):
+        if (
+            name in interpreters.SHELLS
+            or interpreters.language_of(name)
+            or name in ("source", ".", "eval", "zsh", "ksh", "fish")
+        ):
             return True
     return False

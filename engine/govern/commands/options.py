@@ -10,11 +10,14 @@ from albert_tools.engine.govern.commands.expand import Arg
 class Options:
     """`letters` are short options (``-rf`` is r and f), `names` long ones without dashes, `values` what comes with either.
 
-    `valued` are the short options that take a value, `long_valued` the long ones that take the next argument where no ``=`` gives it.
+    `valued` are the short options that take a value, `long_valued` the long ones that take the next argument where no ``=`` gives
+    it.
     `first` is the position behind the options before the first operand: where a command begins that this one runs.
     """
 
-    def __init__(self, args: Sequence[Arg], valued: str = "", long_valued: str = "", until_operand: bool = False) -> None:
+    def __init__(
+        self, args: Sequence[Arg], valued: str = "", long_valued: str = "", until_operand: bool = False
+    ) -> None:
         self.letters: set[str] = set()
         self.names: set[str] = set()
         self.values: list[tuple[str, Arg]] = []

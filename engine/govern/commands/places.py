@@ -1,31 +1,36 @@
 """Places that a command had better not write to: what shells run at start, git's own files, the system's folders, devices.
 
-A path counts as such a place if anything that it could be is one: wildcards in it are tried against the names, letters in either case.
+A path counts as such a place if anything that it could be is one: wildcards in it are tried against the names, letters in either
+case.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from fnmatch import fnmatchcase
 
 from albert_tools.engine.govern.commands.expand import Arg
 from albert_tools.engine.govern.commands.limits import MAX_PATTERN, Unreadable
 
 _STARTUP = frozenset(
-    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc "
-    ".cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession .xsessionrc .pam_environment .ssh authorized_keys config.fish "
-    ".vimrc .exrc .emacs .gdbinit .lldbinit .pdbrc .pythonrc .irbrc .npmrc .pypirc .netrc .curlrc .wgetrc .envrc .rhosts .forward "
-    "autostart launchagents launchdaemons sitecustomize.py usercustomize.py".split()
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin "
+    ".zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession .xsessionrc "
+    ".pam_environment .ssh authorized_keys config.fish .vimrc .exrc .emacs .gdbinit .lldbinit .pdbrc "
+    ".pythonrc .irbrc .npmrc .pypirc .netrc .curlrc .wgetrc .envrc .rhosts .forward autostart launchagents "
+    "launchdaemons sitecustomize.py usercustomize.py".split()
 )  # fmt: skip
 _HOOKS = frozenset(
-    "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase "
-    "post-checkout post-merge pre-push pre-receive post-receive update post-update push-to-checkout pre-auto-gc post-rewrite "
-    "fsmonitor-watchman".split()
+    "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg "
+    "post-commit pre-rebase post-checkout post-merge pre-push pre-receive post-receive update post-update "
+    "push-to-checkout pre-auto-gc post-rewrite fsmonitor-watchman".split()
 )  # fmt: skip
 _GIT = frozenset((".git", ".gitconfig", ".gitmodules"))
 #: Folders of the system that hold its settings or stand for the machine itself; and those of its programs.
 _SETTINGS = frozenset("etc boot proc sys".split())
-_SYSTEM = frozenset("usr bin sbin lib lib32 lib64 libx32 opt root var srv system library applications".split()) | _SETTINGS
+_SYSTEM = (
+    frozenset("usr bin sbin lib lib32 lib64 libx32 opt root var srv system library applications".split()) | _SETTINGS
+)
 #: Devices that take what is written and do no harm.
 _HARMLESS = frozenset("null zero full stdin stdout stderr tty random urandom fd shm ptmx pts".split())
 
@@ -71,7 +76,8 @@ def _told(part: str) -> bool:
 
 def _parts(arg: Arg) -> tuple[list[str], bool]:
     """The parts of a path in lower case, as patterns, and whether it begins at the root. Links are not followed."""
-    pattern = arg.pattern if arg.glob else arg.text
+    # Where it is no pattern, what looks like a wildcard is a character.
+    pattern = arg.pattern if arg.glob else re.sub(r"[*?\[]", "\1", arg.text)
     if arg.glob and len(pattern) > MAX_PATTERN:
         raise Unreadable("a pattern of paths is too long")
     path = posixpath.normpath(pattern.lower()) if pattern else ""
@@ -101,6 +107,8 @@ def _could(part: str, names: frozenset[str] | set[str] | tuple[str, ...]) -> boo
     if part in names:
         return True
     if not any(c in part for c in "*?["):
+        return False
+    if not _told(part) and part[0] != "." and "etc" not in names:
         return False
     # A wildcard at the start means no hidden file.
     return any(fnmatchcase(name, part) and (part[0] == "." or not name.startswith(".")) for name in names)

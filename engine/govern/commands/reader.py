@@ -1,8 +1,8 @@
 """A command's text, read as bash reads it: lists, pipelines, groups, loops, functions, redirections, here-documents.
 
-A recursive descent without lookahead beyond a word. It is stricter than bash: where bash's reading depends on options that a command
-can set (`extglob`), on versions (`${ …; }`), or where the grammar is known to be read in two ways (`((`), it refuses. A second reading
-by another hand (`second`) must find commands at the same places.
+A recursive descent without lookahead beyond a word. It is stricter than bash: where bash's reading depends on options that a
+command can set (`extglob`), on versions (`${ …; }`), or where the grammar is known to be read in two ways (`((`), it refuses. A
+second reading by another hand (`second`) must find commands at the same places.
 """
 
 from __future__ import annotations
@@ -10,11 +10,22 @@ from __future__ import annotations
 import re
 
 from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, Unreadable
-from albert_tools.engine.govern.commands.tree import Assignment, Command, Compound, Piece, Redirect, Script, Simple, Text, Word
+from albert_tools.engine.govern.commands.tree import (
+    Assignment,
+    Command,
+    Compound,
+    Piece,
+    Redirect,
+    Script,
+    Simple,
+    Text,
+    Word,
+)
 from albert_tools.engine.govern.commands.words import META, Notes, Words
 
 _RESERVED = re.compile(
-    r"(?:if|then|elif|else|fi|while|until|for|select|do|done|case|esac|in|function|time|coproc|\[\[|\]\]|[{}!])(?=[ \t\n|&;()<>]|\Z|\\\n)"
+    r"(?:if|then|elif|else|fi|while|until|for|select|do|done|case|esac|in|function|time|coproc|\[\[|\]\]|[{}!])"
+    r"(?=[ \t\n|&;()<>]|\Z|\\\n)"
 )
 _STRAY = frozenset("then elif else fi do done esac } coproc".split())
 _REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
@@ -22,13 +33,15 @@ _DESCRIPTOR = re.compile(r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})(?=[<>])")
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[A-Za-z0-9_$]*\])?\+?=")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
 _PLAIN_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[A-Za-z0-9_@*$\"]*\]")
-_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 #: Builtins whose arguments are read as assignments, brackets included.
 DECLARE = frozenset("declare typeset local export readonly".split())
 
 
-def read(source: str, posix: bool = False, depth: int = 0, notes: Notes | None = None) -> tuple[Script, Notes, list[int]]:
+def read(
+    source: str, posix: bool = False, depth: int = 0, notes: Notes | None = None
+) -> tuple[Script, Notes, list[int]]:
     """The script that a text is, what was met in it, and where in the text its simple commands begin, by their first words.
 
     Raises:
@@ -37,7 +50,7 @@ def read(source: str, posix: bool = False, depth: int = 0, notes: Notes | None =
     if len(source) > MAX_LENGTH:
         raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
     if _UNTYPED.search(source):
-        raise Unreadable("it holds control characters")
+        raise Unreadable("it holds control characters, or what is no character")
     reader = Reader(source, notes or Notes(), depth, posix)
     script = reader.script_until("")
     return script, reader.notes, reader.begins
@@ -98,7 +111,9 @@ class Reader(Words):
                 self.at += 1
                 self._lines()
             elif not self._ends(ends):
-                raise Unreadable(f"something stands where a command should end: {self.source[self.at : self.at + 20]!r}")
+                raise Unreadable(
+                    f"something stands where a command should end: {self.source[self.at : self.at + 20]!r}"
+                )
         self.depth -= 1
         return Script(tuple(found))
 
@@ -168,7 +183,7 @@ class Reader(Words):
 
     def _line(self, quoted: bool) -> str:
         """The next line, joined with those that a backslash at its end joins to it."""
-        found = []
+        found: list[str] = []
         while True:
             end = self.source.find("\n", self.at)
             line = self.source[self.at : end if end >= 0 else len(self.source)]
@@ -366,7 +381,7 @@ class Reader(Words):
         return Compound("function", (Script(((body,),)),), (), (), name)
 
     def _test(self) -> Compound:
-        """ ``[[ … ]]``, whose words are read by rules of their own."""
+        """``[[ … ]]``, whose words are read by rules of their own."""
         self.bashism("[[")
         words: list[Word] = []
         while True:
@@ -486,7 +501,7 @@ class Reader(Words):
         return True
 
     def _assignment(self, words: list[Word]) -> Assignment | None:
-        """ ``NAME=value``. Behind a builtin that declares, the word counts as an argument, too."""
+        """``NAME=value``. Behind a builtin that declares, the word counts as an argument, too."""
         found = _ASSIGNED.match(self.source, self.at)
         if found is None:
             if _SUBSCRIPT.match(self.source, self.at) and not _PLAIN_SUBSCRIPT.match(self.source, self.at):
@@ -531,4 +546,3 @@ def _without(word: Word, count: int) -> Word:
             pieces.insert(0, Text(rest, False))
             break
     return Word(tuple(pieces), word.scripts, word.start + count, word.end)
-

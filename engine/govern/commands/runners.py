@@ -201,7 +201,9 @@ def _find(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
 def _fd(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     for index, arg in enumerate(args):
         if arg.text in ("-x", "-X", "--exec", "--exec-batch"):
-            rest = [Arg(re.sub(r"\{[/.]*\}", HOLE, a.text), a.glob, a.splits) for a in args[index + 1 :] if a.text != ";"]
+            rest = [
+                Arg(re.sub(r"\{[/.]*\}", HOLE, a.text), a.glob, a.splits) for a in args[index + 1 :] if a.text != ";"
+            ]
             yield Inner((*rest, Arg(HOLE)))
             return
         if arg.text.startswith(("--exec", "-x", "-X", HOLE)) or arg.splits:

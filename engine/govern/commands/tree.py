@@ -7,7 +7,7 @@ is known, or a hole, which is not. Whatever runs inside a word (a substitution) 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 
 class Text(NamedTuple):
@@ -24,7 +24,7 @@ class Hole(NamedTuple):
     quoted: bool
 
 
-Piece = Union[Text, Hole]  # noqa: UP007: an alias that is used at run time
+Piece = Text | Hole
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Compound:
     name: str = ""
 
 
-Command = Union[Simple, Compound]  # noqa: UP007
+Command = Simple | Compound
 
 
 @dataclass(frozen=True, slots=True)

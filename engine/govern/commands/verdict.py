@@ -52,7 +52,9 @@ class Judgement(NamedTuple):
 
 def shown(text: str) -> str:
     """A part as a person is shown it: on one line, and not too long."""
-    line = "".join(c if c.isprintable() else "\N{SYMBOL FOR NEWLINE}" if c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    line = "".join(
+        c if c.isprintable() else "\N{SYMBOL FOR NEWLINE}" if c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
     return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 

@@ -220,7 +220,7 @@ class Words:
         self.scripts.append(self.script_until(")"))
 
     def _backtick(self, pieces: list[Piece], quoted: bool, double: bool) -> None:
-        """ ``…`` in the old form: the inside loses a level of backslashes before it is read."""
+        """``…`` in the old form: the inside loses a level of backslashes before it is read."""
         self.at += 1
         inside = []
         while True:
@@ -241,7 +241,7 @@ class Words:
         pieces.append(Hole("", quoted))
 
     def _parameter(self, quoted: bool) -> Hole:
-        """ ``${…}``. What it comes to is unknown; what runs inside it isn't."""
+        """``${…}``. What it comes to is unknown; what runs inside it isn't."""
         mark = ""
         if self.char in ("!", "#") and self.source[self.at + 1 : self.at + 2] not in ("}", ""):
             mark = self.char

@@ -120,7 +120,9 @@ def tar(args: Sequence[Arg]) -> Iterator[Finding]:
     if any(t.startswith(("-P", "--absolute-n")) for t in texts):
         yield Finding("system_files")
     options = Options(args, "fCTgXHLKNVb", "file directory exclude transform")
-    extracts = any(re.match("-?[A-Za-z]*[xcru]", t) for t in texts[:1]) or options.has("xcru", "extract get create append update")
+    extracts = any(re.match("-?[A-Za-z]*[xcru]", t) for t in texts[:1]) or options.has(
+        "xcru", "extract get create append update"
+    )
     yield from written([*options.given("C", "directory"), *(options.given("f", "file") if extracts else ())])
     yield from unknown(args)
 
@@ -134,7 +136,7 @@ def sed(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("", "what it does stands in a file")
     elif not scripts:
         scripts, operands = operands[:1], operands[1:]
-    if not all(script.known or not script.splits and "\0" not in script.text for script in scripts):
+    if not all(script.known or (not script.splits and "\0" not in script.text) for script in scripts):
         yield Finding("", "what it does isn't known before it runs")
     elif not all(len(script.text) <= MAX_PATTERN and _plain_sed(script.text) for script in scripts):
         yield Finding("", "its script may run commands or write files")
@@ -171,7 +173,10 @@ def awk(args: Sequence[Arg]) -> Iterator[Finding]:
     program = options.operands[:1]
     if options.unknown or any("\0" in p.text or p.splits for p in program):
         yield Finding("", "what it does isn't known before it runs")
-    elif any(len(p.text) > MAX_PATTERN or re.search(r"system|getline|[|>@]|close|include|load", _without_texts(p.text)) for p in program):
+    elif any(
+        len(p.text) > MAX_PATTERN or re.search(r"system|getline|[|>@]|close|include|load", _without_texts(p.text))
+        for p in program
+    ):
         yield Finding("", "its program may run commands or write files")
 
 

@@ -11,15 +11,17 @@ from albert_tools.engine.govern.commands.programs.finding import Finding, Look, 
 
 #: Operations that only look, or add.
 _HARMLESS = frozenset(
-    "status diff log show add commit rev-parse rev-list ls-files ls-tree blame annotate describe shortlog cat-file merge-base for-each-ref "
-    "name-rev var version help init count-objects diff-tree diff-index diff-files whatchanged show-ref symbolic-ref show-branch fsck "
-    "check-ignore check-attr merge cherry-pick revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch "
-    "bundle merge-tree patch-id mktree write-tree sparse-checkout maintenance".split()
+    "status diff log show add commit rev-parse rev-list ls-files ls-tree blame annotate describe shortlog "
+    "cat-file merge-base for-each-ref name-rev var version help init count-objects diff-tree diff-index diff- "
+    "files whatchanged show-ref symbolic-ref show-branch fsck check-ignore check-attr merge cherry-pick "
+    "revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch bundle merge- "
+    "tree patch-id mktree write-tree sparse-checkout maintenance".split()
 )  # fmt: skip
 #: Settings that nothing is run by.
 _SETTINGS = frozenset(
-    "user.name user.email init.defaultbranch pull.rebase pull.ff push.default push.autosetupremote core.autocrlf core.filemode core.eol "
-    "core.quotepath core.ignorecase merge.conflictstyle rerere.enabled commit.gpgsign tag.gpgsign advice.detachedhead".split()
+    "user.name user.email init.defaultbranch pull.rebase pull.ff push.default push.autosetupremote "
+    "core.autocrlf core.filemode core.eol core.quotepath core.ignorecase merge.conflictstyle rerere.enabled "
+    "commit.gpgsign tag.gpgsign advice.detachedhead".split()
 )  # fmt: skip
 #: Options of any operation that name a program.
 _RUNS = "upload-pack receive-pack exec ext-diff open-files-in-pager textconv config template"
@@ -53,7 +55,9 @@ def _anywhere(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "mFcCuoxnSO")
     for name in sorted(options.names & set(_RUNS.split())):
         yield Finding("git_config", f"--{name} names a program")
-    if any("::" in a.text and not a.text.startswith("-") and a.text.partition("::")[0].isalnum() for a in options.operands):
+    if any(
+        "::" in a.text and not a.text.startswith("-") and a.text.partition("::")[0].isalnum() for a in options.operands
+    ):
         yield Finding("git_config", "the address names a program")
     for value in (*options.given("output", "o"), *options.given("output-directory")):
         found = place(value)
@@ -143,7 +147,7 @@ def _config(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("", "which setting it is isn't known before it runs")
     elif options.has("e", "edit"):
         yield Finding("git_config")
-    elif not reads and len(operands) != 1 or options.has("", "unset unset-all replace-all add"):
+    elif (not reads and len(operands) != 1) or options.has("", "unset unset-all replace-all add"):
         if options.has("f", "global system file") or not operands or operands[0].text.lower() not in _SETTINGS:
             yield Finding("git_config")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -35,7 +36,7 @@ def declare(args: Sequence[Arg]) -> Iterator[Finding]:
     """``export``, ``declare``, …"""
     for arg in args:
         text = arg.text
-        name, equals, _ = text.partition("=")
+        name, _equals, _ = text.partition("=")
         if text.startswith(("-", "+")):
             if set(text[1:]) - set("aAgxprtlufF"):
                 yield Finding("", "it makes a variable that runs or stands for something else")
@@ -68,10 +69,12 @@ def printf(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def test(args: Sequence[Arg]) -> Iterator[Finding]:
     """``test``, ``[``: asked whether a variable is set, they evaluate its subscript."""
-    for before, arg in zip(args, args[1:], strict=False):
+    for before, arg in itertools.pairwise(args):
         if before.text in ("-v", "-R") and not _NAME.fullmatch(arg.text):
             yield Finding("", "which variable it is isn't known before it runs")
-    if any(a.splits or (a.text.startswith(HOLE) and a.text != HOLE) for a in args) and any("[" in a.text for a in args[:-1]):
+    if any(a.splits or (a.text.startswith(HOLE) and a.text != HOLE) for a in args) and any(
+        "[" in a.text for a in args[:-1]
+    ):
         yield Finding("", "which test it is isn't known before it runs")
 
 
@@ -89,7 +92,14 @@ def settings(args: Sequence[Arg]) -> Iterator[Finding]:
         if text in ("--", "-"):
             return
         if text in ("-o", "+o"):
-            if index + 1 < len(args) and args[index + 1].text not in ("pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"):
+            if index + 1 < len(args) and args[index + 1].text not in (
+                "pipefail",
+                "errexit",
+                "nounset",
+                "xtrace",
+                "noglob",
+                "noclobber",
+            ):
                 yield Finding("", "it changes how the shell reads what follows")
             index += 1
         elif re.fullmatch(r"[-+][eufxCvo]+", text):
@@ -149,7 +159,10 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     if options.has("E", "eval"):
         yield Finding("", "it runs a text of its own")
     yield from (f for f in written(options.given("C", "directory")) if f.pattern)
-    if any(a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text for a in args):
+    if any(
+        a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text
+        for a in args
+    ):
         yield Finding("environment")
     if options.unknown or any("$" in a.text for a in args):
         yield from unknown(args)
@@ -177,14 +190,16 @@ LOOKS: dict[str, Look] = {
     **dict.fromkeys(("complete", "compgen", "compopt", "bind"), complete),
     **dict.fromkeys(
         (
-            "script scriptreplay expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace strace dtruss dtrace bpftrace "
-            "prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot fakeroot faketime systemd-inhibit dbus-run-session dbus-launch "
-            "entr watchexec nodemon concurrently vi vim nvim view ex ed emacs emacsclient nano pico joe man info xdg-open open "
-            "osascript gio start-stop-daemon daemonize run-parts rlwrap m4 pwsh powershell cmd.exe wine "
-            "qemu-system-x86_64 qemu-x86_64 ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc "
-            "es xonsh nu elvish tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala groovy jshell julia R Rscript octave "
-            "sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin ts-node tsx deno crystal nim dart xterm gnome-terminal konsole zip "
-            "ansible-console puppet salt-call chef-client parallel-ssh pdsh cssh"
+            "script scriptreplay expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace "
+            "strace dtruss dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot "
+            "fakeroot faketime systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently "
+            "vi vim nvim view ex ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- "
+            "stop-daemon daemonize run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 "
+            "qemu-x86_64 ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh "
+            "tcsh rc es xonsh nu elvish tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala "
+            "groovy jshell julia R Rscript octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin "
+            "ts-node tsx deno crystal nim dart xterm gnome-terminal konsole zip ansible-console puppet salt-call "
+            "chef-client parallel-ssh pdsh cssh"
         ).split(),
         runs_others,
     ),

@@ -10,7 +10,9 @@ from albert_tools.engine.govern.commands.options import Options
 from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
 
 #: What brings text from elsewhere.
-DOWNLOADERS = frozenset("curl wget wget2 fetch aria2c axel http https xh lynx w3m links nc ncat netcat socat ftp scp ssh".split())
+DOWNLOADERS = frozenset(
+    "curl wget wget2 fetch aria2c axel http https xh lynx w3m links nc ncat netcat socat ftp scp ssh".split()
+)
 #: What makes text of something that nobody can read.
 DECODERS = frozenset(
     "base64 base32 basenc xxd od openssl uudecode gunzip zcat bzcat xzcat zstdcat gzip bzip2 xz zstd gpg rev tr".split()
@@ -26,7 +28,19 @@ def curl(args: Sequence[Arg]) -> Iterator[Finding]:
     )
     if options.has("K", "config"):
         yield Finding("", "what it does stands in a file")
-    targets = ("o", "output", "output-dir", "c", "cookie-jar", "D", "dump-header", "trace", "trace-ascii", "stderr", "libcurl")
+    targets = (
+        "o",
+        "output",
+        "output-dir",
+        "c",
+        "cookie-jar",
+        "D",
+        "dump-header",
+        "trace",
+        "trace-ascii",
+        "stderr",
+        "libcurl",
+    )
     yield from written(options.given(*targets))
     if options.unknown:
         yield from unknown(args)
@@ -34,10 +48,14 @@ def curl(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def wget(args: Sequence[Arg]) -> Iterator[Finding]:
     """``wget``."""
-    options = Options(args, "OPoaieUtTwQ", "output-document directory-prefix output-file append-output execute config use-askpass")
+    options = Options(
+        args, "OPoaieUtTwQ", "output-document directory-prefix output-file append-output execute config use-askpass"
+    )
     if options.has("e", "execute config use-askpass"):
         yield Finding("", "it takes settings that name programs or files")
-    yield from written(options.given("O", "P", "o", "a", "output-document", "directory-prefix", "output-file", "append-output"))
+    yield from written(
+        options.given("O", "P", "o", "a", "output-document", "directory-prefix", "output-file", "append-output")
+    )
     if options.unknown:
         yield from unknown(args)
 
@@ -76,7 +94,11 @@ def _manager(harmless: str, valued: str = "") -> Look:
     def look(args: Sequence[Arg]) -> Iterator[Finding]:
         options = Options(args, valued)
         first = options.operands[0].text if options.operands else ""
-        if not args or first in looks or (not first and options.names | options.letters <= {"version", "help", "h", "V", "v", "l"}):
+        if (
+            not args
+            or first in looks
+            or (not first and options.names | options.letters <= {"version", "help", "h", "V", "v", "l"})
+        ):
             yield from (f for f in unknown(options.operands[:1]))
         elif not first or HOLE in first:
             yield from unknown(args) if HOLE in first else (Finding("global_install"),)
@@ -101,7 +123,16 @@ def node_packages(args: Sequence[Arg]) -> Iterator[Finding]:
     """``npm``, ``pnpm``, ``yarn``: in the project they are a project's own."""
     options = Options(args, "C", "prefix cwd dir")
     first = options.operands[0].text if options.operands else ""
-    if options.has("g", "global location") or first in ("global", "link", "publish", "config", "set", "login", "adduser", "token"):
+    if options.has("g", "global location") or first in (
+        "global",
+        "link",
+        "publish",
+        "config",
+        "set",
+        "login",
+        "adduser",
+        "token",
+    ):
         yield Finding("global_install")
     elif first in ("exec", "x", "dlx", "create", "init") or first in ("explore",):
         yield Finding("", "it runs a program that it may fetch first")
@@ -133,7 +164,21 @@ def containers(args: Sequence[Arg]) -> Iterator[Finding]:
     first = options.operands[0].text if options.operands else ""
     if options.letters or options.names - {"version", "help"}:
         yield Finding("containers")
-    elif first not in ("", "ps", "images", "logs", "inspect", "version", "info", "stats", "top", "port", "diff", "history", "search"):
+    elif first not in (
+        "",
+        "ps",
+        "images",
+        "logs",
+        "inspect",
+        "version",
+        "info",
+        "stats",
+        "top",
+        "port",
+        "diff",
+        "history",
+        "search",
+    ):
         yield Finding("containers")
 
 
