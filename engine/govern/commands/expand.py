@@ -20,6 +20,9 @@ HOLE = "\0"
 #: A sequence in braces whose members have one spelling.
 _SEQUENCE = re.compile(r"(-?[1-9][0-9]{0,5}|0|[A-Za-z])\.\.(-?[1-9][0-9]{0,5}|0|[A-Za-z])(?:\.\.(-?[1-9][0-9]{0,3}))?")
 
+#: Variables that are numbers, so that they are one word.
+_NUMBERS = frozenset("#?$!")
+
 #: What bash makes something else of, in words without quotes.
 _SPECIAL = re.compile(r"[*?\[{]")
 
@@ -77,7 +80,7 @@ def _word(word: Word, known_home: bool, braces: bool) -> list[Arg]:
             if piece.name == "HOME" and known_home:
                 atoms.append(("~", True))
                 continue
-            if not piece.quoted or piece.name == "@":
+            if (not piece.quoted and piece.name not in _NUMBERS) or piece.name == "@":
                 splits.add(len(atoms))
             atoms.append((HOLE, True))
         else:

@@ -234,6 +234,11 @@ class _Judge:
             self._found(Finding("fork_bomb"), args)
             return
         name = posixpath.basename(first.text.rstrip("/")).lower()
+        if name.startswith("g") and name not in LOOKS and name[1:] in LOOKS:
+            # GNU's tools, where the system has others.
+            name = name[1:]
+        if name in ("test", "[") and any(arg.splits for arg in args):
+            self.notes.arithmetic = True
         start = len(self.parts)
         own = "/" in first.text and not _SYSTEM_BIN.fullmatch(posixpath.normpath(first.text))
         ran = self._ran(name, args, stdin, depth) if name else False
@@ -258,6 +263,8 @@ class _Judge:
                 self.called(module, None, depth + 1)
             elif runs.kind == "module" and (not module or not module[0].known):
                 self._found(Finding("", "which module it runs isn't known before it runs"), args)
+            elif runs.kind == "module" and module[0].text.partition(".")[0].lower() in _CODE_MODULES:
+                self._found(Finding("", _CODE["code"]), args)
             elif runs.kind not in ("program", "module"):
                 self._found(Finding("", _CODE[runs.kind]), args)
             return False
@@ -339,6 +346,10 @@ class _Judge:
             self.parts.append(dynamic(text, argv, finding.why))
 
 
+#: Python's modules that run what they are given.
+_CODE_MODULES = frozenset(
+    "timeit pdb bdb code trace cprofile profile idlelib asyncio ensurepip runpy ipython sqlite3".split()
+)
 _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _CODE = {
     "stdin": "it runs what it reads, which can't be judged",

@@ -103,4 +103,4 @@ _HARMFUL = frozenset(
 
 def is_harmful(variable: str) -> bool:
     """Whether setting this environment variable can change what the programs after it are."""
-    return variable in _HARMFUL or variable.startswith(("LD_", "DYLD_", "GIT_", "BASH_FUNC_", "MALLOC_"))
+    return variable in _HARMFUL or variable.startswith(("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_"))

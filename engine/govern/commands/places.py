@@ -39,7 +39,7 @@ def place(arg: Arg, reading: bool = False) -> str:
     """The pattern that writing there fits; empty where it fits none. With `reading`, only what is harmful from any program."""
     parts, rooted = _parts(arg)
     if not parts:
-        return ""
+        return "system_files" if rooted and not reading else ""
     first = parts[0]
     if rooted:
         if _could(first, ("dev",)):

@@ -208,6 +208,9 @@ class Reader(Words):
                     if re.compile(rf"{option}(?=[ \t\n|&;()<>]|\Z)").match(self.source, self.at):
                         self.at += 2
                         self._blank()
+                if self.char == "-":
+                    # A program of that name, where the shell is told to be like others.
+                    raise Unreadable("`time` has options")
             if not self.char or self.char in "\n;&|)":
                 return ()
         stages = [self._command()]

@@ -50,6 +50,7 @@ _RUNNERS: dict[str, _Runner] = {
     "stdbuf": _Runner("ioe", "input output error"),
     "caffeinate": _Runner("tw"),
     "busybox": _Runner(),
+    "coreutils": _Runner(),
     "toybox": _Runner(),
     "flock": _Runner("wE", "timeout conflict-exit-code", 1),
     "chronic": _Runner(),
@@ -62,8 +63,31 @@ _RUNNERS: dict[str, _Runner] = {
     "noglob": _Runner(),
 }
 
+#: Programs that run the command behind a word of theirs.
+_BEHIND_WORD = {
+    "poetry": "run",
+    "pipenv": "run",
+    "hatch": "run",
+    "pdm": "run",
+    "rye": "run",
+    "uv": "run",
+    "conda": "run",
+    "mamba": "run",
+    "bundle": "exec",
+    "direnv": "exec",
+    "mise": "exec",
+    "asdf": "exec",
+    "pyenv": "exec",
+    "rbenv": "exec",
+    "nix": "run",
+    "nix-shell": "--run",
+    "dotenv": "run",
+}
+
 #: Programs that run the command in their arguments.
-RUNNERS = frozenset((*_RUNNERS, "command", "env", "xargs", "find", "fd", "fdfind", "watch", "parallel", "trap", "eval"))
+RUNNERS = frozenset(
+    (*_RUNNERS, *_BEHIND_WORD, "command", "env", "xargs", "find", "fd", "fdfind", "watch", "parallel", "trap", "eval")
+)
 
 
 def inner(program: str, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
@@ -85,6 +109,12 @@ def inner(program: str, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
         yield from _parallel(args)
     elif program == "trap":
         yield from _trap(args)
+    elif program in _BEHIND_WORD:
+        if any(a.text == _BEHIND_WORD[program] or a.splits or a.text.startswith(HOLE) for a in args):
+            if args[0].text != _BEHIND_WORD[program] or len(args) < 2 or args[1].text.startswith(("-", HOLE)):
+                yield Finding("", "which command it runs can't be told")
+            else:
+                yield Inner(tuple(args[1:]))
     elif program == "eval":
         yield Inner(text=_joined(args))
     else:

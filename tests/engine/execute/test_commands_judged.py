@@ -1,4 +1,4 @@
-"""A command that is dangerous or can't be told asks, also where the owner lets ordinary ones run; an answer is for that call alone."""
+"""A command that is dangerous or can't be told asks, also where ordinary ones may run; an answer is for that call alone."""
 
 from __future__ import annotations
 

@@ -117,6 +117,8 @@ def tar(args: Sequence[Arg]) -> Iterator[Finding]:
     runs = ("--to-c", "--checkpoint-a", "--use-c", "--rsh", "--info-s", "--new-v", "-I", "-F")
     if any(t.startswith(runs) for t in texts) or any(re.match("-?[A-Za-z]*[IF]", t) for t in texts[:1]):
         yield Finding("", "it runs a program of its own")
+    if any("C" in t and not t.startswith("-") for t in texts[:1]):
+        yield Finding("", "where it writes can't be told")
     if any(t.startswith(("-P", "--absolute-n")) for t in texts):
         yield Finding("system_files")
     options = Options(args, "fCTgXHLKNVb", "file directory exclude transform")

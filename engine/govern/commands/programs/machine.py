@@ -12,6 +12,7 @@ from albert_tools.engine.govern.commands.patterns import is_harmful
 from albert_tools.engine.govern.commands.places import is_broad, place
 from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
 
+_OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]".split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9@*]+\])?")
 
 
@@ -63,7 +64,7 @@ def printf(args: Sequence[Arg]) -> Iterator[Finding]:
     """``printf``, which can set a variable."""
     if args and args[0].text.startswith("-v"):
         yield from names([Arg(args[0].text[2:])] if args[0].text[2:] else args[1:2])
-    elif args and args[0].splits:
+    elif args and args[0].text.startswith(HOLE):
         yield Finding("", "it may set a variable that isn't known before it runs")
 
 
@@ -72,10 +73,9 @@ def test(args: Sequence[Arg]) -> Iterator[Finding]:
     for before, arg in itertools.pairwise(args):
         if before.text in ("-v", "-R") and not _NAME.fullmatch(arg.text):
             yield Finding("", "which variable it is isn't known before it runs")
-    if any(a.splits or (a.text.startswith(HOLE) and a.text != HOLE) for a in args) and any(
-        "[" in a.text for a in args[:-1]
-    ):
-        yield Finding("", "which test it is isn't known before it runs")
+        # An operator that isn't known could be that one.
+        elif HOLE in before.text and arg.text not in _OPERATORS and (HOLE in arg.text or "[" in arg.text):
+            yield Finding("", "which test it is isn't known before it runs")
 
 
 def let(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -190,16 +190,17 @@ LOOKS: dict[str, Look] = {
     **dict.fromkeys(("complete", "compgen", "compopt", "bind"), complete),
     **dict.fromkeys(
         (
-            "script scriptreplay expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace "
-            "strace dtruss dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot "
-            "fakeroot faketime systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently "
-            "vi vim nvim view ex ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- "
-            "stop-daemon daemonize run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 "
-            "qemu-x86_64 ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh "
-            "tcsh rc es xonsh nu elvish tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala "
-            "groovy jshell julia R Rscript octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin "
-            "ts-node tsx deno crystal nim dart xterm gnome-terminal konsole zip ansible-console puppet salt-call "
-            "chef-client parallel-ssh pdsh cssh"
+            "script scriptreplay ssh-agent newgrp sg hyperfine proxychains proxychains4 torsocks cpulimit run-one "
+            "tsp expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace strace dtruss "
+            "dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot fakeroot faketime "
+            "systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently vi vim nvim view ex "
+            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- stop-daemon daemonize "
+            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 ld-linux.so.2 ld- "
+            "linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
+            "tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala groovy jshell julia R Rscript "
+            "octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin ts-node tsx deno crystal nim "
+            "dart xterm gnome-terminal konsole zip ansible-console puppet salt-call chef-client parallel-ssh pdsh "
+            "cssh"
         ).split(),
         runs_others,
     ),
