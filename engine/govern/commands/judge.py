@@ -37,9 +37,18 @@ _COUNTERS = frozenset("wc nproc date stat du seq id expr bc sysctl getconf tput"
 _NUMBERS = frozenset("#?$!")
 
 
-@lru_cache(maxsize=256)
 def judge_command(source: str) -> Judgement:
     """What a text for bash runs. Never raises, whatever the text: what can't be read is dangerous."""
+    if len(source) > MAX_LENGTH:
+        # Not to be remembered.
+        return Judgement(
+            (dangerous("unreadable", shown(source[:MAX_LENGTH]), (), f"it is longer than {MAX_LENGTH:,} characters"),)
+        )
+    return _judged(source)
+
+
+@lru_cache(maxsize=256)
+def _judged(source: str) -> Judgement:
     judge = _Judge(Notes())
     try:
         judge.source(source)
@@ -51,9 +60,8 @@ def judge_command(source: str) -> Judgement:
     return Judgement(tuple(dict.fromkeys(judge.parts)))
 
 
-@lru_cache(maxsize=256)
 def judge_argv(argv: tuple[str, ...]) -> Judgement:
-    """What a program with its arguments runs where no shell reads them."""
+    """What a program with its arguments runs where no shell reads them. Never raises."""
     judge = _Judge(Notes())
     try:
         if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
@@ -73,6 +81,9 @@ class _Judge:
         self._home = True
         #: Whether a variable may hold what arithmetic would run.
         self._tainted = False
+        #: Whether there are functions, and whether any command is given what arithmetic would run.
+        self._functions = False
+        self._handed = False
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
@@ -81,7 +92,8 @@ class _Judge:
         """What was noted on the way, all over the text."""
         for why in dict.fromkeys(self.notes.turned):
             self.parts.append(dynamic("${…}", (), why))
-        if self.notes.arithmetic and self._tainted:
+        tainted = self._tainted or (self._functions and self._handed)
+        if (self.notes.arithmetic and tainted) or not all(map(_counted, self.notes.fed)):
             self.parts.append(
                 dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known")
             )
@@ -122,6 +134,7 @@ class _Judge:
         if command.kind == "for":
             self._assigned(command.name, command.words)
         if command.kind == "function":
+            self._functions = True
             self._within.append(command.name)
         for script in command.scripts:
             self._script(script, before)
@@ -136,6 +149,7 @@ class _Judge:
             if is_harmful(assignment.name):
                 self._found(Finding("environment"), [plain(f"{assignment.name}=…")])
         self._words(command.words)
+        self._handed = self._handed or any(map(_taints, command.words[1:]))
         args = expanded(command.words, self._home)
         self._redirects(command.redirects, args)
         if not args:
@@ -143,8 +157,7 @@ class _Judge:
             if command.words:
                 self.parts.append(dynamic("…", (), "which command it is isn't known before it runs"))
             if any(r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects):
-                if not command.assignments:
-                    self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
+                self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
             return
         if args[0].text in (":", "true") and any(
             r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects
@@ -206,15 +219,7 @@ class _Judge:
     def _assigned(self, name: str, values: Iterable[Word]) -> None:
         if name == "HOME":
             self._home = False
-        for word in values:
-            # What comes to a number, or to a text that no subscript stands in, arithmetic can't run.
-            for piece in word.pieces:
-                if isinstance(piece, Text) and (
-                    "[" in piece.text or (not piece.quoted and set(piece.text) & set("*?"))
-                ):
-                    self._tainted = True
-                elif isinstance(piece, Hole) and piece.name not in _NUMBERS and not _counts(word):
-                    self._tainted = True
+        self._tainted = self._tainted or any(map(_taints, values))
 
     # Calls.
 
@@ -397,17 +402,29 @@ def _harmless_target(redirect: Redirect) -> bool:
     return (redirect.target.literal or "").startswith("/dev/")
 
 
+def _taints(word: Word) -> bool:
+    """Whether a word may come to what arithmetic would run, which has a subscript in it."""
+    for piece in word.pieces:
+        if isinstance(piece, Text):
+            if "[" in piece.text or (not piece.quoted and set(piece.text) & set("*?")):
+                return True
+        elif piece.name not in _NUMBERS and not _counts(word):
+            return True
+    return False
+
+
 def _counts(word: Word) -> bool:
     """Whether a word is nothing but the answer of a program that counts."""
-    if (
-        len(word.pieces) > 3
-        or len(word.scripts) != 1
-        or not all(isinstance(p, Hole) or not p.text for p in word.pieces)
-    ):
+    alone = all(isinstance(p, Hole) or not p.text for p in word.pieces)
+    return alone and len(word.pieces) <= 3 and len(word.scripts) == 1 and _counted(word.scripts[0])
+
+
+def _counted(script: Script) -> bool:
+    """Whether what a script prints is a number."""
+    command = script.pipelines[-1][-1] if script.pipelines and script.pipelines[-1] else None
+    if len(script.pipelines) != 1 or not isinstance(command, Simple) or not command.words:
         return False
-    last = word.scripts[0].pipelines[-1:]
-    command = last[0][-1] if last and last[0] else None
-    return isinstance(command, Simple) and bool(command.words) and command.words[0].literal in _COUNTERS
+    return command.words[0].literal in _COUNTERS and not any(_taints(w) for w in command.words[1:])
 
 
 def _programs(command: Command) -> Iterator[str]:

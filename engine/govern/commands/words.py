@@ -33,6 +33,8 @@ class Notes:
     turned: list[str] = field(default_factory=list)
     #: Whether arithmetic looks at variables, which it evaluates as expressions.
     arithmetic: bool = False
+    #: The scripts whose output arithmetic evaluates.
+    fed: list[Script] = field(default_factory=list)
 
 
 class Words:
@@ -319,11 +321,15 @@ class Words:
                     raise Unreadable("brackets don't fit each other in arithmetic")
             elif char == "$":
                 pieces: list[Piece] = []
+                had = len(self.scripts)
                 self.dollar(pieces, quoted=True)
+                if not (pieces and pieces[-1] == Hole("#", True)):
+                    self.notes.fed += self.scripts[had:]
                 if any(isinstance(p, Hole) and p.name not in ("#", "?", "$", "!") for p in pieces):
                     self.notes.arithmetic = True
             elif char == "`":
                 self._backtick([], quoted=True, double=True)
+                self.notes.fed += self.scripts[-1:]
                 self.notes.arithmetic = True
             elif name := _NAME.match(self.source, self.at):
                 self.at = name.end()

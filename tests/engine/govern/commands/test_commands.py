@@ -205,6 +205,7 @@ def _variable(command: str) -> str:
     return f"v={shlex.quote(first)}; $v {rest}"
 
 
+# A blank behind each $( keeps it from becoming $((, which is another thing.
 WRAPPERS = [
     lambda c: f"sh -c {shlex.quote(c)}",
     lambda c: f"bash -c {shlex.quote(c)}",
@@ -218,16 +219,16 @@ WRAPPERS = [
     lambda c: f"command exec setsid sh -c {shlex.quote(c)}",
     lambda c: f"trap {shlex.quote(c)} EXIT",
     lambda c: f"watch {shlex.quote(c)}",
-    lambda c: f"echo $({c})",
-    lambda c: f'echo "a $({c}) b"',
-    lambda c: f"x=${{y:-$({c})}}",
+    lambda c: f"echo $( {c})",
+    lambda c: f'echo "a $( {c}) b"',
+    lambda c: f"x=${{y:-$( {c})}}",
     lambda c: f"cat <({c})",
     lambda c: f"ls > >({c})",
-    lambda c: f"cat <<EOF\n$({c})\nEOF",
+    lambda c: f"cat <<EOF\n$( {c})\nEOF",
     lambda c: f"bash <<'E'\n{c}\nE",
     lambda c: f"bash <<< {shlex.quote(c)}",
-    lambda c: f"[[ -n $({c}) ]]",
-    lambda c: f"echo $((1 + $({c})))",
+    lambda c: f"[[ -n $( {c}) ]]",
+    lambda c: f"echo $((1 + $( {c})))",
     lambda c: f"({c})",
     lambda c: f"{{ {c}; }}",
     lambda c: f"f() {{ {c}; }}; f",
