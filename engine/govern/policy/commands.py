@@ -34,6 +34,23 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     return _judged(layers, definition, judge_argv(argv)) if argv else None
 
 
+def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """What the rules say of an environment variable, ``NAME=value``: whether it changes what a command comes to."""
+    from albert_tools.engine.govern.commands.patterns import PATTERNS, is_harmful
+    from albert_tools.engine.govern.commands.verdict import shown
+
+    name, _, value = resource.name.partition("=")
+    if is_harmful(name):
+        pattern = PATTERNS["environment"]
+        message = f"the variable `{shown(name)}` is dangerous ({pattern.name}): {pattern.why}"
+        return Decision("ask", "shipped.dangerous_command", "dangerous_command", message, pattern.instead, WHOLE_CALL)
+    if "[" in value and ("$(" in value or "`" in value):
+        message = f"the variable `{shown(name)}` holds what arithmetic of a shell would run"
+        hint = "do without it"
+        return Decision("ask", "shipped.dynamic_command", "dynamic_command", message, hint, WHOLE_CALL)
+    return None
+
+
 def _judged(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
     found = [
         decision

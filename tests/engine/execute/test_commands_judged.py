@@ -17,8 +17,8 @@ ASKED: list[Question] = []
 ANSWER: list[Any] = []
 
 
-@primitive(effects=["execute"], judged={"command": "shell"})
-def shell(command: str, cwd: str = "") -> str:
+@primitive(effects=["execute"], judged={"command": "shell", "env": "environment"})
+def shell(command: str, cwd: str = "", env: list[str] = []) -> str:  # noqa: B006
     """Run a command."""
     RAN.append((command, cwd))
     return command
@@ -84,6 +84,12 @@ def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: st
     ANSWER[:] = [True]
     assert call(service, command).ok
     assert len(RAN) == 1
+
+
+def test_a_variable_that_changes_what_a_command_is_asks(service: SyncToolService) -> None:
+    assert call(service, "ls", env=["A=1", "B=2"]).ok
+    assert not call(service, "ls", env=["A=1", "PATH=."]).ok
+    assert [q.decision.rule for q in ASKED] == ["shipped.dangerous_command"]
 
 
 def test_what_is_forbidden_is_not_asked_about(service: SyncToolService) -> None:

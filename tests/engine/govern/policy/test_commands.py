@@ -120,3 +120,19 @@ def test_a_program_is_judged_by_its_arguments() -> None:
     assert said("rm", "-rf", "x") == ["shipped.dangerous_command"]
     assert said("sh", "-c", "sudo ls") == ["shipped.dangerous_command"]
     assert said("python", "-c", "1") == ["shipped.dynamic_command"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("FOO=1", []),
+        ("PYTHONPATH=src", []),
+        ("PATH=.", ["shipped.dangerous_command"]),
+        ("LD_PRELOAD=./x.so", ["shipped.dangerous_command"]),
+        ("BASH_ENV=x", ["shipped.dangerous_command"]),
+        ("n=a[$(ls)]", ["shipped.dynamic_command"]),
+    ],
+)
+def test_variables_that_change_what_a_command_is_ask(entry: str, said: list[str]) -> None:
+    policy = Policy(read_governance({}).layers(), "/w", "/home/user")
+    assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said
