@@ -37,9 +37,9 @@ from albert_tools.engine.model.schema import schema_of, violations
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 
 
-#: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, one of
-#: a tool's operations, who runs a model, and which.
-JUDGED = ("shell", "program", "operation", "provider", "model")
+#: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, the
+#: environment variables of either, one of a tool's operations, who runs a model, and which.
+JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from albert_tools.engine.govern.policy.commands import judge_environment, judge_program, judge_shell
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.hosts import judge_url
 from albert_tools.engine.govern.policy.layers import Layer, Resource
@@ -45,6 +46,9 @@ class _PathsOf(NamedTuple):
 JUDGES: dict[str, Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]] = {
     "url": judge_url,
     "operation": judge_operation,
+    "environment": judge_environment,
+    "program": judge_program,
+    "shell": judge_shell,
 }
 
 
