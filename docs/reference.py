@@ -9,11 +9,13 @@ import importlib
 import pkgutil
 from pathlib import Path
 
+from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check import rules
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.failure import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.surfaces.cli.exits import EXITS
+from albert_tools.surfaces.cli.primitives_page import primitives_page
 
 
 def errors() -> str:
@@ -122,7 +124,12 @@ def checks() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"errors.md": errors, "checks.md": checks}
+def primitives() -> str:
+    """The page of the primitives that come with Albert Tools."""
+    return primitives_page(builtin_primitives())
+
+
+PAGES = {"errors.md": errors, "checks.md": checks, "primitives.md": primitives}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

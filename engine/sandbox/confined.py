@@ -7,9 +7,9 @@ when the call is called off, when the service dies, and after its one answer, an
 the input was.
 
 The process is started anew each time (never forked from this one, which has threads), so that nothing of one call is there
-in the next. What takes time is importing: keep such functions in a module of their own that imports little else. What a
-function imports within itself is found, as long as it is Python; what has parts in C is to be imported before the fence
-closes, at the top of its module or by being named in `imports`.
+in the next. What takes time is importing: keep such functions in a module of their own that imports little else. A function
+can import within itself what lies in Python's folders. System libraries that a module in C wants can't be opened any more
+then: import such a module at the top, or name it in `imports`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,110 @@
+"""A definition in words, for lists and pages: what a schema bounds, what touches what, and a call to begin with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, spell
+from albert_tools.engine.model.primitive import Primitive
+
+#: How descriptions give an example: ``for example "notes/today.md"``.
+_EXAMPLE = re.compile(r'for example "([^"\n]+)"')
+
+_OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+
+
+def bounds_of(schema: Schema) -> str:
+    """What a value may be beyond its type: ``1 to 4,096 characters``; empty where nothing is said."""
+    for inner in schema.get("anyOf", ()):
+        if found := bounds_of(inner):
+            return found
+    parts = [
+        _range(
+            schema.get("minimum"),
+            schema.get("maximum"),
+            "",
+            schema.get("exclusiveMinimum"),
+            schema.get("exclusiveMaximum"),
+        ),
+        _range(schema.get("minLength"), schema.get("maxLength"), " character"),
+        _range(schema.get("minItems"), schema.get("maxItems"), " item"),
+    ]
+    items = schema.get("items")
+    each = bounds_of(items) if isinstance(items, dict) else ""
+    if each:
+        parts.append(f"each {each}")
+    if "pattern" in schema:
+        parts.append(f"of the form {schema['pattern']}")
+    return ", ".join(p for p in parts if p)
+
+
+def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None) -> str:
+    def counted(number: Any) -> str:
+        shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+        return f"{shown}{unit}{'s' if unit and number != 1 else ''}"
+
+    if low is not None and high is not None and (low or not unit):
+        return f"{low:,} to {counted(high)}" if low != high else f"exactly {counted(low)}"
+    said = [f"at least {counted(low)}"] if low else ["at least 0"] if low is not None and not unit else []
+    said += [f"more than {counted(above)}"] if above is not None else []
+    said += [f"at most {counted(high)}"] if high is not None else []
+    said += [f"less than {counted(below)}"] if below is not None else []
+    return ", ".join(said)
+
+
+def shape_of(parameter: ToolParameter) -> str:
+    """``path: string``, and what it is when not given."""
+    import json
+
+    default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
+    return f"{parameter.name}: {spell(parameter.schema)}{default}"
+
+
+def example_of(definition: ToolDefinition) -> dict[str, Json]:
+    """Arguments of a call: what has no default, as its description shows it or else as its type is."""
+    return {p.name: _example(p) for p in definition.parameters if p.required}
+
+
+def _example(parameter: ToolParameter) -> Json:
+    schema = parameter.schema
+    if "anyOf" in schema:
+        schema = next((s for s in schema["anyOf"] if s.get("type") != "null"), schema)
+    for known in ("const", "enum"):
+        if known in schema:
+            return schema[known][0] if known == "enum" else schema[known]
+    kind = schema.get("type", "string")
+    kind = next((k for k in kind if k != "null"), "string") if isinstance(kind, list) else kind
+    shown = _EXAMPLE.search(parameter.description)
+    if kind == "string":
+        # A line break within the quotes is one of the docstring.
+        return " ".join(shown[1].split()) if shown else "text"
+    if kind == "array" and shown and schema.get("items", {}).get("type") == "string":
+        return [" ".join(shown[1].split())]
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if (kind in ("integer", "number") and (low or 0) > 1) or (high is not None and high < 1):
+        return low if low is not None else high
+    return _OF_TYPE.get(kind)
+
+
+def resources_of(primitive: Primitive) -> dict[str, str]:
+    """Which parameters rules judge, and as what: ``{"path": "path to write"}``."""
+    return dict(_resources(primitive))
+
+
+def _resources(primitive: Primitive) -> Iterator[tuple[str, str]]:
+    for name, use in primitive.paths.items():
+        yield name, f"path to {use}"
+    for name, method in primitive.urls.items():
+        yield name, f"URL, with the method that `{method}` says" if method else "URL"
+    for name, kind in primitive.judged.items():
+        yield name, _KINDS.get(kind, kind)
+
+
+_KINDS = {"shell": "shell command", "program": "program and its arguments", "provider": "provider of a model"}
+
+
+def timeout_of(seconds: float) -> str:
+    """``30 s``, ``10 min``."""
+    return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{seconds:g} s"
