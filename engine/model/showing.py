@@ -12,6 +12,15 @@ from albert_tools.engine.model.primitive import Primitive
 #: How descriptions give an example: ``for example "notes/today.md"``.
 _EXAMPLE = re.compile(r'for example "([^"\n]+)"')
 
+#: Texts that a format lets through, where "text" isn't one.
+_OF_FORMAT = {
+    "albert-hash": "b3:" + "0" * 64,
+    "albert-prompt-hash": "b3:" + "0" * 64,
+    "albert-entry": "NAME=value",
+    "albert-path": "notes.md",
+    "albert-time": "2026-01-31T12:00:00Z",
+}
+
 _OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
@@ -79,7 +88,7 @@ def _example(parameter: ToolParameter) -> Json:
     shown = _EXAMPLE.search(parameter.description)
     if kind == "string":
         # A line break within the quotes is one of the docstring.
-        return " ".join(shown[1].split()) if shown else "text"
+        return " ".join(shown[1].split()) if shown else _OF_FORMAT.get(str(schema.get("format")), "text")
     if kind == "array" and shown and schema.get("items", {}).get("type") == "string":
         return [" ".join(shown[1].split())]
     low, high = schema.get("minimum"), schema.get("maximum")
