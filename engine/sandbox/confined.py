@@ -24,6 +24,7 @@ import struct
 import subprocess
 import sys
 import weakref
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -62,6 +63,8 @@ _ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
 }
 
+_LATE = "with the fence closed it is too late to import that: name the module in `imports`"
+
 #: What would claim more than a confined function can know: it decides nothing, and waits for nobody.
 _NEVER = DENIALS | ENDING | {"sandbox_violation", "worker_died", "internal_error", "damaged", "outdated", "depth_limit"}
 
@@ -88,7 +91,7 @@ async def run_confined(
 
     Args:
         function: An ordinary function of a module, found there by its name; it may stand under `@primitive`.
-        arguments: By name, JSON. Bytes go as text: decoded, or as Latin-1.
+        arguments: By name, each JSON or bytes.
         seconds: From when it is ready until it must have answered.
         memory_bytes: What it may take on top of its imports.
         imports: Modules to import beforehand, besides its own.
@@ -119,7 +122,7 @@ async def run_confined(
         "kind": fence,
         "parent": os.getpid(),
     }
-    given = json.dumps(dict(arguments), allow_nan=False).encode()
+    given = _packed(arguments)
     loop = asyncio.get_running_loop()
     turns = _TURNS.setdefault(loop, asyncio.Semaphore(MAX_AT_ONCE))
     async with turns:
@@ -148,6 +151,13 @@ def _place(function: Callable[..., Any]) -> tuple[str, str]:
             f"{name or function!r} can't be run confined: it isn't found by its name in a module that can be imported"
         )
     return str(module), name
+
+
+def _packed(arguments: Mapping[str, Any]) -> bytes:
+    """The arguments as one JSON text: those that are JSON, and those that are bytes."""
+    plain = {name: value for name, value in arguments.items() if not isinstance(value, bytes)}
+    packed = {name: b64encode(value).decode() for name, value in arguments.items() if isinstance(value, bytes)}
+    return json.dumps([plain, packed], allow_nan=False).encode()
 
 
 def _paths(module: str) -> list[str]:
@@ -318,7 +328,10 @@ def _believed(name: str, message: list[Any], most: int) -> Any:
             raise _told(name, told)
         case ["exception", {"type": str() as kind, "message": str() as text}]:
             raise Failure(
-                "exception", f"{kind[:200]}: {text[:2000]}" if text else kind[:200], details={"type": kind[:200]}
+                "exception",
+                f"{kind[:200]}: {text[:2000]}" if text else kind[:200],
+                hint=_LATE if kind in ("ImportError", "ModuleNotFoundError") else None,
+                details={"type": kind[:200]},
             )
         case ["memory"]:
             raise Failure("memory_limit", f"{name} used up its memory", hint="give it less at once")

@@ -23,6 +23,7 @@ import signal
 import struct
 import sys
 import types
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -51,7 +52,9 @@ def main() -> NoReturn:
     _send("ready")
     used_up = False
     try:
-        _answer(function, json.loads(_receive()), settings["result_bytes"])
+        plain, packed = json.loads(_receive())
+        arguments = {**plain, **{name: b64decode(text) for name, text in packed.items()}}
+        _answer(function, arguments, settings["result_bytes"])
     except MemoryError:
         used_up = True
     if used_up:

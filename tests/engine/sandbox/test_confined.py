@@ -162,6 +162,11 @@ async def test_what_an_honest_function_may_do(kind: str) -> None:
     )
 
 
+async def test_bytes_go_in_as_they_are() -> None:
+    given = {"data": bytes(range(256)), "more": "é"}
+    assert await run_confined(hostile.sizes, given, seconds=60) == {"data": ["bytes", 256], "more": ["str", 1]}
+
+
 async def test_it_is_born_with_nothing() -> None:
     found = await run_confined(hostile.who, {}, seconds=60)
     assert found["descriptors"] == [0, 1, 2]
@@ -359,7 +364,7 @@ async def test_what_has_no_name_to_find_it_by() -> None:
         with pytest.raises(TypeError, match=said):
             await run_confined(function, {}, seconds=1)
     with pytest.raises(TypeError, match="not JSON"):
-        await run_confined(hostile.add, {"a": b"1"}, seconds=1)
+        await run_confined(hostile.add, {"a": {1}}, seconds=1)
 
 
 def takes_context(context: CallContext) -> None: ...
