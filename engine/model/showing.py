@@ -10,7 +10,7 @@ from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, T
 from albert_tools.engine.model.primitive import Primitive
 
 #: How descriptions give an example: ``for example "notes/today.md"``.
-_EXAMPLE = re.compile(r'for example "([^"\n]+)"')
+_EXAMPLE = re.compile(r'[Ff]or example "([^"]+)"')
 
 #: Texts that a format lets through, where "text" isn't one.
 _OF_FORMAT = {

@@ -211,6 +211,8 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         yield "now", f"{_verdict(policy, console)}{mode}{why}  {console.paint(safe(policy['rule_id']), 'dim')}"
         if policy.get("hint"):
             yield "", safe(policy["hint"])
+    if d.kind == "composite":
+        yield "", "each of its calls is judged by itself"
     if d.kind == "primitive":
         yield "category", f"{d.category}, risk {d.risk}"
         yield "modes", "all" if set(d.allowed_modes) == set(MODES) else ", ".join(d.allowed_modes)
@@ -250,7 +252,8 @@ def call_of(definition: ToolDefinition) -> str:
         of_text = isinstance(value, str) and parameter is not None and _takes_text(parameter.schema)
         # A text that begins with @ would be a file's.
         plain = f"{name}={'@' if of_text and value.startswith('@') else ''}{value}"
-        words.append(plain if of_text else f"{name}:={json.dumps(value, ensure_ascii=False)}")
+        of_number = parameter is not None and parameter.schema.get("type") in ("integer", "number", "boolean")
+        words.append(plain if of_text else f"{name}{'=' if of_number else ':='}{json.dumps(value, ensure_ascii=False)}")
     return shlex.join(words)
 
 

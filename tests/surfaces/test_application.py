@@ -117,7 +117,8 @@ def test_they_are_judged_and_run_like_ours(shop: Shop) -> None:
         'def total(text: str) -> int:\n    """Count."""\n    return len(tools.read_order(text=text))\n', "utf-8"
     )
     assert shop("define", "t.tool").code == 0
-    assert shop("run", "total", "text=a,b,c").out == "3\n"
+    done = shop("run", "total", "text=a,b,c")
+    assert (done.out, done.err) == ("3\n", "a module that talks\n")
     shop.rules("shop.tools", deny=["send_invoice"])
     assert shop("run", "send_invoice", "customer=a", "cents:=5").code == 3
     assert shop("run", "send_invoice", "customer=a", "cents:=0").code == 2

@@ -121,6 +121,20 @@ def test_a_saved_tool_is_explained(albert: Albert) -> None:
     assert albert(*shlex.split(call)[1:]).out == "hey therehey there\n"
 
 
+def test_an_example_can_be_typed_whatever_the_types(albert: Albert) -> None:
+    albert.write(
+        "mixed.tool",
+        'def mixed(at: str, n: int, share: float, sure: bool, kind: Literal["a b", "c"], rows: list[int],'
+        " table: dict, perhaps: str | None) -> str:\n"
+        '    """Mix.\n\n    Args:\n        at: For example "@x\'s".\n        n: A number.\n        share: A part.\n'
+        "        sure: Yes.\n        kind: One.\n        rows: Some.\n        table: Any.\n        perhaps: Or not.\n"
+        '    """\n    return f"{at} {n} {share} {sure} {kind} {rows} {table} {perhaps}"\n',
+    )
+    assert albert("define", "mixed.tool").code == 0
+    call = albert("show", "mixed", "--json").document()["example"]
+    assert albert(*shlex.split(call)[1:]).out == "@x's 1 1 True a b [] {} text\n"
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_verdicts_have_colours_on_a_terminal(albert: Albert, columns: int) -> None:
     rules(albert, {"deny": ["sleep"], "tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}})
