@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from albert_tools.builtins.files import list_directory, read_file, write_file
 from albert_tools.builtins.results import read_result
-from albert_tools.builtins.shell import bash
+from albert_tools.builtins.shell import bash, run_program
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
 from albert_tools.engine.model.primitive import Primitive
@@ -14,6 +14,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     write_file,
     list_directory,
     bash,
+    run_program,
     http_request,
     current_time,
     sleep,

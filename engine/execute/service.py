@@ -26,7 +26,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.model.showing import resources_of
+from albert_tools.engine.model.showing import confined_of, resources_of
 from albert_tools.engine.sandbox.pool import Sandbox
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Description:
     resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
     policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     bounds: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    #: What of a primitive runs confined: ``function``, ``command``, or nothing.
+    confined: str = ""
 
     @property
     def changed(self) -> tuple[Callee, ...]:
@@ -129,6 +131,7 @@ class Description:
             "effects": list(d.effects),
             "timeout_seconds": d.timeout,
             **d.governance(),
+            "confined": self.confined,
             "resources": dict(self.resources),
             "policy": dict(self.policy),
             "bounds": dict(self.bounds),
@@ -545,7 +548,12 @@ class ToolService:
         primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return self._judged(
-                Description(primitive.definition, gated=primitive.gated, resources=resources_of(primitive))
+                Description(
+                    primitive.definition,
+                    gated=primitive.gated,
+                    resources=resources_of(primitive),
+                    confined=confined_of(primitive),
+                )
             )
 
         def load() -> Description:

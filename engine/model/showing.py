@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, spell
 from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.schema import violations
 
-#: How descriptions give an example: ``for example "notes/today.md"``.
-_EXAMPLE = re.compile(r'[Ff]or example "([^"]+)"')
+#: How descriptions give an example, which is JSON: ``for example "notes/today.md"``.
+_EXAMPLE = re.compile(r'[Ff]or example (?=["\[{])')
 
 #: Texts that a format lets through, where "text" isn't one.
 _OF_FORMAT = {
@@ -21,7 +23,7 @@ _OF_FORMAT = {
     "albert-time": "2026-01-31T12:00:00Z",
 }
 
-_OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+_OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "object": {}}
 
 
 def bounds_of(schema: Schema) -> str:
@@ -65,8 +67,6 @@ def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None)
 
 def shape_of(parameter: ToolParameter) -> str:
     """``path: string``, and what it is when not given."""
-    import json
-
     default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
     return f"{parameter.name}: {spell(parameter.schema)}{default}"
 
@@ -77,7 +77,27 @@ def example_of(definition: ToolDefinition) -> dict[str, Json]:
 
 
 def _example(parameter: ToolParameter) -> Json:
-    schema = parameter.schema
+    shown = _shown(parameter)
+    return _of_schema(parameter.schema) if shown is None else shown
+
+
+def _shown(parameter: ToolParameter) -> Json:
+    """The value that the description shows, where the schema lets it in; else None."""
+    # A line break within it is one of the docstring.
+    text = " ".join(parameter.description.split())
+    for found in _EXAMPLE.finditer(text):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            continue
+        for candidate in (value, [value]):
+            if not violations(candidate, parameter.schema, parameter.name):
+                return candidate
+    return None
+
+
+def _of_schema(schema: Schema) -> Json:
+    """A value of a type."""
     if "anyOf" in schema:
         schema = next((s for s in schema["anyOf"] if s.get("type") != "null"), schema)
     for known in ("const", "enum"):
@@ -85,14 +105,12 @@ def _example(parameter: ToolParameter) -> Json:
             return schema[known][0] if known == "enum" else schema[known]
     kind = schema.get("type", "string")
     kind = next((k for k in kind if k != "null"), "string") if isinstance(kind, list) else kind
-    shown = _EXAMPLE.search(parameter.description)
     if kind == "string":
-        # A line break within the quotes is one of the docstring.
-        return " ".join(shown[1].split()) if shown else _OF_FORMAT.get(str(schema.get("format")), "text")
-    if kind == "array" and shown and schema.get("items", {}).get("type") == "string":
-        return [" ".join(shown[1].split())]
+        return _OF_FORMAT.get(str(schema.get("format")), "text")
+    if kind == "array":
+        return [_of_schema(schema.get("items") or {})] * (schema.get("minItems") or 0)
     low, high = schema.get("minimum"), schema.get("maximum")
-    if (kind in ("integer", "number") and (low or 0) > 1) or (high is not None and high < 1):
+    if kind in ("integer", "number") and ((low or 0) > 1 or (high is not None and high < 1)):
         return low if low is not None else high
     return _OF_TYPE.get(kind)
 
@@ -112,6 +130,14 @@ def _resources(primitive: Primitive) -> Iterator[tuple[str, str]]:
 
 
 _KINDS = {"shell": "shell command", "program": "program and its arguments", "provider": "provider of a model"}
+
+
+def confined_of(primitive: Primitive) -> str:
+    """What of it runs confined: ``function``, all of it; ``command``, what it starts, as all of ours do; else nothing."""
+    if primitive.definition.sandbox:
+        return "function"
+    ours = primitive.function.__module__.startswith("albert_tools.builtins.")
+    return "command" if ours and "execute" in primitive.definition.effects else ""
 
 
 def timeout_of(seconds: float) -> str:

@@ -21,6 +21,11 @@ from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.usage import Usage
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+_CONFINED = {
+    "function": "runs in a process of its own, where it can only compute",
+    "command": "what it starts runs in the sandbox for commands",
+    "": "none of its own",
+}
 #: Cells of the longest verdict.
 _VERDICT = 5
 
@@ -217,7 +222,7 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         yield "category", f"{d.category}, risk {d.risk}"
         yield "modes", "all" if set(d.allowed_modes) == set(MODES) else ", ".join(d.allowed_modes)
         yield "approval", "asks a person each time" if d.approval else "only where the rules say so"
-        yield "sandbox", "runs confined, where it can only compute" if d.sandbox else "none of its own"
+        yield "sandbox", _CONFINED[found.confined]
     allowed = found.bounds.get("timeout_seconds", d.timeout)
     less = f"; {timeout_of(allowed)} by the rules" if allowed < d.timeout else ""
     yield "timeout", f"{timeout_of(d.timeout)}{less}"

@@ -8,7 +8,7 @@ from albert_tools.engine.govern.policy.layers import Layer
 from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.model.definition import MODES, spell
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.showing import bounds_of, resources_of, shape_of, timeout_of
+from albert_tools.engine.model.showing import bounds_of, confined_of, resources_of, shape_of, timeout_of
 
 _INTRODUCTION = """# Primitives
 
@@ -22,8 +22,9 @@ _TABLE = """| tool | effects | category | risk | modes | approval | confined | t
 
 _LEGEND = """\
 *Approval*: `always` is the tool's own demand; `asks` is what the shipped rules say in NORMAL, where the owner's say nothing of the
-tool; `off` means that it is denied until the owner names it. *Confined*: the function runs in a process of its own that can only
-compute. *Calls per hour* and *timeout* are the tool's own; rules may set less, never more.
+tool; `off` means that it is denied until the owner names it. *Confined*: a `function` runs in a process of its own that can only
+compute; what a `command` starts runs in the sandbox for commands. *Calls per hour* and *timeout* are the tool's own; rules may set
+less, never more.
 """
 
 
@@ -50,7 +51,7 @@ def _row(primitive: Primitive) -> str:
         d.risk,
         "all" if set(d.allowed_modes) == set(MODES) else " ".join(d.allowed_modes),
         _approval(primitive),
-        "yes" if d.sandbox else "–",
+        confined_of(primitive) or "–",
         timeout_of(d.timeout),
         f"{d.rate_limit:,}" if d.rate_limit is not None else "–",
     ]
