@@ -97,6 +97,7 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)
+        _named(rules, registry, found)
         surroundings = Surroundings(
             found,
             rules,
@@ -150,6 +151,16 @@ def _rules(
         return RulesSource(user, project, required=given is not None, ledger=ledger)
     except Failure as failure:
         return failure
+
+
+def _named(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
+    """Import the primitives that the owner's rules name. Once: rules that are read anew import nothing."""
+    current = rules.current() if isinstance(rules, RulesSource) else rules
+    if isinstance(current, Governance) and current.primitives_from:
+        from albert_tools.engine.execute.application import add_primitives
+
+        root = None if isinstance(workspace, Failure) else os.fspath(workspace.root)
+        add_primitives(registry, current.primitives_from, root)
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

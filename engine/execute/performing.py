@@ -1,4 +1,4 @@
-"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take.
+"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take; or confined.
 
 A failure that a second try may mend is tried once more, after a moment, if doing it twice is the same as doing it once; any other
 isn't.
@@ -138,6 +138,10 @@ async def _once(
             own,
         )
         try:
+            if primitive.definition.sandbox:
+                from albert_tools.engine.sandbox.confined import run_confined
+
+                return await run_confined(primitive.function, arguments, seconds=seconds)
             return await call_primitive(primitive, arguments, context)
         finally:
             used = spent_by(own)

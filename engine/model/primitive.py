@@ -147,7 +147,8 @@ def primitive(
         allowed_modes: The modes that it can be used in at all; policy can't allow it in others.
         approval: Whether a person is asked each time, whatever policy says.
         rate_limit: Calls per hour, where that is bounded whatever policy says.
-        sandbox: Whether it is to run confined.
+        sandbox: Whether it runs confined: in a process of its own that can do nothing but compute, with 256 MiB of memory. The
+            function is an ordinary one of a module, by its name, takes no `CallContext` and has no effects.
         cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
             get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
@@ -156,7 +157,7 @@ def primitive(
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
             `paths`, `urls`, `judged` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
-            answers kept of a tool that doesn't only read.
+            answers kept of a tool that doesn't only read, `sandbox` over what can't run confined.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
@@ -270,6 +271,18 @@ def _bounded(
 ) -> Primitive:
     if rate_limit is not None and (type(rate_limit) is not int or rate_limit < 1):
         raise TypeError(f"{made.name}: the rate limit is a number of calls per hour, 1 or more, not {rate_limit!r}")
+    if sandbox and (made.context is not None or made.is_async):
+        what = "takes a CallContext" if made.context is not None else "is async"
+        raise TypeError(
+            f"{made.name}: it {what}, and there is none where it runs confined; have an ordinary function do the "
+            "dangerous part, and call that by `run_confined`"
+        )
+    if sandbox and made.definition.effects:
+        raise TypeError(f"{made.name}: what runs confined can only compute, so it has no effects")
+    if sandbox and "<" in made.function.__qualname__:
+        raise TypeError(
+            f"{made.name}: what runs confined is found by its name in its module, so it can't be defined in another"
+        )
     if cache_seconds and not (0 < cache_seconds < float("inf") and set(made.definition.effects) <= {"read"}):
         raise TypeError(f"{made.name}: answers are kept for some seconds, and only of a tool that only reads")
     for invariant in invariants:

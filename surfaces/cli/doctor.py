@@ -44,6 +44,8 @@ def doctor(options: argparse.Namespace, console: Console) -> int:
 
 async def _doctor(options: argparse.Namespace, console: Console) -> int:
     from albert_tools import __version__
+    from albert_tools.engine.sandbox.confined import confinement
+    from albert_tools.engine.sandbox.confined_fence import CONFINEMENTS
     from albert_tools.engine.sandbox.fence import SENTENCES
     from albert_tools.engine.sandbox.pool import Sandbox
     from albert_tools.engine.sandbox.trials import trials
@@ -86,6 +88,8 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
                 fact("edited rules", f"{problem}; the rules of before stay in force", False)
             for finding in await asyncio.to_thread(findings, service, governance):
                 fact("rule", f"{finding['rule']}: {finding['message']}", False)
+            if service.registry.imported:
+                fact("application", f"{', '.join(service.registry.imported)}, as primitives_from says")
         await asyncio.to_thread(_waiting, service, fact)
         try:
             listed = [t for t in await service.list() if t.kind == "composite"]
@@ -107,6 +111,9 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     try:
         await sandbox.start()
         fact("confinement", SENTENCES[sandbox.confinement], sandbox.confinement == "seccomp")
+        within = confinement()
+        weak = "nothing can be had, so primitives that run confined are refused"
+        fact("confined", CONFINEMENTS.get(within, weak), within.startswith("seccomp"))
         console.say()
         console.say(console.paint("hostile programs, each of which must be stopped:", "bold"))
         async for trial in trials(sandbox):
@@ -184,4 +191,6 @@ def findings(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     primitives = [p.definition for p in service.registry.primitives()]
     held = service.surroundings.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)
-    return lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
+    found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
+    missing = (problem.partition(": ") for problem in service.registry.problems)
+    return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

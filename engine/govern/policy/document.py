@@ -53,8 +53,16 @@ def _command(text: str) -> str:
     return text
 
 
+def _module(text: str) -> str:
+    module, colon, attribute = text.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")) or (colon and not attribute.isidentifier()):
+        raise ValueError("it is written package.module:name, or package.module for all primitives of a module")
+    return text
+
+
 Pattern = Annotated[str, Field(max_length=4096), AfterValidator(_pattern)]
 Host = Annotated[str, Field(max_length=253), AfterValidator(_host)]
+Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
 Method = Annotated[str, Field(max_length=32), AfterValidator(_method)]
 Operation = Annotated[str, Field(max_length=32), AfterValidator(_operation)]
 Command = Annotated[str, Field(max_length=4096), AfterValidator(_command)]
@@ -120,6 +128,7 @@ class RulesDocument(_Strict):
     categories: dict[Category, SectionDocument] = {}
     limits: LimitsDocument = LimitsDocument()  # type: ignore[call-arg]
     primitives: dict[str, dict[str, Any]] = {}
+    primitives_from: list[Module] = Field([], max_length=100)
 
 
 class Mistaken(Exception):
