@@ -24,10 +24,11 @@ from pathlib import Path
 from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.patterns import matcher
 from albert_tools.engine.model.records import Matches
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.homes import sync_folder
-from albert_tools.store.matching import matcher, matching
+from albert_tools.store.matching import matching
 from albert_tools.store.private import check_private, make_private
 from albert_tools.store.trouble import io_failure
 
