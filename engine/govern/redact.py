@@ -25,6 +25,8 @@ _FORMS = re.compile(
     r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
+#: A private key with all that belongs to it; one that is cut off is one to the end.
+_KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 #: A secret that stands behind its name: in a command, a URL's query, a header, a piece of JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
@@ -48,7 +50,8 @@ def redacted(value: Any, name: str = "") -> Any:
 def redacted_text(text: str, most: int = 500) -> str:
     """A sentence for the record: what looks like a secret is taken out of it, and it is cut after `most` characters."""
     # A bit more than is kept, so that no secret is cut to where it isn't recognised.
-    text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text[: most + 10_000]))
+    text = _KEYS.sub(REDACTED, text[: most + 10_000])
+    text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text))
     return _unicode(text[:most])
 
 

@@ -64,3 +64,9 @@ def test_much_is_never_much() -> None:
     for _ in range(5):
         deep = [deep] * 50
     assert len(json.dumps(redacted({"a": deep, "k" * 100_000: [10**9] * 100}))) < 2 * MAX_ALL
+
+
+@pytest.mark.parametrize("end", ["\n-----END RSA PRIVATE KEY-----\nbehind it", ""])
+def test_a_private_key_goes_with_all_that_belongs_to_it(end: str) -> None:
+    told = redacted_text(f"it holds -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nq83vASNFZ4mr{end}")
+    assert told == f"it holds {REDACTED}" + ("\nbehind it" if end else "")
