@@ -97,6 +97,7 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)
+        examiner = _Examiner()
         surroundings = Surroundings(
             found,
             rules,
@@ -107,6 +108,7 @@ class ToolService(engine.ToolService):
             desks=Desks(ledger),
             runs=Runs(homes.state / "runs"),
             contents=Contents(homes.state / "contents"),
+            examine=examiner.examine,
             observer=telemetry,
             turns=Turns(homes.state / "turns"),
             cache=Cache(),
@@ -115,10 +117,26 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, surroundings, Sandbox(_limits(rules)))
         service.homes = homes
+        examiner.service = service
         return service
 
     async def __aenter__(self) -> ToolService:
         return self
+
+
+class _Examiner:
+    """Looks a service over, for a tool of that service's own: it is handed in before there is the service."""
+
+    service: ToolService
+
+    async def examine(self, trials: bool) -> dict[str, Any]:
+        """As `Examine`."""
+        from contextlib import aclosing
+
+        from albert_tools.checkup import checkup, document
+
+        async with aclosing(checkup(self.service, trials)) as found:
+            return document([finding async for finding in found])
 
 
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from albert_tools.builtins.files import list_directory, read_file, write_file
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.shell import bash
-from albert_tools.builtins.system import current_time, sleep
+from albert_tools.builtins.system import current_time, random_bytes, sleep
+from albert_tools.builtins.system_logs import read_system_logs
+from albert_tools.builtins.system_metrics import system_metrics_snapshot
+from albert_tools.builtins.system_processes import check_process_health
+from albert_tools.builtins.system_self import self_check
 from albert_tools.builtins.web import http_request
 from albert_tools.engine.model.primitive import Primitive
 
@@ -17,6 +21,11 @@ PRIMITIVES: tuple[Primitive, ...] = (
     http_request,
     current_time,
     sleep,
+    random_bytes,
+    system_metrics_snapshot,
+    check_process_health,
+    read_system_logs,
+    self_check,
     read_result,
 )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.repeats import Repeats
     from albert_tools.engine.govern.sessions import Session, Sessions
     from albert_tools.engine.govern.windows import Windows
-    from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
+    from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
 
 Log = Callable[[str, str], None]
 
@@ -64,6 +64,8 @@ class Surroundings:
     desks: Desks | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
+    artifacts: ArtifactStore | None = None
+    examine: Examine | None = None
     observer: Observer | None = None
     turns: Turns | None = None
     cache: Cache | None = None
@@ -233,6 +235,12 @@ class Context:
     _tool: str
     _effects: list[Effect]
     _own: list[Effect]
+    artifacts: ArtifactStore | None = None
+    examine: Examine | None = None
+    _left: Callable[[str], float] = field(default=lambda unit: float("inf"))
+
+    def left(self, unit: str) -> float:
+        return self._left(unit)
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._tool, facts)

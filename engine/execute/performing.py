@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.chain import Chain, Context, Request
-from albert_tools.engine.execute.spending import spend, spent_by
+from albert_tools.engine.execute.spending import left, spend, spent_by
 from albert_tools.engine.govern.actions import demand_as_approved
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.settings import Governance
@@ -109,8 +109,8 @@ async def _once(
     clock: Callable[[], float],
 ) -> Any:
     name, request = primitive.name, chain.request
-    left = chain.deadline + request.waited - clock()
-    seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
+    until = chain.deadline + request.waited - clock()
+    seconds = min(primitive.definition.timeout, governance.limits.call_seconds, until)
     workspace: Any = request.workspace
     if authority is not None:
         seconds = min(seconds, authority.policy.timeout(primitive.definition))
@@ -136,6 +136,9 @@ async def _once(
             name,
             request.effects,
             own,
+            artifacts=request.surroundings.artifacts,
+            examine=request.surroundings.examine,
+            _left=partial(left, request),
         )
         try:
             return await call_primitive(primitive, arguments, context)

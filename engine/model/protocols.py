@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -263,6 +263,43 @@ class ContentStore(Protocol):
         """The value's size in bytes. Raises as `get`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What was published under an id: `content` is the reference of its content, `created` ISO 8601, UTC.
+
+    `metadata` are entries ``name=value``.
+    """
+
+    id: str
+    content: str
+    size_bytes: int
+    category: str
+    metadata: tuple[str, ...]
+    created: str
+
+
+class ArtifactStore(Protocol):
+    """What was published, by workspace and id; never changed. From any thread and any number of processes."""
+
+    def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
+        """Keep an artifact, durably. What stands under its id then, and whether it is new; the same again changes nothing.
+
+        Raises:
+            Failure: `exists`: another artifact stands there; `not_found`: its content isn't kept; `damaged`, `io_error`.
+        """
+
+    def get(self, workspace: str, id: str) -> Artifact:
+        """The artifact of an id, proved.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `io_error`.
+        """
+
+
+#: Looks the installation over (with hostile programs that must be stopped, if told so) and says what it found, as JSON.
+Examine = Callable[[bool], Awaitable[Json]]
+
+
 class CallContext(Protocol):
     """What a primitive is told besides its arguments.
 
@@ -289,6 +326,17 @@ class CallContext(Protocol):
     @property
     def contents(self) -> ContentStore | None:
         """Where values too large to be handed over are kept; None where nothing is."""
+
+    @property
+    def artifacts(self) -> ArtifactStore | None:
+        """Where what was published is kept; None where nothing is."""
+
+    @property
+    def examine(self) -> Examine | None:
+        """What looks the installation over; None where there is none."""
+
+    def left(self, unit: str) -> float:
+        """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity where it has no bound."""
 
     def effect(self, kind: str, **facts: Any) -> None:
         """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""

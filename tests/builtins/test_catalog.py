@@ -23,6 +23,11 @@ def test_names_and_gates() -> None:
         "http_request": True,
         "current_time": False,
         "sleep": False,
+        "random_bytes": False,
+        "system_metrics_snapshot": False,
+        "check_process_health": False,
+        "read_system_logs": True,
+        "self_check": False,
         "read_result": False,
     }
 
