@@ -29,6 +29,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.store.artifacts import Artifacts
 from albert_tools.store.contents import Contents
 from albert_tools.store.homes import Homes
 from albert_tools.store.log.log import Log as RecordLog
@@ -98,6 +99,7 @@ class ToolService(engine.ToolService):
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)
         examiner = _Examiner()
+        contents = Contents(homes.state / "contents")
         surroundings = Surroundings(
             found,
             rules,
@@ -107,7 +109,8 @@ class ToolService(engine.ToolService):
             ledger=ledger,
             desks=Desks(ledger),
             runs=Runs(homes.state / "runs"),
-            contents=Contents(homes.state / "contents"),
+            contents=contents,
+            artifacts=Artifacts(homes.state / "artifacts", contents),
             examine=examiner.examine,
             observer=telemetry,
             turns=Turns(homes.state / "turns"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from albert_tools.builtins.artifacts import get_artifact, publish_artifact
 from albert_tools.builtins.files import list_directory, read_file, write_file
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.shell import bash
@@ -26,6 +27,8 @@ PRIMITIVES: tuple[Primitive, ...] = (
     check_process_health,
     read_system_logs,
     self_check,
+    publish_artifact,
+    get_artifact,
     read_result,
 )
 

@@ -150,6 +150,24 @@ class Contents:
         with self._open(ref) as file:
             return os.fstat(file).st_size
 
+    def renew(self, ref: str) -> int:
+        """Prove a value and make it as young as if it had just been put; its size in bytes.
+
+        Raises:
+            Failure: as `get`.
+        """
+        path = self._path(ref)
+        self.slice(ref, 0, 0)
+        with writing(path.parent):
+            try:
+                os.utime(path, follow_symlinks=False)
+                return os.stat(path, follow_symlinks=False).st_size
+            except FileNotFoundError:
+                # Collected in between.
+                raise Failure("not_found", f"there is no value {ref}", hint="put it again") from None
+            except OSError as error:
+                raise io_failure("keep a value at", path, error) from error
+
     def collect(
         self, keep: Callable[[str], bool] | AbstractSet[str], older_than_seconds: float = KEPT_SECONDS
     ) -> Collected:

@@ -262,6 +262,9 @@ class ContentStore(Protocol):
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""
 
+    def renew(self, ref: str) -> int:
+        """Prove a value and make it as young as if it had just been put; its size in bytes. Raises as `get`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Artifact:

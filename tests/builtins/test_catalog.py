@@ -28,6 +28,8 @@ def test_names_and_gates() -> None:
         "check_process_health": False,
         "read_system_logs": True,
         "self_check": False,
+        "publish_artifact": False,
+        "get_artifact": False,
         "read_result": False,
     }
 
