@@ -121,7 +121,10 @@ async def _once(
 
     async def call() -> Any:
         guarded: Any = workspace
+        outgoing = None
         if authority is not None:
+            if "network" in primitive.definition.effects:
+                outgoing = authority.outgoing(primitive.definition, primitive, arguments, governance)
             guarded = authority.guarded(
                 primitive.definition, request.workspace, _room(primitive, request), chain.approved
             )
@@ -133,6 +136,8 @@ async def _once(
             settings,
             f"{request.run.id}:{chain.step}",
             request.surroundings.contents,
+            outgoing,
+            request.surroundings.kept,
             name,
             request.effects,
             own,

@@ -1,7 +1,7 @@
 """Arguments as records may keep them: what looks like a secret is taken out, and what is long is named by its hash.
 
-A record is read by more people than a call is made for, and it is never deleted. So a value under a telling name, or of a telling
-form, doesn't go in; of a long text its size and hash do, which is enough to say later whether it was this one.
+A record is read by more people than a call is made for, and it is never deleted. So a value under a telling name, or of a
+telling form, doesn't go in; of a long text its size and hash do, which is enough to say later whether it was this one.
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@ import builtins
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
+
+Kept = TypeVar("Kept")
 
 
 class Catalog(Protocol):
@@ -303,6 +305,23 @@ class ArtifactStore(Protocol):
 Examine = Callable[[bool], Awaitable[Json]]
 
 
+class NetworkRules(Protocol):
+    """What the rules say of the network, to one call (`engine.govern.outgoing.Outgoing`)."""
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The networks (of `ipaddress`) that may be reached though they aren't public."""
+
+    def named_by(self, url: str) -> tuple[Any, ...]:
+        """`named`, with what a URL of the owner's configuration literally names."""
+
+    def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
+        """Let a further URL pass; where the rules would ask, no. Raises Failure `permission_denied`."""
+
+    def demand_secret(self, name: str, url: str) -> None:
+        """Let a secret go to a URL. Raises Failure `permission_denied`."""
+
+
 class CallContext(Protocol):
     """What a primitive is told besides its arguments.
 
@@ -340,6 +359,13 @@ class CallContext(Protocol):
 
     def left(self, unit: str) -> float:
         """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity where it has no bound."""
+
+    @property
+    def network(self) -> NetworkRules | None:
+        """What the rules say of the network; None where there are none, and then nothing may be reached."""
+
+    def keep(self, make: Callable[[], Kept]) -> Kept:
+        """What `make` makes, once for the whole service; its `aclose`, if it has one, is awaited when the service closes."""
 
     def effect(self, kind: str, **facts: Any) -> None:
         """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""
