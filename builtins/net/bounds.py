@@ -8,8 +8,10 @@ from albert_tools.engine.model.bounds import KiB, MiB
 MAX_BODY = 1 * MiB
 #: Bytes of a body that is sent.
 MAX_SENT = 10 * MiB
-#: Bytes of one response with everything that carries it: some more than the largest body in small chunks.
-MAX_WIRE = 64 * MiB
+#: Bytes that come before a body: headers, interim answers, and what is read together with them.
+MAX_HEAD = 256 * KiB
+#: Bytes that carry a body of `most` bytes: a few times as many, as in small chunks, and some.
+WIRE_TIMES, WIRE_MORE = 8, 1 * MiB
 #: Headers of one response, and their bytes. httpcore takes no more than 100 KiB before they are complete.
 MAX_HEADERS, MAX_HEADER_BYTES = 200, 64 * KiB
 #: Redirects that can be followed in one call.

@@ -34,16 +34,18 @@ from albert_tools.builtins.net.bounds import (
     MAX_BODY,
     MAX_CONNECTIONS,
     MAX_FOLLOWED,
+    MAX_HEAD,
     MAX_HEADER_BYTES,
     MAX_HEADERS,
     MAX_POOLS,
     MAX_SENT,
-    MAX_WIRE,
     REDIRECTS,
+    WIRE_MORE,
+    WIRE_TIMES,
 )
 from albert_tools.builtins.net.courtesy import Courtesy
 from albert_tools.builtins.net.headers import Headers, carried, written
-from albert_tools.builtins.net.pinned import PinningBackend, TooMuch
+from albert_tools.builtins.net.pinned import METER, Meter, PinningBackend, TooMuch
 from albert_tools.builtins.net.resolving import Resolver, system_resolver
 from albert_tools.builtins.net.secrets import Secrets
 from albert_tools.builtins.net.urls import Url, invalid, joined, read_url
@@ -205,7 +207,7 @@ class Client:
         seconds = max(0.0, context.remaining - MARGIN)
         time = _Time(asyncio.get_running_loop().time() + seconds, seconds)
         for left in range(min(call.follow, MAX_FOLLOWED), -1, -1):
-            async with self._sent(context, rules, hop, named, secrets, time) as response:
+            async with self._sent(context, rules, hop, named, secrets, time, call.most) as response:
                 location = response.headers.get("location")
                 if not left or response.status not in REDIRECTS or location is None:
                     yield response
@@ -224,12 +226,14 @@ class Client:
         named: tuple[Network, ...],
         secrets: Secrets,
         time: _Time,
+        most: int,
     ) -> AsyncIterator[Response]:
         """One request; while the block lasts, its response."""
         url, place, host = hop.url, hop.url.place, (hop.url.host, hop.url.port)
         headers = written(hop.headers, url, hop.method, hop.body, rules, secrets)
         body, response = _Body(hop.body), Response(hop, secrets)
-        timer = asyncio.timeout_at(time.deadline)
+        timer, meter = asyncio.timeout_at(time.deadline), Meter(MAX_HEAD)
+        metering = METER.set(meter)
         try:
             async with timer, self._courtesy.turn(host, time.seconds):
                 pool = await self._pool(url.scheme, named, context.settings)
@@ -237,6 +241,7 @@ class Client:
                 target = httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=raw.raw_path)
                 request = httpcore.Request(hop.method, target, headers=headers, content=body)
                 answer = await pool.handle_async_request(request)
+                meter.left = WIRE_TIMES * most + WIRE_MORE
                 try:
                     response.begin(answer)
                     retry_after = response.headers.get("retry-after")
@@ -255,7 +260,9 @@ class Client:
                 retryable=not body.begun or hop.method in IDEMPOTENT,
             ) from None
         except TooMuch:
-            message = f"{place!r} sent more than {MAX_WIRE:,} bytes in one response"
+            message = (
+                f"{place!r} sent far more bytes than {'its headers' if not response.status else 'its body'} may have"
+            )
             raise Failure("too_large", message, hint="ask for less at once") from None
         except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
             raise invalid("url", secrets.out_of_text(f"the request can't be sent: {error}")) from None
@@ -268,6 +275,7 @@ class Client:
                 retryable=not body.begun or hop.method in IDEMPOTENT,
             ) from None
         finally:
+            METER.reset(metering)
             if body.begun:
                 context.effect("network", **response.facts())
 
@@ -287,7 +295,7 @@ class Client:
                 max_connections=MAX_CONNECTIONS,
                 max_keepalive_connections=MAX_CONNECTIONS // 2,
                 keepalive_expiry=KEEP_SECONDS,
-                network_backend=PinningBackend(named, self._resolve, MAX_WIRE),
+                network_backend=PinningBackend(named, self._resolve),
             )
             for old in list(self._pools)[:-MAX_POOLS]:
                 # The rules were others then. One that is in use ends with its last connection.

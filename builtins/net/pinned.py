@@ -1,14 +1,15 @@
 """Connections to addresses that were judged, under the names that they are for.
 
 `httpcore` asks its backend for a connection to a host. This one resolves the name, judges what comes out and connects to that;
-the name stays what TLS verifies and what the request says. What a stream delivers between two writes is counted: header lines
-that never end, interim answers, chunks of nothing all come to an end there, whatever layer would have waited for more.
+the name stays what TLS verifies and what the request says. What a request reads is metered down here: header lines that never
+end, interim answers, chunks of nothing all come to an end, whatever layer would have waited for more.
 """
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import httpcore
@@ -21,16 +22,26 @@ CONNECT_SECONDS = 10.0
 
 
 class TooMuch(Exception):
-    """A server has sent more than a response may have in all."""
+    """A server has sent more than there is room for."""
+
+
+class Meter:
+    """How many bytes one request may still read from its connection, whatever layer reads them."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+#: The meter of the request that this task makes.
+METER: ContextVar[Meter] = ContextVar("METER")
 
 
 class PinningBackend(httpcore.AsyncNetworkBackend):
-    """Connects only where the rules allow. `most` is in bytes, of one response with all its packing."""
+    """Connects only where the rules allow."""
 
-    def __init__(self, named: tuple[Network, ...], resolve: Resolver, most: int) -> None:
+    def __init__(self, named: tuple[Network, ...], resolve: Resolver) -> None:
         self._named = named
         self._resolve = resolve
-        self._most = most
         self._backend = httpcore.AnyIOBackend()
 
     async def connect_tcp(
@@ -52,7 +63,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
                 if i + 1 == len(addresses):
                     raise
             else:
-                return _Counted(stream, self._most)
+                return _Counted(stream)
         raise httpcore.ConnectError("no address")
 
     async def connect_unix_socket(
@@ -67,20 +78,18 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
 
 
 class _Counted(httpcore.AsyncNetworkStream):
-    def __init__(self, stream: httpcore.AsyncNetworkStream, most: int) -> None:
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
-        self._most = most
-        self._read = 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         data = await self._stream.read(max_bytes, timeout)
-        self._read += len(data)
-        if self._read > self._most:
+        meter = METER.get()
+        meter.left -= len(data)
+        if meter.left < 0:
             raise TooMuch
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._read = 0
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -90,7 +99,7 @@ class _Counted(httpcore.AsyncNetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.AsyncNetworkStream:
         stream = await self._stream.start_tls(ssl_context, server_hostname, timeout or CONNECT_SECONDS)
-        return _Counted(stream, self._most)
+        return _Counted(stream)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -18,6 +18,7 @@ from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Layer, Resource
 from albert_tools.engine.model.definition import ToolDefinition
 
+_BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
@@ -110,6 +111,9 @@ def host_of(url: str) -> str | None:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError:
+        return None
+    # Between an address in brackets and the port there is nothing.
+    if "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc):
         return None
     # What isn't ASCII becomes another name on the way, and so may what is escaped; a user's name can look like a host.
     if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
