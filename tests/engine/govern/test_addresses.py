@@ -168,6 +168,11 @@ def test_a_redirect_goes_on_only_to_what_was_asked_about() -> None:
     going.demand("https://b.example/", "GET", by_owner=True)
     with pytest.raises(Failure):
         going.demand("https://evil.example/", "GET", by_owner=True)
+    # An address that it literally names, too; to whoever else says it, it is refused.
+    going.demand("http://127.0.0.1:8000/v1", "POST", by_owner=True)
+    with pytest.raises(Failure) as caught:
+        going.demand("http://127.0.0.1:8000/v1", "POST")
+    assert caught.value.rule != "shipped.new_host_asks"
 
 
 @pytest.mark.parametrize(
