@@ -10,7 +10,10 @@ import hashlib
 import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.definition import ToolDefinition
 
 #: Characters of one string that are kept whole, values of one container, levels of nesting.
 MAX_TEXT, MAX_VALUES, MAX_LEVELS = 200, 50, 6
@@ -34,6 +37,8 @@ _ASSIGNED = re.compile(
 )
 
 
+#: What a number of something is called, though it may sound like a secret: ``max_tokens``.
+_COUNTS = re.compile(r"(?i)_tokens\Z")
 #: Characters that all of one value may come to; a container that is reached when they are used up is only counted.
 MAX_ALL = 64 * 1024
 
@@ -59,6 +64,28 @@ def _unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+def recorded(arguments: Any, definition: ToolDefinition | None) -> Any:
+    """The arguments of a call for the record, as `redacted`; a text whose schema says ``"x-recorded": "hash"`` only as its hash."""
+    hidden = (
+        () if definition is None else [p.name for p in definition.parameters if p.schema.get("x-recorded") == "hash"]
+    )
+    if not hidden or not isinstance(arguments, Mapping):
+        return redacted(arguments)
+    kept = redacted({name: value for name, value in arguments.items() if name not in hidden})
+    return kept | {name: _named(arguments[name]) for name in hidden if name in arguments}
+
+
+def _named(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return REDACTED
+    from blake3 import blake3
+
+    data = value.encode("utf-8", "surrogatepass")
+    return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
+
+
 class _Redaction:
     """One copy, with what is left of `MAX_ALL`."""
 
@@ -67,7 +94,8 @@ class _Redaction:
 
     def of(self, value: Any, name: str, level: int) -> Any:
         if name and value not in (None, "", True, False) and _NAMES.search(name):
-            return REDACTED
+            if type(value) not in (int, float) or not _COUNTS.search(name):
+                return REDACTED
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, Mapping):

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
-from albert_tools.engine.govern.redact import MAX_ALL, REDACTED, redacted, redacted_text
+from albert_tools import primitive
+from albert_tools.engine.govern.redact import MAX_ALL, REDACTED, recorded, redacted, redacted_text
 
 KEY = "sk-live-abcdefghij1234567890"
 
@@ -70,3 +72,29 @@ def test_much_is_never_much() -> None:
 def test_a_private_key_goes_with_all_that_belongs_to_it(end: str) -> None:
     told = redacted_text(f"it holds -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nq83vASNFZ4mr{end}")
     assert told == f"it holds {REDACTED}" + ("\nbehind it" if end else "")
+
+
+def test_a_number_of_tokens_is_no_secret() -> None:
+    assert redacted({"max_tokens": 4096, "prompt_tokens": 7.5}) == {"max_tokens": 4096, "prompt_tokens": 7.5}
+    assert redacted({"max_tokens": "hunter22", "token": 1234, "tokens": [1234]}) == {
+        "max_tokens": REDACTED,
+        "token": REDACTED,
+        "tokens": REDACTED,
+    }
+
+
+def test_what_is_to_be_recorded_by_its_hash() -> None:
+    @primitive(schemas={"text": {"x-recorded": "hash"}, "more": {"x-recorded": "hash"}})
+    def tell(text: str, more: str | None = None, name: str = "") -> None:
+        """Tell something."""
+
+    told = recorded({"text": "äh", "more": None, "name": "ada"}, tell.definition)
+    assert told == {
+        "text": {"$hash": f"b3:{blake3('äh'.encode()).hexdigest()}", "size_bytes": 3},
+        "more": None,
+        "name": "ada",
+    }
+    # Of a call that is refused for it, anything can stand there.
+    assert recorded({"text": ["secret"]}, tell.definition) == {"text": REDACTED}
+    assert recorded({"text": "\ud800"}, tell.definition)["text"]["size_bytes"] == 3
+    assert recorded({"text": "x"}, None) == {"text": "x"}
