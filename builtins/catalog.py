@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from albert_tools.builtins.artifacts import get_artifact, publish_artifact
 from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.inference import inference
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.shell import bash
 from albert_tools.builtins.system import current_time, random_bytes, sleep
@@ -30,6 +31,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     publish_artifact,
     get_artifact,
     read_result,
+    inference,
 )
 
 

@@ -191,23 +191,32 @@ async def _once(
 
 
 def _budgets(primitive: Primitive, request: Request) -> list[str]:
-    """The budgets of bytes that the call may draw on, by name: what is left of each is one call's at a time.
+    """The budgets that the call may draw on, by name: what is left of each is one call's at a time.
 
     What a command writes isn't seen, so it isn't counted, and no other call has to wait for it.
     """
+    definition = primitive.definition
+    found = []
+    if "write" in definition.effects and "execute" not in definition.effects:
+        found += _bounding(request, "bytes_written", "bytes")
+    if definition.category == "inference":
+        found += [*_bounding(request, "model_tokens", "tokens"), *_bounding(request, "model_cost", "cost")]
+    return found
+
+
+def _bounding(request: Request, unit: str, called: str) -> list[str]:
     sessions = request.surroundings.sessions
-    effects = primitive.definition.effects
-    if request.session is None or sessions is None or "write" not in effects or "execute" in effects:
+    if request.session is None or sessions is None:
         return []
-    return [f"bytes of {session}" for session in sessions.bounded(request.session, "bytes_written")]
+    return [f"{called} of {session}" for session in sessions.bounded(request.session, unit)]
 
 
 def _room(primitive: Primitive, request: Request) -> int | None:
     """The bytes that the budget has left for the call, which has its turn."""
-    sessions = request.surroundings.sessions
-    if request.session is None or sessions is None or not _budgets(primitive, request):
+    effects = primitive.definition.effects
+    if "write" not in effects or "execute" in effects or not _bounding(request, "bytes_written", "bytes"):
         return None
-    return int(sessions.left(request.session, "bytes_written"))
+    return int(left(request, "bytes_written"))
 
 
 def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:

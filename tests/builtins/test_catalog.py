@@ -30,6 +30,7 @@ def test_names_and_gates() -> None:
         "self_check": False,
         "publish_artifact": False,
         "get_artifact": False,
+        "inference": False,
         "read_result": False,
     }
 

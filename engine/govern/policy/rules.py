@@ -15,6 +15,7 @@ from albert_tools.engine.govern.addresses import Network
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.hosts import judge_url, named_addresses
 from albert_tools.engine.govern.policy.layers import Layer, Resource
+from albert_tools.engine.govern.policy.models import judge_model, judge_provider
 from albert_tools.engine.govern.policy.operations import judge_operation
 from albert_tools.engine.govern.policy.paths import PathRules
 from albert_tools.engine.govern.policy.sections import (
@@ -46,6 +47,8 @@ class _PathsOf(NamedTuple):
 JUDGES: dict[str, Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]] = {
     "url": judge_url,
     "operation": judge_operation,
+    "provider": judge_provider,
+    "model": judge_model,
 }
 
 
