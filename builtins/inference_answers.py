@@ -32,12 +32,14 @@ _TOO_LONG = re.compile(
 
 
 class Events:
-    """Server-sent events, as they come: the data of each that is whole."""
+    """Server-sent events, as they come: the data of each that is whole. In time that is linear in what comes."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._open: list[bytes] = []
+        self._length = 0
         self._data: list[bytes] = []
         self._size = 0
+        self._after_return = False
 
     def of(self, piece: bytes) -> Iterator[bytes]:
         """The events that a piece completes.
@@ -45,14 +47,24 @@ class Events:
         Raises:
             Failure: `too_large`: one has no end.
         """
-        data = self._rest + piece
-        # A \r at the end may be the first half of a line's end.
-        whole = data[:-1] if data.endswith(b"\r") else data
-        *lines, last = _LINE.split(whole)
-        self._rest = last + data[len(whole) :]
-        for line in lines:
+        if not piece:
+            return
+        if self._after_return:
+            # The second half of a line's end, whose first half was the last that came.
+            piece = piece.removeprefix(b"\n")
+        self._after_return = piece.endswith(b"\r")
+        first, *others = _LINE.split(piece)
+        self._add(first)
+        for rest in others:
+            line = b"".join(self._open)
+            self._open, self._length = [], 0
             yield from self._line(line)
-        if len(self._rest) + self._size > MAX_EVENT:
+            self._add(rest)
+
+    def _add(self, part: bytes) -> None:
+        self._open.append(part)
+        self._length += len(part)
+        if self._length + self._size > MAX_EVENT:
             raise Failure("too_large", f"the provider sent an event of more than {MAX_EVENT:,} bytes")
 
     def _line(self, line: bytes) -> Iterator[bytes]:
@@ -60,10 +72,10 @@ class Events:
             if self._data:
                 yield b"\n".join(self._data)
             self._data, self._size = [], 0
-        elif line.startswith(b"data:"):
+        elif line == b"data" or line.startswith(b"data:"):
             value = line[5:].removeprefix(b" ")
             self._data.append(value)
-            self._size += len(value)
+            self._size += len(value) + 1
 
 
 class Completion:
