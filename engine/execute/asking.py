@@ -140,7 +140,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "action": action,
         "tool": d.name,
         "version": d.version,
-        "arguments": recorded(arguments, d),
+        "arguments": recorded(arguments, d.by_hash),
         "rule_id": decision.rule,
         "message": decision.message,
         "reason": reason_of(chain.request.invocation),

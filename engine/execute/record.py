@@ -76,7 +76,7 @@ class Recorder:
             "call": call.id,
             "tool": definition.name,
             "version": definition.version,
-            "arguments": recorded(arguments, definition),
+            "arguments": recorded(arguments, definition.by_hash),
             "verdict": decision.verdict,
             "rule_id": decision.rule,
             "rationale_code": decision.rationale,
@@ -102,16 +102,14 @@ class Recorder:
         except Failure as failure:
             raise unkept(failure) from None
 
-    def denied(
-        self, call: CallId, tool: str, arguments: Any, failure: Failure, definition: ToolDefinition | None = None
-    ) -> None:
+    def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure, by_hash: Sequence[str] = ()) -> None:
         """A call that is not made: refused, unknown, or invalid. What can't be written down is denied all the same."""
         self._append(
             "denied",
             {
                 "call": call.id,
                 "tool": redacted_text(str(tool), 200),
-                "arguments": recorded(arguments, definition) if isinstance(arguments, Mapping) else None,
+                "arguments": recorded(arguments, by_hash) if isinstance(arguments, Mapping) else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
                 **({"rationale_code": failure.rationale} if failure.denied else {}),

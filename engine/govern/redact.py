@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from albert_tools.engine.model.definition import ToolDefinition
+from typing import Any
 
 #: Characters of one string that are kept whole, values of one container, levels of nesting.
 MAX_TEXT, MAX_VALUES, MAX_LEVELS = 200, 50, 6
@@ -64,15 +61,12 @@ def _unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def recorded(arguments: Any, definition: ToolDefinition | None) -> Any:
-    """The arguments of a call for the record, as `redacted`; a text whose schema says ``"x-recorded": "hash"`` only as its hash."""
-    hidden = (
-        () if definition is None else [p.name for p in definition.parameters if p.schema.get("x-recorded") == "hash"]
-    )
-    if not hidden or not isinstance(arguments, Mapping):
+def recorded(arguments: Any, by_hash: Collection[str]) -> Any:
+    """The arguments of a call for the record, as `redacted`; of those that `by_hash` names only their hash."""
+    if not by_hash or not isinstance(arguments, Mapping):
         return redacted(arguments)
-    kept = redacted({name: value for name, value in arguments.items() if name not in hidden})
-    return kept | {name: _named(arguments[name]) for name in hidden if name in arguments}
+    kept = redacted({name: value for name, value in arguments.items() if name not in by_hash})
+    return kept | {name: _named(arguments[name]) for name in by_hash if name in arguments}
 
 
 def _named(value: Any) -> Any:

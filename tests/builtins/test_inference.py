@@ -111,6 +111,18 @@ def test_records_hold_only_hashes(home: Governed) -> None:
     assert (used["prompt_hash"], used["answer_hash"]) == (ref_of(prompt.encode()), ref_of(SAID.encode()))
 
 
+def test_events_hold_only_hashes(govern: Make, provider: Provider, home: Governed) -> None:
+    from structlog.testing import CapturingLogger
+
+    from albert_tools.telemetry.events import StructlogObserver
+
+    logger = CapturingLogger()
+    told = govern(governance=rules(provider), telemetry=StructlogObserver(logger))
+    ask(told, "plain", prompt="What is the colour of the moose?", system="You are a moose.")
+    assert "moose" not in repr(logger.calls)
+    assert ref_of(b"You are a moose.") in repr(logger.calls)
+
+
 def test_a_prompt_by_its_hash(home: Governed, provider: Provider) -> None:
     published = home.value("publish_artifact", id="prompt", category="prompt", content="Tell me.")
     ref = published["content_hash"]
