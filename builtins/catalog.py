@@ -5,7 +5,9 @@ from __future__ import annotations
 from albert_tools.builtins.artifacts import get_artifact, publish_artifact
 from albert_tools.builtins.files import list_directory, read_file, write_file
 from albert_tools.builtins.inference import inference
+from albert_tools.builtins.pages import fetch_url
 from albert_tools.builtins.results import read_result
+from albert_tools.builtins.search import web_search
 from albert_tools.builtins.shell import bash
 from albert_tools.builtins.system import current_time, random_bytes, sleep
 from albert_tools.builtins.system_logs import read_system_logs
@@ -21,6 +23,8 @@ PRIMITIVES: tuple[Primitive, ...] = (
     list_directory,
     bash,
     http_request,
+    fetch_url,
+    web_search,
     current_time,
     sleep,
     random_bytes,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from albert_tools.engine.govern.addresses import Network, parsed, refusal
+from albert_tools.engine.govern.policy.hosts import UNREACHABLE
 from albert_tools.engine.model.failure import Failure
 
 #: Gives the addresses of a host, as text, best first. OSError where there are none.
@@ -64,6 +65,6 @@ def refused(host: str, address: str, kind: str) -> Failure:
         "permission_denied",
         f"{leads} is no public address ({kind}), and no rule of the owner's names it",
         hint="the owner can name it under `allowed_addresses`",
-        rule="shipped.addresses",
+        rule=UNREACHABLE,
         details={"rationale_code": "host", "address": address, "kind": kind},
     )

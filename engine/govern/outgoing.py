@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from albert_tools.engine.govern.addresses import LOCALHOST, Address, Network, parsed, refusal
 from albert_tools.engine.govern.policy.decision import gravest
-from albert_tools.engine.govern.policy.hosts import host_of, is_host
+from albert_tools.engine.govern.policy.hosts import UNREACHABLE, host_of, is_host
 from albert_tools.engine.govern.policy.layers import Resource
 from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.model.definition import ToolDefinition
@@ -49,8 +49,8 @@ class Outgoing:
         decision = gravest(found) if found else None
         if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
             return
-        if by_owner and decision.rule == "shipped.addresses":
-            # The last thing that is looked at, and only of an address that the URL itself says (`named_by`).
+        if by_owner and decision.rule == UNREACHABLE:
+            # It names its address, too (`named_by`).
             return
         failure = decision.failure(self._definition.name)
         if decision.verdict == "ask":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import socket
 import ssl
 import threading
@@ -20,7 +21,7 @@ from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import read_governance
 from albert_tools.engine.model.primitive import Primitive
 
-#: What a handler is given: all that was received until the head was complete, and the connection to answer on.
+#: What a handler is given: a request, with its body if it says how long that is, and the connection to answer on.
 Handler = Callable[[bytes, socket.socket], None]
 
 
@@ -90,6 +91,9 @@ class Raw:
                         if not more:
                             return
                         head += more
+                    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+                    while length and len(head.partition(b"\r\n\r\n")[2]) < int(length[1]):
+                        head += connection.recv(65536)
                     self.seen.append(head)
                     self.handler(head, connection)
         except OSError:

@@ -21,6 +21,8 @@ def test_names_and_gates() -> None:
         "list_directory": False,
         "bash": True,
         "http_request": True,
+        "fetch_url": False,
+        "web_search": False,
         "current_time": False,
         "sleep": False,
         "random_bytes": False,

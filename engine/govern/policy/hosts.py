@@ -18,6 +18,9 @@ from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Layer, Resource
 from albert_tools.engine.model.definition import ToolDefinition
 
+#: The rule that refuses an address that isn't public.
+UNREACHABLE = "shipped.addresses"
+
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -96,7 +99,7 @@ def unreached(shown: str, kind: str, tool: str) -> Decision:
     article = "an" if kind[0] in "aeiou" else "a"
     return Decision(
         "deny",
-        "shipped.addresses",
+        UNREACHABLE,
         "host",
         f"{shown!r} is {article} {kind} address, which no rule of the owner's names",
         f"the owner can name it under tools.{tool}.allowed_addresses",
