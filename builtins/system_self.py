@@ -35,7 +35,7 @@ class Checkup(TypedDict):
 
 @primitive(effects=["read"], family="system", timeout=120, rate_limit=MAX_PER_HOUR)
 async def self_check(context: CallContext, trials: bool = True) -> Checkup:
-    """Look over this installation of Albert Tools: its folders, rules, saved tools, and whether its sandbox holds.
+    """Look over this installation of Albert Tools: where its files are, its rules, and whether its sandbox holds.
 
     Returns {"ok", "facts", "problems", "trials"}: "ok" is true when there are no problems; "facts" has a sentence for
     each thing looked at ("version", "tools", "state", "rules", "workspace", "allowed", "saved", "confinement", …);
