@@ -6,7 +6,7 @@ from albert_tools.builtins.files import list_directory, read_file, write_file
 from albert_tools.builtins.pages import fetch_url
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.search import web_search
-from albert_tools.builtins.shell import bash
+from albert_tools.builtins.shell import bash, run_program
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
 from albert_tools.engine.model.primitive import Primitive
@@ -16,6 +16,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     write_file,
     list_directory,
     bash,
+    run_program,
     http_request,
     fetch_url,
     web_search,
