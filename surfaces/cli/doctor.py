@@ -80,7 +80,10 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
             fact("allowed", f"nothing: {governance.message}", False)
         else:
             allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
-            fact("allowed", ", ".join(allowed) or "no gated primitive (bash and http_request are off)")
+            fact(
+                "allowed",
+                ", ".join(allowed) or "no gated primitive (those of an application are off until they are named)",
+            )
             problem = getattr(service.surroundings.rules, "problem", None)
             if problem:
                 fact("edited rules", f"{problem}; the rules of before stay in force", False)
