@@ -14,20 +14,10 @@ from albert_tools.engine.model.schema import violations
 
 
 def test_names_and_gates() -> None:
-    gated = {p.name: p.gated for p in builtin_primitives()}
-    assert gated == {
-        "read_file": False,
-        "write_file": False,
-        "list_directory": False,
-        "bash": False,
-        "run_program": False,
-        "http_request": False,
-        "fetch_url": False,
-        "web_search": False,
-        "current_time": False,
-        "sleep": False,
-        "read_result": False,
-    }
+    names = [p.name for p in builtin_primitives()]
+    assert len(set(names)) == len(names)
+    # What comes with Albert has fences that stand.
+    assert [p.name for p in builtin_primitives() if p.gated] == []
 
 
 @pytest.mark.parametrize("primitive", builtin_primitives(), ids=lambda p: p.name)

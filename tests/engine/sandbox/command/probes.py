@@ -684,7 +684,7 @@ def take_memory_across_children(f: Any) -> None:
 
 @probe
 def fill_the_temporary_folder(f: Any) -> None:
-    """bwrap: bounds; landlock: bounds"""
+    """bwrap: bounds; landlock: nothing"""
     block, written = bytes(1 << 20), 0
     for n in range(64):
         with contextlib.suppress(OSError), open(f"{os.environ['TMPDIR']}/fill{n}", "wb", buffering=0) as file:
