@@ -100,7 +100,8 @@ def _about(service: ToolService) -> Iterator[Finding]:
 
 def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
-    found = [Finding("allowed", ", ".join(allowed) or "no gated primitive (bash and http_request are off)")]
+    none = "no gated primitive (read_system_logs, and those of an application, are off until they are named)"
+    found = [Finding("allowed", ", ".join(allowed) or none)]
     problem = getattr(service.surroundings.rules, "problem", None)
     if problem:
         found.append(Finding("edited rules", f"{problem}; the rules of before stay in force", False))

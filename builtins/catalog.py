@@ -8,7 +8,7 @@ from albert_tools.builtins.inference import inference
 from albert_tools.builtins.pages import fetch_url
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.search import web_search
-from albert_tools.builtins.shell import bash
+from albert_tools.builtins.shell import bash, run_program
 from albert_tools.builtins.system import current_time, random_bytes, sleep
 from albert_tools.builtins.system_logs import read_system_logs
 from albert_tools.builtins.system_metrics import system_metrics_snapshot
@@ -22,6 +22,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     write_file,
     list_directory,
     bash,
+    run_program,
     http_request,
     fetch_url,
     web_search,

@@ -30,7 +30,6 @@ class HttpResponse(TypedDict):
 
 @primitive(
     effects=["network"],
-    gated=True,
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
     urls={"url": "method"},
 )
@@ -45,12 +44,14 @@ async def http_request(
     """Send one HTTP request and return the answer, whatever its status.
 
     Returns {"status", "headers", "body", "truncated", "url", "retry_after_ms"}. A 404 or 500 is an answer, not a
-    failure: look at "status". Redirects are not followed unless `follow` says how many: a 301 comes back as such,
-    with "location" in "headers". "url" is the address that answered. Header names are in lower case; a header that
-    occurs several times is joined by ", ". "body" is text, decoded by the charset of the content-type, or as UTF-8;
-    of more than 1 MiB the first 1 MiB is kept and "truncated" is true. JSON is not parsed: use
-    json.loads(answer["body"]). "retry_after_ms" is null unless the server, with 429 or 503, asked not to be called
-    for so long; calls within that time wait if it is short, or fail with `rate_limited` before anything is sent.
+    failure: look at "status". Redirects are not followed unless `follow` says how many: a 301 comes back as such, with
+    "location" in "headers". Header names are in lower case. "body" is text; of more than 1 MiB the first 1 MiB is kept
+    and "truncated" is true. JSON is not parsed: use json.loads(answer["body"]).
+
+    "url" is the address that answered. A header that occurs several times is joined by ", ". The body is decoded by
+    the charset of the content-type, or as UTF-8. "retry_after_ms" is null unless the server, with 429 or 503, asked
+    not to be called for so long; calls within that time wait if it is short, or fail with `rate_limited` before
+    anything is sent.
 
     Only http:// and https:// URLs, without a user name or password in them. The body is sent as UTF-8,
     without a content-type unless the headers give one. No cookies, proxies or credentials are added. Addresses that

@@ -206,16 +206,20 @@ class Client:
         hop, secrets = _Hop(url, call.method, call.headers, call.body), Secrets()
         seconds = max(0.0, context.remaining - MARGIN)
         time = _Time(asyncio.get_running_loop().time() + seconds, seconds)
-        for left in range(min(call.follow, MAX_FOLLOWED), -1, -1):
-            async with self._sent(context, rules, hop, named, secrets, time, call.most) as response:
-                location = response.headers.get("location")
-                if not left or response.status not in REDIRECTS or location is None:
-                    yield response
-                    return
-            hop = _followed(hop, response.status, location)
-            rules.demand(hop.url.text, hop.method)
-            # What the owner's configuration leads to is not what it names.
-            named = rules.named
+        try:
+            for left in range(min(call.follow, MAX_FOLLOWED), -1, -1):
+                async with self._sent(context, rules, hop, named, secrets, time, call.most) as response:
+                    location = response.headers.get("location")
+                    if not left or response.status not in REDIRECTS or location is None:
+                        yield response
+                        return
+                hop = _followed(hop, response.status, location)
+                rules.demand(hop.url.text, hop.method)
+                # What the owner's configuration leads to is not what it names.
+                named = rules.named
+        except Failure as failure:
+            secrets.out_of_failure(failure)
+            raise
 
     @asynccontextmanager
     async def _sent(
@@ -284,13 +288,13 @@ class Client:
     ) -> httpcore.AsyncConnectionPool:
         further = str(settings.get("ca_file") or "") if scheme == "https" else ""
         key = scheme, named, further
-        pool = self._pools.get(key)
-        if pool is None:
-            trust = None
-            if scheme == "https":
-                # Loading the certificates takes long, and a plain request never needs them.
-                trust = self._trust or await asyncio.to_thread(_certificates, further)
-            pool = self._pools[key] = httpcore.AsyncConnectionPool(
+        trust = None
+        if key not in self._pools and scheme == "https":
+            # Loading the certificates takes long, and a plain request never needs them.
+            trust = self._trust or await asyncio.to_thread(_certificates, further)
+        if key not in self._pools:
+            # Nobody else was quicker.
+            self._pools[key] = httpcore.AsyncConnectionPool(
                 ssl_context=trust,
                 max_connections=MAX_CONNECTIONS,
                 max_keepalive_connections=MAX_CONNECTIONS // 2,
@@ -301,7 +305,7 @@ class Client:
                 # The rules were others then. One that is in use ends with its last connection.
                 if all(c.is_idle() for c in self._pools[old].connections):
                     await self._pools.pop(old).aclose()
-        return pool
+        return self._pools[key]
 
 
 class _Body:

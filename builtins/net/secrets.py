@@ -13,7 +13,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import NotRequired, TypedDict
 from urllib.parse import quote, quote_plus
@@ -28,6 +27,8 @@ MIN_LENGTH, MAX_LENGTH = 8, 8192
 
 REDACTED = "[redacted]"
 
+#: What stays as it is in a URL's query, as most clients write it.
+_URL_SAFE = "!$&'()*+,;=:@/?~-._"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
@@ -76,6 +77,13 @@ class Secrets:
             data = data.replace(form.encode(), REDACTED.encode())
         return data
 
+    def out_of_failure(self, failure: Failure) -> None:
+        """Take them out of what a failure says: a redirect, say, may lead to a URL that holds one."""
+        if self._forms:
+            failure.message = self.out_of_text(failure.message)
+            failure.hint = self.out_of_text(failure.hint) if failure.hint else failure.hint
+            failure.details = {k: self.out_of_text(v) if isinstance(v, str) else v for k, v in failure.details.items()}
+
 
 def value_of(name: str) -> str:
     """The value that the machine keeps under a name.
@@ -116,11 +124,8 @@ def _from_keyring(name: str) -> str | None:
 
 def _spellings(value: str) -> set[str]:
     raw = value.encode()
-    plain = {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1], html.escape(value)}
-    coded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), raw.hex()}
-    return plain | coded | {c.rstrip("=") for c in coded} | {json.dumps(value)[1:-1].replace("/", "\\/")}
-
-
-def secrets_in(headers: Mapping[str, str | SecretReference]) -> list[str]:
-    """The names of the secrets that headers ask for."""
-    return [v["secret"] for v in headers.values() if not isinstance(v, str)]
+    quoted = {quote(value, safe=safe) for safe in ("", "/", _URL_SAFE)} | {quote_plus(value)}
+    quoted |= {re.sub("%..", lambda code: code[0].lower(), each) for each in quoted}
+    escaped = {json.dumps(value)[1:-1], json.dumps(value)[1:-1].replace("/", "\\/"), html.escape(value)}
+    coded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), raw.hex(), raw.hex().upper()}
+    return {value} | quoted | escaped | coded | {c.rstrip("=") for c in coded}

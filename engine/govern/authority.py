@@ -88,7 +88,10 @@ class Authority:
         """
         bound = self.policy.max_file_bytes(definition)
         judge = partial(self.policy.path, definition)
-        return GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
+        found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
+        found.selective = self.policy.selective(definition)
+        found.beyond = tuple(root.real for root in self.policy.roots)
+        return found
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance

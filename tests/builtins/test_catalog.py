@@ -14,27 +14,10 @@ from albert_tools.engine.model.schema import violations
 
 
 def test_names_and_gates() -> None:
-    gated = {p.name: p.gated for p in builtin_primitives()}
-    assert gated == {
-        "read_file": False,
-        "write_file": False,
-        "list_directory": False,
-        "bash": True,
-        "http_request": True,
-        "fetch_url": False,
-        "web_search": False,
-        "current_time": False,
-        "sleep": False,
-        "random_bytes": False,
-        "system_metrics_snapshot": False,
-        "check_process_health": False,
-        "read_system_logs": True,
-        "self_check": False,
-        "publish_artifact": False,
-        "get_artifact": False,
-        "inference": False,
-        "read_result": False,
-    }
+    names = [p.name for p in builtin_primitives()]
+    assert len(set(names)) == len(names)
+    # What comes with Albert has fences that stand; but what a log holds, nobody can know beforehand.
+    assert [p.name for p in builtin_primitives() if p.gated] == ["read_system_logs"]
 
 
 @pytest.mark.parametrize("primitive", builtin_primitives(), ids=lambda p: p.name)

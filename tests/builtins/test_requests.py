@@ -162,6 +162,24 @@ async def test_a_secret_is_sent_and_nowhere_else(client: Client, monkeypatch: An
     assert got["headers"]["x-echo"] == "[redacted]"
 
 
+@pytest.mark.parametrize("location", ["http://b.example/?got={0}", "http://b.example/{0}", "no-such:{0}"])
+async def test_a_secret_that_a_redirect_tells_is_taken_out(client: Client, monkeypatch: Any, location: str) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", "a+value/that=nobody&sees")
+    rules = {
+        "tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}},
+        "secrets": {"KEY": ["127.0.0.1"]},
+    }
+    told = location.format("a+value/that=nobody&sees")
+    with raw(redirecting("302 Found", told)) as server:
+        got, context = await fetch(
+            client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}}, follow=1
+        )
+        kept, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}})
+    assert isinstance(got, Failure)
+    assert "nobody" not in json.dumps([got.as_dict(), context.effects, kept])
+    assert "[redacted]" in kept["headers"]["location"]
+
+
 async def test_a_secret_at_the_end_of_a_long_body_is_not_cut_into(client: Client, monkeypatch: Any) -> None:
     from albert_tools.builtins.net.bounds import MAX_BODY
 
