@@ -225,7 +225,7 @@ class Pipeline:
                 request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
-                recorder.denied(call, definition.name, given, came)
+                recorder.denied(call, definition.name, given, came, definition.by_hash)
             started(chain, target, definition.name, given)
             ended(chain, came, self._clock() - began, 0, blocked=True)
             if isinstance(error, Failure):

@@ -196,6 +196,7 @@ class ToolService:
         if self._watching is not None:
             self._watching.cancel()
         await self._sandbox.close()
+        await self.surroundings.kept.close()
         for held in (self.surroundings.workspace, self.surroundings.ledger):
             close = getattr(held, "close", None)
             if close is not None:

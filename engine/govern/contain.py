@@ -10,11 +10,12 @@ Writes go through none, so that a rule about a path can't be got around by anoth
 Albert's own files, and git's, are told by identity, not by name: the folder is asked for the folders above it, so that no
 spelling of a path hides where it is.
 
-A folder beyond the workspace (`roots`) is reached in the same way, from the root of the file system down, each time anew: whatever
-stands at its path then, no link on the way there is followed either, and every folder above is looked at for what is forbidden.
+A folder beyond the workspace (`roots`) is reached in the same way, from the root of the file system down, each time anew:
+whatever stands at its path then, no link on the way there is followed either, and every folder above is looked at for what is
+forbidden.
 
-A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hardlinks`). Other names it
-may have can't be known. Writing replaces the name, so what the other names stand for stays as it was.
+A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hardlinks`). Other names
+it may have can't be known. Writing replaces the name, so what the other names stand for stays as it was.
 
 Three forms of a path: as it is *written*, relative to the working directory or absolute; *spelled*, the plain form that can be
 written again; and *absolute*, which is what rules judge.

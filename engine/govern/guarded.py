@@ -1,8 +1,9 @@
 """The workspace as one call sees it: every file it opens is judged under its real path, the one without a link in it.
 
 The pipeline has judged the path that the call names. Where that leads can change until it is opened, and a link may lead where
-the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is. Where a person
-was asked about the call, what a file replaces must be what that person was asked about, in the moment before it is replaced.
+the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is. Where a
+person was asked about the call, what a file replaces must be what that person was asked about, in the moment before it is
+replaced.
 """
 
 from __future__ import annotations

@@ -10,11 +10,13 @@
     primitives:
       bash: {}                     # settings that a primitive reads
     primitives_from: [shop.tools]  # modules whose primitives are tools, too; or one by one, `shop.tools:send_invoice`
+    secrets:
+      GITHUB_TOKEN: [api.github.com]  # which hosts a secret may be sent to
 
 The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
-tighten: what it allows the user must allow as well, its settings of primitives are not taken, and it can't name code. A file that
-can't be read or understood means that governance is unavailable, and then everything is denied: a misspelt rule must not silently
-allow.
+tighten: what it allows the user must allow as well, its settings of primitives and secrets are not taken, and it can't name
+code. A file that can't be read or understood means that governance is unavailable, and then everything is denied: a misspelt
+rule must not silently allow.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ class Governance:
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Where the application's own primitives are, ``package.module`` or ``package.module:name``; imported when a service starts.
     primitives_from: tuple[str, ...] = ()
+    #: Which hosts each secret may be sent to, by its name; the owner's say alone.
+    secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Whether it speaks of gated primitives at all; one that doesn't leaves them as they are when it tightens another.
     says_allow: bool = True
     tools: Mapping[str, Section] = field(default_factory=dict)
@@ -76,7 +80,7 @@ class Governance:
     def tightened(self, other: Governance) -> Governance:
         """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
 
-        Settings of primitives are this one's.
+        Settings of primitives, and what is said of secrets, are this one's.
         """
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(self, limits=self.limits._replace(**lower), project=other)
@@ -233,6 +237,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         limits=base._replace(**lower),
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
+        secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
         says_allow="allow" in read.model_fields_set,
         tools={name: section.section() for name, section in read.tools.items()},
         categories={name: section.section() for name, section in read.categories.items()},

@@ -135,7 +135,10 @@ def _useless(place: str, section: Section, definition: ToolDefinition) -> Iterat
     if (section.allowed_paths is not None or section.forbidden_paths) and not touches_files:
         yield f"{place}.allowed_paths", f"{definition.name} touches no files"
     speaks_of_hosts = (
-        section.allowed_hosts is not None or section.forbidden_hosts or section.allowed_methods is not None
+        section.allowed_hosts is not None
+        or section.forbidden_hosts
+        or section.allowed_methods is not None
+        or section.allowed_addresses is not None
     )
     if speaks_of_hosts and "network" not in definition.effects:
         yield f"{place}.allowed_hosts", f"{definition.name} doesn't use the network"

@@ -80,7 +80,7 @@ def test_only_what_rules_allow_is_there(make_bench: Any, kind: str) -> None:
 
 
 def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> None:
-    bench = make_bench(governance=rules(kind))
+    bench = make_bench(governance=rules(kind, allowed_commands=["./try.sh", "touch *", "echo *", "cat *"]))
     work = filled(bench)
     (work / "sub/.git/hooks").mkdir(parents=True)
     (work / "sub/.git/hooks/post-merge").write_text("content of hook")
@@ -95,10 +95,13 @@ def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> Non
     tries = "; ".join(
         f"echo evil >> {name}; rm -f {name}; mv {name} x; ln -sf /etc/passwd {name}" for name in protected
     )
-    bench.value(
-        "bash",
-        command=f"{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*; cat {protected[0]}",
+    # What is dangerous asks; in a file that the owner lets be run it isn't seen.
+    (work / "try.sh").write_text(
+        f"#!/bin/bash\n{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*\n"
+        f"cat {protected[0]}"
     )
+    (work / "try.sh").chmod(0o755)
+    assert "content of .git/hooks/pre-commit" in printed(bench, "./try.sh")
     assert {name: ((work / name).read_text(), (work / name).stat().st_ino) for name in protected} == before
     # And git goes on working in a subfolder, which has nothing protected in it.
     (work / "plain").mkdir()
