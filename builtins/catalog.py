@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from albert_tools.builtins.code import run_linter, run_tests
 from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.git import git, git_status
 from albert_tools.builtins.pages import fetch_url
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.search import web_search
@@ -17,6 +19,10 @@ PRIMITIVES: tuple[Primitive, ...] = (
     list_directory,
     bash,
     run_program,
+    git,
+    git_status,
+    run_tests,
+    run_linter,
     http_request,
     fetch_url,
     web_search,

@@ -19,6 +19,11 @@ from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKE
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
+#: What the machine is like; programs ask how many processors there are, and fail where they aren't told.
+_MACHINE = (
+    *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
+    *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present")),
+)
 _ALL = READING | CHANGING
 
 
@@ -71,7 +76,9 @@ class Task:
         return handle
 
     def _system(self) -> Iterator[tuple[int, int]]:
-        wanted = [(path, READING) for path in (*SYSTEM, *LOOKED_UP, *COPIED, *CERTIFICATES, *_NAMES, *programs())]
+        wanted = [
+            (path, READING) for path in (*SYSTEM, *LOOKED_UP, *COPIED, *CERTIFICATES, *_NAMES, *_MACHINE, *programs())
+        ]
         for path, rights in (*wanted, *((path, _ALL) for path in _DEVICES)):
             with suppress(OSError):
                 yield self._hold(os.open(os.path.realpath(path), os.O_PATH | os.O_CLOEXEC)), rights
