@@ -6,7 +6,6 @@ and bounds of processor time and memory; whatever it does, the service lives on,
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import sys
@@ -122,8 +121,12 @@ def child() -> None:
 
 
 def _packed(value: Any) -> Any:
+    import base64
+
     return {"$bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _unpacked(value: Any) -> Any:
+    import base64
+
     return base64.b64decode(value["$bytes"]) if isinstance(value, dict) and "$bytes" in value else value

@@ -21,7 +21,6 @@ round the rules of the network. The key of a service is a secret, by reference.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -186,6 +185,8 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _plain(value: Any) -> str:
+    import html
+
     if not isinstance(value, str):
         return ""
     return " ".join(html.unescape(_TAG.sub("", value[: 4 * MAX_SNIPPET])).split())

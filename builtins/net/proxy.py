@@ -26,6 +26,7 @@ from albert_tools.builtins.net.urls import Url, read_url
 from albert_tools.engine.govern.addresses import Network
 from albert_tools.engine.model.bounds import GiB, KiB
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import NetworkRules
 
 #: Asked about each URL with its method (``CONNECT`` for a tunnel, whose URL is ``https://host:port/``); raises Failure for no.
 Judge = Callable[[str, str], Awaitable[None]]
@@ -38,6 +39,18 @@ _NOT_PASSED = frozenset(
 _PIECE = 64 * KiB
 #: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
 _MANY_MORE = 4
+
+
+def judged_by(rules: NetworkRules) -> Judge:
+    """A judge by the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
+
+    Nobody is asked in the middle of a command, so what the rules would ask about is refused.
+    """
+
+    async def judge(url: str, method: str) -> None:
+        rules.demand(url, method)
+
+    return judge
 
 
 class ProxyBounds(NamedTuple):

@@ -8,9 +8,6 @@ what comes back it is taken out again, in whatever common spelling a server may 
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import os
 import re
 from contextlib import suppress
@@ -123,6 +120,10 @@ def _from_keyring(name: str) -> str | None:
 
 
 def _spellings(value: str) -> set[str]:
+    import base64
+    import html
+    import json
+
     raw = value.encode()
     quoted = {quote(value, safe=safe) for safe in ("", "/", _URL_SAFE)} | {quote_plus(value)}
     quoted |= {re.sub("%..", lambda code: code[0].lower(), each) for each in quoted}

@@ -16,10 +16,12 @@ import httpx
 import pytest
 import yaml
 
-from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds
+from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds, judged_by
+from albert_tools.builtins.web import http_request
 from albert_tools.engine.govern.addresses import LOCALHOST
 from albert_tools.engine.model.failure import Failure
-from tests.builtins.network import Authorities, answer, hello, raw, resolving
+from tests.builtins.network import Authorities, answer, calling, hello, raw, resolving
 
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 ANY_PORT = ProxyBounds(ports=None)
@@ -143,6 +145,20 @@ async def test_what_the_judge_refuses_is_not_called() -> None:
     assert (got.status_code, got.text.split(":")[0]) == (403, "permission_denied [some.rule]")
     assert server.connections == 0
     assert [s.refused for s in proxy.seen] == ["permission_denied"] * 2
+
+
+async def test_the_rules_of_a_call_judge() -> None:
+    rules = {"tools": {"http_request": {"forbidden_hosts": ["evil.example"], "allowed_addresses": ["127.0.0.1"]}}}
+    resolve = resolving({f"{name}.example": ["127.0.0.1"] for name in ("good", "evil", "new")})
+    with raw(hello) as server:
+        going = calling(http_request, {"url": f"http://good.example:{server.port}/"}, rules, Client()).network
+        assert going is not None
+        async with proxied(judged_by(going), named=going.named, resolve=resolve) as proxy, through(proxy) as client:
+            found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new")}
+        assert len(server.seen) == 1
+    assert found["good"].text == "hello"
+    assert "[tools.http_request.forbidden_hosts]" in found["evil"].text
+    assert "[shipped.new_host_asks]" in found["new"].text
 
 
 @pytest.mark.parametrize("tunnel", [False, True])

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from albert_tools import Question, ToolService
@@ -247,3 +248,50 @@ async def test_network_bytes_are_taken_from_a_budget(tmp_path: Path, server: Raw
             "http_request", {"url": f"http://127.0.0.1:{server.port}/", "method": "POST", "body": "12345"}
         )
     assert result.budget_consumed["network_bytes"] == len(PAGE) + 5
+
+
+async def test_connections_are_kept_and_end_with_the_service(tmp_path: Path, server: Raw) -> None:
+    def connected() -> int:
+        found = psutil.Process().net_connections("tcp")
+        return sum(1 for c in found if c.raddr and c.raddr.port == server.port and c.status == psutil.CONN_ESTABLISHED)
+
+    async with opened(tmp_path, NAMED) as service:
+        for _ in range(3):
+            assert (await service.invoke("http_request", {"url": f"http://127.0.0.1:{server.port}/"})).ok
+        assert (server.connections, connected()) == (1, 1)
+    assert connected() == 0
+
+
+async def test_new_rules_hold_for_what_was_open(tmp_path: Path, server: Raw) -> None:
+    rules = tmp_path / "governance.yaml"
+    rules.write_text(json.dumps(NAMED))
+    (tmp_path / "work" / ".albert").mkdir(parents=True)
+    arguments = {"url": f"http://127.0.0.1:{server.port}/"}
+    async with ToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance=rules) as service:
+        assert (await service.invoke("http_request", arguments)).ok
+        rules.write_text(json.dumps({"categories": {"network": {"allowed_hosts": ["*"]}}}))
+        result = await service.invoke("http_request", arguments)
+        assert (result.error.code, result.error.rule) == ("permission_denied", "shipped.addresses")
+    assert len(server.seen) == 1
+
+
+async def test_a_redirect_on_the_host_that_a_person_said_yes_to(tmp_path: Path) -> None:
+    def moved(head: bytes, connection: socket.socket) -> None:
+        first = head.split()[1] == b"/"
+        connection.sendall(answer(b"" if first else b"here", "302 Found" if first else "200 OK", ["Location: /there"]))
+
+    asked = []
+
+    async def person(question: Question) -> bool:
+        asked.append(question.decision.subject)
+        return True
+
+    rules = {"categories": {"network": {"allowed_addresses": ["127.0.0.1"]}}}
+    with raw(moved) as server:
+        async with opened(tmp_path, rules, ask=person) as service:
+            arguments = {"url": f"http://127.0.0.1:{server.port}/", "follow": 2}
+            result = await service.invoke("http_request", arguments)
+    assert result.ok, result.error
+    assert result.output["body"] == "here"
+    assert asked == ["GET 127.0.0.1"]
+    assert len(result.effects) == 2
