@@ -6,6 +6,7 @@ All primitives that run programs go through here, so that none of them runs unco
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -26,6 +27,9 @@ MAX_KEPT = 16 * 1024 * 1024
 MAX_TIMEOUT = 3600
 #: Seconds kept back from what the caller has left, for ending the command and answering with its partial output.
 _MARGIN = 0.5
+
+#: Requests of a command that are on the record.
+MAX_SEEN = 200
 
 #: What every command has in its environment.
 _LANG = "C.UTF-8"
@@ -59,6 +63,7 @@ async def run(
     timeout: float = MAX_TIMEOUT,
     environment: Mapping[str, str] | None = None,
     network: bool = False,
+    method: str | None = None,
     apart: bool = False,
     git: bool = False,
     facts: Mapping[str, Any] | None = None,
@@ -71,7 +76,8 @@ async def run(
         cwd: Where it starts, relative to the workspace.
         timeout: Seconds that it may take.
         environment: What it has in its environment besides what every command has.
-        network: Whether it may reach hosts that the rules name.
+        network: Whether it may reach hosts that the rules name, or that the call was allowed for.
+        method: The method that rules judge those by; else the one that is used.
         apart: Whether its errors are taken apart from its output.
         git: Whether it may change git's configuration.
         facts: What the record says of it besides how it ended.
@@ -88,6 +94,7 @@ async def run(
     seconds = max(0.0, min(timeout, context.remaining - _MARGIN))
     output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if apart else None
     ended: Ended | None = None
+    connection = _Connection(context, method) if network else None
     try:
         with exposed(context.workspace, cwd, git=git) as (view, workspace):
             command = Command(
@@ -97,7 +104,7 @@ async def run(
                 {"PATH": _path(), "LANG": _LANG, **(environment or {})},
                 seconds,
                 bounds=_bounds(context.settings),
-                connect=_connecting(context) if network else None,
+                connect=connection.connect if connection is not None else None,
                 wanted=context.settings.get("confinement"),
             )
             ended = await run_confined(command, output, errors)
@@ -106,6 +113,14 @@ async def run(
         confinement = ended.confinement if ended is not None else None
         exit_code = ended.code if ended is not None else None
         context.effect("execute", **(facts or {}), cwd=cwd or ".", exit_code=exit_code, confinement=confinement)
+        for seen in connection.seen[:MAX_SEEN] if connection is not None else ():
+            context.effect(
+                "network",
+                method=seen.method,
+                url=seen.url,
+                refused=seen.refused,
+                size_bytes=seen.sent_bytes + seen.size_bytes,
+            )
     if ended.over is not None:
         raise _over(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
     return Ran(ended, output, errors)
@@ -152,13 +167,32 @@ def _bounds(settings: Mapping[str, Any]) -> Any:
     return found
 
 
-def _connecting(context: CallContext) -> Any:
-    raise Failure(
-        "permission_denied",
-        "commands have no network here",
-        hint="fetch what is needed with http_request first",
-        rule="network",
-    )
+class _Connection:
+    """What serves a command's connections, by the rules of the call; `seen` is what it asked for."""
+
+    def __init__(self, context: CallContext, method: str | None) -> None:
+        rules = context.network
+        if rules is None:
+            raise Failure(
+                "permission_denied",
+                "commands have no network where nothing judges what they reach",
+                hint="run it without network",
+                rule="network",
+            )
+        self._rules = rules
+        self._method = method
+        self.seen: list[Any] = []
+
+    def connect(self, listener: socket.socket) -> Any:
+        """A proxy on that socket."""
+        from albert_tools.builtins.net.proxy import FilteringProxy
+
+        proxy = FilteringProxy(self._judge, named=self._rules.named, listening=listener)
+        self.seen = proxy.seen
+        return proxy
+
+    async def _judge(self, url: str, method: str) -> None:
+        self._rules.demand(url, self._method or method)
 
 
 def _over(ended: Ended, output: Output, errors: Output | None, seconds: float, memory: int, processes: int) -> Failure:

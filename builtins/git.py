@@ -112,6 +112,8 @@ async def git(
         timeout=timeout,
         environment={**ENVIRONMENT, **identity(context.settings, config)},
         network=operation in OVER_NETWORK,
+        # As `url` was judged, and asked about: what git does there is in a tunnel.
+        method="GET",
         git=operation in CONFIGURING,
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
     )

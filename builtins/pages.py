@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from albert_tools.builtins.apart import call_apart
+from albert_tools.builtins.extract import extract
 from albert_tools.builtins.net.urls import MAX_URL
 from albert_tools.builtins.text import decode
 from albert_tools.engine.model.bounds import MiB
@@ -73,6 +73,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
             hint="pip install 'albert-tools[pages]'; http_request returns a page as it is",
         )
     from albert_tools.builtins.net.client import Call, Client
+    from albert_tools.engine.sandbox.confined import run_confined
 
     started = _now()
     wanted = {"accept": "text/html, application/xhtml+xml, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"}
@@ -83,7 +84,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
     if kind in _HTML:
         left = context.remaining - (_now() - started) - 0.5
         arguments = {"data": answer.body, "charset": answer.charset, "url": answer.url, "links": links}
-        found = await call_apart("albert_tools.builtins.extract:extract", arguments, max(1.0, left))
+        found = await run_confined(extract, arguments, seconds=max(1.0, left), imports=["trafilatura", "lxml.html"])
         title, text = str(found["title"])[:1000], str(found["text"])
     elif kind.startswith("text/") or kind.endswith(("json", "xml", "yaml", "javascript", "toml")):
         text = decode(answer.body, answer.charset or "utf-8", "the page", cut=answer.truncated)

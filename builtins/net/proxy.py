@@ -85,7 +85,8 @@ class FilteringProxy:
     Args:
         judge: Says which URLs may be reached.
         named: Addresses that may be reached though they aren't public.
-        path: Where to listen, a socket that there isn't yet; else a port of this machine's loopback.
+        path: Where to listen, a socket that there isn't yet; else a port of this machine's loopback, or
+        listening: a socket that listens already, perhaps in another network namespace.
         resolve: What turns names into addresses.
         bounds: What may be used.
     """
@@ -96,12 +97,14 @@ class FilteringProxy:
         *,
         named: tuple[Network, ...] = (),
         path: Path | None = None,
+        listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
     ) -> None:
         self._judge = judge
         self._named = named
         self._path = path
+        self._listening = listening
         self._resolve = resolve
         self._bounds = bounds or ProxyBounds()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -114,7 +117,10 @@ class FilteringProxy:
         self.address: str | tuple[str, int] = ""
 
     async def __aenter__(self) -> FilteringProxy:
-        if self._path is not None:
+        if self._listening is not None:
+            self._server = await asyncio.start_server(self._accept, sock=self._listening)
+            self.address = self._listening.getsockname()[:2]
+        elif self._path is not None:
             listening = socket.socket(socket.AF_UNIX)
             try:
                 listening.bind(str(self._path))
