@@ -1,0 +1,78 @@
+"""What confining a command costs: ``true`` by `subprocess`, and behind each fence that this machine has; in turn, medians.
+
+A third line is the whole way: `bash` through rules, ledger and judgement of the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from albert_tools import ToolService
+from albert_tools.engine.sandbox.command.confinement import PATH, found
+from albert_tools.engine.sandbox.command.output import Output
+from albert_tools.engine.sandbox.command.running import run
+from albert_tools.engine.sandbox.command.task import Command
+from albert_tools.engine.sandbox.command.view import View
+
+_WORDS = ["bash", "--noprofile", "--norc", "-c", ":"]
+
+
+def table(rounds: int) -> list[str]:
+    """The lines of the table."""
+    times = asyncio.run(_measured(rounds * 5))
+    plain = times["plain"]
+    lines = ["| `bash -c :` | ms | over plain, ms |", "|---|---:|---:|"]
+    for name, seconds in times.items():
+        lines.append(f"| {name} | {seconds * 1e3:.1f} | {(seconds - plain) * 1e3:.1f} |")
+    return lines
+
+
+async def _measured(rounds: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="albert-confined-") as place:
+        work = Path(place).resolve() / "work"
+        (work / ".albert").mkdir(parents=True)
+        opened = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+        rules = {"allow": ["bash"], "tools": {"bash": {"allowed_in_modes": ["NORMAL"]}}}
+        try:
+            async with ToolService.open(home=Path(place) / "home", workspace=work, governance=rules) as service:
+                sides: dict[str, Callable[[], Awaitable[Any]]] = {"plain": _plain}
+                for kind in found().kinds:
+                    sides[kind] = _confined(kind, str(work), opened)
+                sides["`bash`, governed"] = _governed(service)
+                times: dict[str, list[float]] = {name: [] for name in sides}
+                for _ in range(rounds + 1):
+                    for name, side in sides.items():
+                        begin = time.perf_counter()
+                        await side()
+                        times[name].append(time.perf_counter() - begin)
+                # The first of each finds everything cold.
+                return {name: statistics.median(each[1:]) for name, each in times.items()}
+        finally:
+            os.close(opened)
+
+
+async def _plain() -> None:
+    subprocess.run(_WORDS, env={"PATH": PATH}, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+
+
+def _confined(kind: str, work: str, opened: int) -> Callable[[], Awaitable[None]]:
+    async def side() -> None:
+        ended = await run(Command(_WORDS, View(work, work), opened, {"PATH": PATH}, 60, wanted=kind), Output(1 << 16))
+        assert ended.code == 0
+
+    return side
+
+
+def _governed(service: ToolService) -> Callable[[], Awaitable[None]]:
+    async def side() -> None:
+        assert (await service.invoke("bash", {"command": ":"})).value()["exit_code"] == 0
+
+    return side
