@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import CallContext as CallContext
     from albert_tools.engine.model.result import ToolInvocation as ToolInvocation
     from albert_tools.engine.model.result import ToolResult as ToolResult
+    from albert_tools.engine.model.settling import InterruptedCall as InterruptedCall
+    from albert_tools.engine.model.settling import Settled as Settled
     from albert_tools.grammar.diagnostic import Diagnostic as Diagnostic
     from albert_tools.grammar.diagnostic import SourceError as SourceError
     from albert_tools.service import SyncToolService as SyncToolService
@@ -34,10 +36,12 @@ _PUBLIC = {
     "CallContext": "albert_tools.engine.model.protocols",
     "Diagnostic": "albert_tools.grammar.diagnostic",
     "Failure": "albert_tools.engine.model.failure",
+    "InterruptedCall": "albert_tools.engine.model.settling",
     "Primitive": "albert_tools.engine.model.primitive",
     "Question": "albert_tools.engine.govern.authority",
     "RunView": "albert_tools.engine.execute.runs",
     "Session": "albert_tools.engine.govern.sessions",
+    "Settled": "albert_tools.engine.model.settling",
     "SourceError": "albert_tools.grammar.diagnostic",
     "SyncToolService": "albert_tools.service",
     "ToolDefinition": "albert_tools.engine.model.definition",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.sessions import Session, Sessions
     from albert_tools.engine.govern.windows import Windows
     from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
+    from albert_tools.engine.model.settling import Settled
 
 Log = Callable[[str, str], None]
 
@@ -219,6 +220,8 @@ class Chain:
     #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
     began: float = 0.0
+    #: What its primitive says of a call that was cut short.
+    settled: Settled | None = None
 
 
 @dataclass(slots=True)

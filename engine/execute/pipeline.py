@@ -36,6 +36,7 @@ from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
 from albert_tools.engine.execute.watching import ended, span_of, started
+from albert_tools.engine.govern.actions import standing_objects
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.settings import Governance
@@ -209,7 +210,7 @@ class Pipeline:
                     return _recorded(known, request, chain.step if target.version is not None else "")
                 if request.run.dry:
                     raise _unrecorded(chain, definition.name, given)
-            arguments, governance, authority = await self._permitted(target, given, chain, known)
+            arguments, governance, authority = await self._permitted(target, given, chain, known, own)
         except (Failure, Again, asyncio.CancelledError) as error:
             if known is not None and known.ended:
                 raise
@@ -233,7 +234,11 @@ class Pipeline:
         began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
-            output = await self._done(target, arguments, chain, governance, authority, own)
+            if _answered(chain):
+                # It had been done before the run was cut short.
+                output = chain.settled.value  # type: ignore[union-attr]
+            else:
+                output = await self._done(target, arguments, chain, governance, authority, own)
         except (Failure, asyncio.CancelledError) as error:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
@@ -256,9 +261,9 @@ class Pipeline:
             await steps.sync()
 
     async def _permitted(
-        self, target: Target, given: Any, chain: Chain, known: Step | None
+        self, target: Target, given: Any, chain: Chain, known: Step | None, own: list[Effect]
     ) -> tuple[dict[str, Any], Governance, Authority | None]:
-        """Stages 2 and 3, and the decision's record.
+        """Stages 2 and 3, and the decision's record. `known` is a step that was cut short, whose effects `own` takes.
 
         Raises:
             Failure: the arguments are invalid, the call is denied, or anything on the way to knowing that went wrong.
@@ -286,12 +291,16 @@ class Pipeline:
                     chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
                 if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
-                if known is not None and not _again_is_harmless(target):
+                if known is not None and target.primitive is not None and target.primitive.settle is not None:
+                    await _settle(target.primitive, arguments, known, chain, governance, authority, own)
+                if known is not None and not _again_is_harmless(target, chain):
                     decision = gravest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
                     request.decision = decision
+                if _answered(chain):
+                    return arguments, governance, authority
                 entered = _entered(target, arguments, chain)
                 windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
@@ -419,7 +428,8 @@ class Pipeline:
         if run.steps is None:
             await recorder.durable(mark)
         else:
-            run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
+            given, before = chain.given if chain.depth else arguments, await self._before(target, arguments, chain)
+            run.steps.begun(_step(chain), definition, given, before)
             await asyncio.gather(recorder.durable(mark), run.steps.sync())
         if approval is not None and not _still(surroundings, mode, governance):
             raise Failure(
@@ -429,6 +439,18 @@ class Pipeline:
                 rule="approval",
                 tool=definition.name,
             )
+
+    @staticmethod
+    async def _before(target: Target, arguments: dict[str, Any], chain: Chain) -> str | None:
+        """What stands where the call would change something, for whoever finds out later whether it has."""
+        primitive = target.primitive
+        if primitive is None or primitive.settle is None or not primitive.paths:
+            return None
+        authority = chain.request.surroundings.ruling()[1]
+        workspace = chain.request.workspace
+        if authority is not None:
+            workspace = authority.reaching(workspace)
+        return await asyncio.to_thread(standing_objects, primitive, arguments, workspace)
 
     async def _done(
         self,
@@ -689,18 +711,40 @@ def _changes(target: Target) -> bool:
     return target.primitive is not None and not set(target.definition.effects) <= {"read"}
 
 
-def _again_is_harmless(target: Target) -> bool:
+async def _settle(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    known: Step,
+    chain: Chain,
+    governance: Governance,
+    authority: Authority,
+    own: list[Effect],
+) -> None:
+    from albert_tools.engine.execute.settling import settle
+
+    if chain.settled is None:
+        chain.settled = await settle(primitive, arguments, known, chain, governance, authority, own)
+        known.unknown = known.unknown and chain.settled.outcome != "not applied" and not _answered(chain)
+
+
+def _answered(chain: Chain) -> bool:
+    """Whether a step that was cut short is known to have been done, and with which result."""
+    return chain.settled is not None and chain.settled.value is not ...
+
+
+def _again_is_harmless(target: Target, chain: Chain) -> bool:
+    if chain.settled is not None:
+        return chain.settled.outcome == "not applied" or _answered(chain)
     return target.definition.idempotent or not _changes(target)
 
 
 def _interrupted(chain: Chain, name: str) -> Decision:
-    return Decision(
-        "ask",
-        "interrupted",
-        "interrupted",
-        f"{name} (step {_step(chain)}) was cut short, and whether it was done is not known; doing it may be doing it twice",
-        "see what is there before saying yes",
-    )
+    if chain.settled is not None and chain.settled.outcome == "applied":
+        what = "was cut short after it was done, and what it answered is not known; doing it again is doing it twice"
+    else:
+        what = "was cut short, and whether it was done is not known; doing it may be doing it twice"
+    hint = "see what is there before saying yes"
+    return Decision("ask", "interrupted", "interrupted", f"{name} (step {_step(chain)}) {what}", hint)
 
 
 def _still(surroundings: Surroundings, mode: Mode, governance: Governance) -> bool:

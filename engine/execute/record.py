@@ -133,6 +133,11 @@ class Recorder:
             data["more_effects"] = len(effects) - MAX_EFFECTS
         self._append("result", data)
 
+    def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:
+        """What its primitive says of a call that was cut short, as its run goes on."""
+        more = {"problem": redacted_text(problem)} if problem else {}
+        self._append("settled", {"call": call.id, "tool": tool, "outcome": outcome, **more})
+
     def handed(self, call: str, handle: str, size: int) -> None:
         """An output that is kept and handed over in part: what is named here isn't collected."""
         self._append("handed", {"call": call, "handle": handle, "size_bytes": size})

@@ -40,6 +40,8 @@ class Step:
     changes: bool = False
     #: Whether it was begun by a process that died before it had ended, and not again since.
     unknown: bool = False
+    #: What stood at the paths that it changes, as it was begun: a hash, where it can be of use.
+    before: str | None = None
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
@@ -86,6 +88,7 @@ class Steps:
             arguments = arguments_of(entry, self._contents)
             known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
             known.changes = known.unknown = entry["t"] == "begin"
+            known.before = entry.get("before")
         if entry["t"] == "end":
             known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
@@ -144,9 +147,11 @@ class Steps:
         """Whether a step has changed something, or may have."""
         return any(s.changes and (s.unknown or not _not_begun(s.failure)) for s in self._known.values())
 
-    def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
-        """A step that may change something begins; to be synced before it does."""
+    def begun(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
+        """A step that may change something begins; to be synced before it does. `before` is what stands where it would."""
         entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
+        if before is not None:
+            entry["before"] = before
         self._add_or_name(entry, "arguments")
         self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from albert_tools import CallContext, ToolService, primitive
+from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.desks import Desks
@@ -76,6 +76,20 @@ async def put_again(name: str, context: CallContext) -> str:
     return await _put("put_again", name, context)
 
 
+def _is_it_there(call: InterruptedCall) -> Settled:
+    name = call.arguments["name"]
+    if name in Path(call.settings["into"]).read_text().split():
+        call.effect("write", path=name)
+        return Settled("applied", name)
+    return Settled("not applied")
+
+
+@primitive(effects=["write"], settle=_is_it_there)
+async def put_known(name: str, context: CallContext) -> str:
+    """Add a line to a file, and find out later whether it was added."""
+    return await _put("put_known", name, context)
+
+
 async def _put(tool: str, name: str, context: CallContext) -> str:
     points = HERE[0]
     points.before(f"the effect of {tool}")
@@ -95,7 +109,7 @@ async def count(context: CallContext) -> int:
     return len(Path(context.settings["into"]).read_text().splitlines())
 
 
-PRIMITIVES = [put, put_again, count]
+PRIMITIVES = [put, put_again, put_known, count]
 
 
 class Place:

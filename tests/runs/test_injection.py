@@ -9,6 +9,7 @@ first. Whatever happens on the way, at the end of each story all of this holds:
 * no effect without a permitting decision before it, on the disk;
 * each request has one result, unless the service ended under it;
 * no effect twice, but for an idempotent one that was cut short; no step that had ended again at all;
+* nobody is asked about an effect whose primitive can tell what became of it;
 * an approval is used once; what is denied has no effect;
 * the log verifies, and every journal can be read.
 """
@@ -52,6 +53,7 @@ def story(tag: str) -> list[str]:
     found = found + tools.pair(tag=tag)
     seen = parallel(tools.count(), tools.count())
     found = found + list(parallel(_one(tag + f".p{i}") for i in range(2)))
+    found = found + [tools.put_known(name=tag + ".k")]
     return found + [tools.put_again(name=tag + ".9")]
 
 def _one(name: str) -> str:
@@ -127,6 +129,7 @@ class Life:
     def choice(self, rule: str, arguments: Any, choices: Sequence[Any]) -> Any:
         """What a person says, who looks first whether what was interrupted was done."""
         if rule == "interrupted":
+            assert not arguments["name"].endswith(".k")
             return "no" if arguments["name"] in self.story.place.done else "once"
         return self.chance.choice(["once", *choices])
 
