@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 from collections.abc import Callable
@@ -218,3 +219,64 @@ def test_it_is_told_that_nothing_is_known_of_what_is_no_path(place: Place) -> No
     cut = Cut(place, "lay", "before")
     cut.resumed(lambda call: Settled("unknown"))
     assert [call.unchanged for call in TOLD] == [None]
+
+
+WRITES = '''
+def writes(text: str) -> str:
+    """Write a file."""
+    return tools.write_file(path="a.txt", content=text)["sha256"]
+'''
+
+
+def _die_at(when: str, times: int) -> Callable[[int, str, bool], None]:
+    seen = 0
+
+    def at(number: int, name: str, before: bool) -> None:
+        nonlocal seen
+        seen += name == when and before
+        if seen == times:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return at
+
+
+def written_and_killed(report: Report, base: Path, when: str, times: int) -> None:
+    async def main() -> None:
+        async with pointed(Place(base), Points(_die_at(when, times))) as service:
+            await service.invoke("writes", {"text": "new"})
+
+    asyncio.run(main())
+
+
+#: Observers are told of a call (the program first) when it is in the journal and does nothing yet; its result comes right after.
+BEFORE, AFTER = ("the telling of a beginning", 2), ("the entry result", 1)
+
+
+@pytest.mark.parametrize("old", [None, "old", "new"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("since", [None, "else"])
+def test_a_file_that_was_being_written(place: Place, old: str | None, when: str, since: str | None) -> None:
+    file = place.work / "a.txt"
+    with SyncToolService.open(**place.options()) as service:
+        service.define(WRITES)
+    if old is not None:
+        file.write_text(old)
+    assert Child(written_and_killed, place.base, *(AFTER if when == "after" else BEFORE)).wait() == -signal.SIGKILL
+    assert (file.read_text() if file.exists() else None) == ("new" if when == "after" else old)
+    if since is not None:
+        # Whoever works on it since then doesn't lose it.
+        file.write_text(since)
+    before = file.stat() if file.exists() else None
+    with SyncToolService.open(**place.options()) as service:
+        (run,) = service.within(lambda s: s.runs.list())
+        result = service.resume(run.id)
+    if since is not None:
+        assert result.error is not None
+        assert (result.error.code, result.error.rule, file.read_text()) == ("suspended", "interrupted", since)
+        return
+    assert result.value() == hashlib.sha256(b"new").hexdigest()
+    assert file.read_text() == "new"
+    assert [e.as_dict()["sha256"] for e in result.effects] == [result.value()]
+    if when == "after":
+        assert before is not None
+        assert file.stat().st_ino == before.st_ino
