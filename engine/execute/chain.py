@@ -140,6 +140,8 @@ class Run:
     principal: str | None = None
     #: The repeat's key in the records, of one that was begun under a key.
     repeat: str | None = None
+    #: Whether it was begun before, and now goes on.
+    resumed: bool = False
     #: Whether nothing is done: a replay ends where the journal does.
     dry: bool = False
     #: Why it is to stop, once somebody wants that.

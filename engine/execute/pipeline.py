@@ -35,6 +35,7 @@ from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
+from albert_tools.engine.execute.waiting import denied_for_now, waits
 from albert_tools.engine.execute.watching import ended, span_of, started
 from albert_tools.engine.govern.actions import standing_objects
 from albert_tools.engine.govern.authority import Authority
@@ -223,6 +224,8 @@ class Pipeline:
             )
             if not chain.depth:
                 request.refused = came
+            if isinstance(error, Failure) and denied_for_now(error, target, chain):
+                error = waits(error, request.run.id)
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came)
@@ -230,7 +233,7 @@ class Pipeline:
             ended(chain, came, self._clock() - began, 0, blocked=True)
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
-            raise
+            raise error
         began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
@@ -243,6 +246,8 @@ class Pipeline:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
             ended(chain, came, self._clock() - began, len(own))
+            if came.code == "sandbox_unavailable" and denied_for_now(came, target, chain):
+                raise waits(came, request.run.id) from None
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, own)
                 await self._kept(chain, target)

@@ -132,6 +132,7 @@ class RunDesk:
                 session=session or found.header["session"],
                 principal=found.header["principal"],
                 repeat=found.header["repeat"],
+                resumed=True,
             )
             steps.state("resumed")
             journal.flush()

@@ -68,6 +68,8 @@ class Steps:
         self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
+        #: What the run was in the middle of, as it is gone on with: steps begun, programs entered, calls asked about.
+        self._at: set[str] = set()
         if fresh:
             return
         entries = journal.entries()
@@ -76,9 +78,13 @@ class Steps:
             if entry["t"] == "enter":
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+            elif entry["t"] == "ask":
+                self._at.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
                 self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
+        self._at |= {*self._entered, *self._known}
+        self._at -= {name for name, step in self._known.items() if step.ended}
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         known = self._known.get(entry["step"])
@@ -142,6 +148,10 @@ class Steps:
     def begins(self, step: str) -> int:
         """How often a step that may change something was begun by those who had the run before."""
         return self._begins[step]
+
+    def was_at(self, step: str) -> bool:
+        """Whether the run, as it is gone on with, was in the middle of a step."""
+        return step in self._at
 
     def changed(self) -> bool:
         """Whether a step has changed something, or may have."""

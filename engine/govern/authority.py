@@ -101,7 +101,7 @@ def nobody(decision: Decision, tool: str) -> Failure:
         hint="call it where a person can answer, as `albert run` on a terminal does, or let the owner's rules allow it",
         rule=decision.rule,
         tool=tool,
-        details={"rationale_code": decision.rationale},
+        details={"rationale_code": decision.rationale, "asked": "nobody"},
     )
 
 
