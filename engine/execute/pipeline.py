@@ -216,6 +216,7 @@ class Pipeline:
             if known is not None and known.ended:
                 raise
             if isinstance(error, Again):
+                recorder.repeated(call, definition.name, error.result, request.origin)
                 started(chain, target, definition.name, given)
                 ended(chain, error.result.error, self._clock() - began, 0, error.result.output)
                 raise

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that a reader is shown; what is left is the log's own.
 KINDS = (
-    *("call", "result", "denied", "mode", "definition", "removal", "policy", "run"),
+    *("call", "result", "denied", "repeated", "settled", "mode", "definition", "removal", "policy", "run"),
     *("asked", "answered", "approval_revoked", "session", "session_ended"),
 )
 
@@ -104,6 +104,14 @@ def _line(entry: Entry, console: Console) -> str:
             what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
             effects = "".join(f", {_effect(e)}" for e in d.get("effects", ()) if e.get("kind") != "read")
             rest = f"{what} in {d.get('ms')} ms{effects}"
+        case "repeated":
+            mark, colour = ("=", "green") if d.get("ok") else ("=", "red")
+            what = "" if d.get("ok") else f", {safe(str(d.get('code')))}"
+            rest = f"{safe(str(d.get('tool')))}: the same request again, answered as {safe(str(d.get('of')))} was{what}"
+        case "settled":
+            mark, colour = ("!", "yellow")
+            why = f": {safe(str(d['problem']))}" if d.get("problem") else ""
+            rest = f"{safe(str(d.get('tool')))} had been cut short: {safe(str(d.get('outcome')))}{why}"
         case "asked":
             mark, colour = ("?", "yellow")
             call = safe(str(d.get("approval", "")))
