@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.execute.registry import ToolRegistry as ToolRegistry
     from albert_tools.engine.execute.runs import RunView as RunView
     from albert_tools.engine.govern.approvals import Approval as Approval
+    from albert_tools.engine.govern.authority import Answer as Answer
     from albert_tools.engine.govern.authority import Question as Question
     from albert_tools.engine.govern.sessions import Budget as Budget
     from albert_tools.engine.govern.sessions import Session as Session
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService as ToolService
 
 _PUBLIC = {
+    "Answer": "albert_tools.engine.govern.authority",
     "Approval": "albert_tools.engine.govern.approvals",
     "Budget": "albert_tools.engine.govern.sessions",
     "CallContext": "albert_tools.engine.model.protocols",

@@ -43,8 +43,15 @@ class Question(NamedTuple):
     choices: tuple[Choice, ...] = ("once", "no")
 
 
-#: Answers a question with one of its choices, or with yes (once) or no.
-Asker = Callable[[Question], Awaitable[bool | Choice]]
+class Answer(NamedTuple):
+    """What a person said, one of the question's choices, or yes (once) or no; and `by` whom, for the record: a name, and where."""
+
+    choice: bool | Choice
+    by: str
+
+
+#: Answers a question with one of its choices, or with yes (once) or no; in an `Answer`, where it is known who that is.
+Asker = Callable[[Question], Awaitable[bool | Choice | Answer]]
 
 
 class Authority:
