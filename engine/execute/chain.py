@@ -222,6 +222,8 @@ class Chain:
     #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
     began: float = 0.0
+    #: What it has printed, with the tools that it calls: for the journal.
+    printed: list[str] = field(default_factory=list)
     #: What its primitive says of a call that was cut short.
     settled: Settled | None = None
 

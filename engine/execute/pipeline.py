@@ -208,7 +208,7 @@ class Pipeline:
                     raise stopped(request.run)
                 known = _replayed(chain, target, given)
                 if known is not None and known.ended:
-                    return _recorded(known, request, chain.step if target.version is not None else "")
+                    return _recorded(known, chain, definition.name, chain.step if target.version is not None else "")
                 if request.run.dry:
                     raise _unrecorded(chain, definition.name, given)
             arguments, governance, authority = await self._permitted(target, given, chain, known, own)
@@ -615,7 +615,10 @@ class Pipeline:
                 started(inner, None, name, given)
                 ended(inner, failure, 0.0, 0, blocked=True)
                 raise
-            return await self._pass(target, given, inner)
+            try:
+                return await self._pass(target, given, inner)
+            finally:
+                chain.printed += inner.printed
 
         def printed(text: str) -> None:
             request.printed_bytes += len(text.encode())
@@ -627,6 +630,7 @@ class Pipeline:
                     tool=version.name,
                 )
             request.printed.append(text)
+            chain.printed.append(text)
             tell(request.log, version.name, text)
 
         sandbox = await self._sandbox()
@@ -694,8 +698,14 @@ def _unrecorded(chain: Chain, name: str, given: Any) -> Failure:
     )
 
 
-def _recorded(known: Step, request: Request, below: str) -> Json:
-    """A step that has ended ends as it did; its effects are the run's, and it isn't charged again."""
+def _recorded(known: Step, chain: Chain, tool: str, below: str) -> Json:
+    """A step that has ended ends as it did; its effects and prints are the run's, and it isn't charged again."""
+    request = chain.request
+    if known.log:
+        request.printed_bytes += len(known.log.encode())
+        request.printed.append(known.log)
+        chain.printed.append(known.log)
+        tell(request.log, tool, known.log)
     request.effects.extend(known.effects)
     if below and request.run.steps is not None:
         for step in request.run.steps.below(below):
@@ -710,7 +720,8 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
+    # What the run's own program prints it prints again as it is gone through.
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began, "".join(chain.printed))
 
 
 def _changes(target: Target) -> bool:

@@ -65,6 +65,7 @@ _CALL: Mapping[str, Schema] = {
     "arguments_ref": _TEXT,
     "ref": _TEXT,
     "error": _ERROR,
+    "log": _TEXT,
     "at": {"type": "number"},
 }
 _ENTRIES: Mapping[str, Schema] = {

@@ -45,6 +45,8 @@ class Step:
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
+    #: What a program has printed, with the tools that it called.
+    log: str = ""
 
 
 class Entered(NamedTuple):
@@ -98,6 +100,7 @@ class Steps:
         if entry["t"] == "end":
             known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
+            known.log = entry.get("log", "")
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
                 if known.failure.code in ENDING:
@@ -173,8 +176,9 @@ class Steps:
         came: Failure | Json,
         effects: Sequence[Effect],
         began: float = 0.0,
+        log: str = "",
     ) -> None:
-        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was."""
+        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was; `log` what it printed."""
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
@@ -184,6 +188,8 @@ class Steps:
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
         known.effects = tuple(effects)
+        if log:
+            entry["log"] = known.log = log
         if known.unknown:
             # Whatever came of trying again, or of a person's no: what was begun then may have been done.
             entry["unknown"] = True
