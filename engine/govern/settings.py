@@ -9,6 +9,7 @@
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
       bash: {}                     # settings that a primitive reads
+    records: {keep_days: 90}       # what `albert ledger fold` keeps
 
 The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
 tighten: what it allows the user must allow as well, and its settings of primitives are not taken. A file that can't be read or
@@ -57,6 +58,8 @@ class Governance:
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: A project's own, which tightens these.
     project: Governance | None = None
+    #: Days that entries of the log are kept at the least, when it is folded. No rule: it judges nothing.
+    keep_days: float | None = field(default=None, compare=False)
     _revision: str = field(default="", init=False, compare=False, repr=False)
 
     @property
@@ -225,6 +228,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         deny=frozenset(read.deny),
         limits=base._replace(**lower),
         primitives=read.primitives,
+        keep_days=read.records.keep_days,
         says_allow="allow" in read.model_fields_set,
         tools={name: section.section() for name, section in read.tools.items()},
         categories={name: section.section() for name, section in read.categories.items()},
