@@ -8,6 +8,7 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from albert_tools.engine.execute.recorded import arguments_of, loaded, proved, r
 from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.failure import ENDING, Failure
-from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.protocols import ContentStore, Journal, Ledger
 from albert_tools.engine.model.result import Effect
 
 #: Where the name of a value stands that is kept beside the journal, for it is larger than a line may be.
@@ -151,6 +152,17 @@ class Steps:
     def begins(self, step: str) -> int:
         """How often a step that may change something was begun by those who had the run before."""
         return self._begins[step]
+
+    async def held(self, ledger: Ledger, created: str, single: bool) -> None:
+        """See that it is what the ledger has of the run. `single` is one of a primitive.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
+        """
+        from albert_tools.engine.execute.held import hold, recorded
+
+        found, folded = await asyncio.to_thread(recorded, ledger, self.journal.id, created)
+        hold(self.journal.id, self._known, found, folded, single)
 
     def was_at(self, step: str) -> bool:
         """Whether the run, as it is gone on with, was in the middle of a step."""

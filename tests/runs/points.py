@@ -6,9 +6,10 @@ happens at a point is the test's to say: nothing, a wait, a failure, the end of 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,10 @@ class PointedLedger:
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
         found: tuple[list[Entry], Cursor] = self.real.changes(cursor, kinds)
+        return found
+
+    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
+        found: Iterator[Entry] = self.real.entries(kinds, since)
         return found
 
     def close(self) -> None:

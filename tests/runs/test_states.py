@@ -550,6 +550,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place.base
 
 
+@pytest.mark.hypothesis
 def test_no_effect_without_a_permitting_decision(template: Path) -> None:
     times = 30 if settings.get_current_profile_name() == LONG else 1
     with asyncio.Runner() as runner:
