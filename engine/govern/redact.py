@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -56,6 +57,26 @@ def _unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+#: Characters of a name that is worth remembering: parameters come again with each call.
+MAX_REMEMBERED = 64
+
+
+@lru_cache(4096)
+def _named_so(name: str) -> bool:
+    return _NAMES.search(name) is not None
+
+
+def _secret(name: str) -> bool:
+    """Whether what is called so is a secret."""
+    return _named_so(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
+
+
+@lru_cache(4096)
+def _known_key(key: str) -> str | None:
+    """A short key as it stands in the record; None where that takes a closer look."""
+    return None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
+
+
 class _Redaction:
     """One copy, with what is left of `MAX_ALL`."""
 
@@ -63,7 +84,7 @@ class _Redaction:
         self.left = MAX_ALL
 
     def of(self, value: Any, name: str, level: int) -> Any:
-        if name and value not in (None, "", True, False) and _NAMES.search(name):
+        if name and value not in (None, "", True, False) and _secret(name):
             return REDACTED
         if isinstance(value, str):
             return self._text(value)
@@ -99,5 +120,8 @@ class _Redaction:
         }
 
     def _key(self, key: Any) -> str:
+        if type(key) is str and len(key) <= MAX_REMEMBERED and (known := _known_key(key)) is not None:
+            self.left -= len(key) + 8
+            return known
         text = self._text(str(key))
         return text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"
