@@ -338,8 +338,8 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return "\n".join(description).strip(), arguments
 
 
-async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext) -> Any:
-    """Call the function; a sync one runs in a thread, so that it can't hold up the service.
+async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext | None) -> Any:
+    """Call the function, with `context` where it wants one; a sync one runs in a thread, so that it can't hold up the service.
 
     A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
     """
