@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from albert_tools.builtins.code import run_linter, run_tests
 from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.git import git, git_status
 from albert_tools.builtins.results import read_result
-from albert_tools.builtins.shell import bash
+from albert_tools.builtins.shell import bash, run_program
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
 from albert_tools.engine.model.primitive import Primitive
@@ -14,6 +16,11 @@ PRIMITIVES: tuple[Primitive, ...] = (
     write_file,
     list_directory,
     bash,
+    run_program,
+    git,
+    git_status,
+    run_tests,
+    run_linter,
     http_request,
     current_time,
     sleep,
