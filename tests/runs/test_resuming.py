@@ -149,7 +149,7 @@ def test_a_run_that_was_called_off_is_the_answer_to_a_repeat(place: Place) -> No
 
 
 def test_a_program_that_was_denied_late_is_not_made_again(place: Place) -> None:
-    with opened(place, None, MANY, DENIED) as service:
+    with opened(place, {"deny": ["bash"]}, MANY, DENIED) as service:
         first, second = (service.invoke("denied_late", {"name": "a"}, dedupe_key="k") for _ in range(2))
         for result in (first, second):
             assert code(result) == "permission_denied"
