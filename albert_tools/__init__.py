@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.execute.registry import ToolRegistry as ToolRegistry
     from albert_tools.engine.execute.runs import RunView as RunView
     from albert_tools.engine.govern.approvals import Approval as Approval
+    from albert_tools.engine.govern.authority import Answer as Answer
     from albert_tools.engine.govern.authority import Question as Question
     from albert_tools.engine.govern.sessions import Budget as Budget
     from albert_tools.engine.govern.sessions import Session as Session
@@ -23,21 +24,26 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import CallContext as CallContext
     from albert_tools.engine.model.result import ToolInvocation as ToolInvocation
     from albert_tools.engine.model.result import ToolResult as ToolResult
+    from albert_tools.engine.model.settling import InterruptedCall as InterruptedCall
+    from albert_tools.engine.model.settling import Settled as Settled
     from albert_tools.grammar.diagnostic import Diagnostic as Diagnostic
     from albert_tools.grammar.diagnostic import SourceError as SourceError
     from albert_tools.service import SyncToolService as SyncToolService
     from albert_tools.service import ToolService as ToolService
 
 _PUBLIC = {
+    "Answer": "albert_tools.engine.govern.authority",
     "Approval": "albert_tools.engine.govern.approvals",
     "Budget": "albert_tools.engine.govern.sessions",
     "CallContext": "albert_tools.engine.model.protocols",
     "Diagnostic": "albert_tools.grammar.diagnostic",
     "Failure": "albert_tools.engine.model.failure",
+    "InterruptedCall": "albert_tools.engine.model.settling",
     "Primitive": "albert_tools.engine.model.primitive",
     "Question": "albert_tools.engine.govern.authority",
     "RunView": "albert_tools.engine.execute.runs",
     "Session": "albert_tools.engine.govern.sessions",
+    "Settled": "albert_tools.engine.model.settling",
     "SourceError": "albert_tools.grammar.diagnostic",
     "SyncToolService": "albert_tools.service",
     "ToolDefinition": "albert_tools.engine.model.definition",

@@ -16,6 +16,7 @@ from albert_tools.engine.model.kinds import FilePath, WriteContent
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.settling import InterruptedCall, Settled
 
 #: Bytes of one file, read or written: what a program can hold in its memory several times over.
 MAX_FILE = 10 * MiB
@@ -63,7 +64,21 @@ def read_file(context: CallContext, path: FilePath, encoding: str = "utf-8") -> 
     return decode(data, encoding, repr(path))
 
 
-@primitive(effects=["write"], idempotent=True, paths={"path": "write"})
+def _written(call: InterruptedCall) -> Settled:
+    """Whether the file has the content already; where it is neither that nor the old one, somebody else has been at it since."""
+    path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
+    try:
+        there = call.workspace.read(call.workspace.spell(path), len(data), follow=False)
+    except Failure:
+        there = None
+    if there != data:
+        return Settled("not applied" if call.unchanged else "unknown")
+    facts = {"size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    call.effect("write", path=call.workspace.recorded(path), **facts)
+    return Settled("applied", {"path": call.workspace.spell(path), **facts})
+
+
+@primitive(effects=["write"], idempotent=True, paths={"path": "write"}, settle=_written)
 def write_file(context: CallContext, path: FilePath, content: WriteContent) -> FileWritten:
     """Write a text file as UTF-8, creating it or replacing all of its content.
 

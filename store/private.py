@@ -26,19 +26,28 @@ def make_private(folder: Path, what: str) -> None:
     check_private(folder, what)
 
 
-def check_private(folder: Path, what: str) -> bool:
-    """Whether there is `folder`, having seen that it is private.
+def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
+    """Whether there is `folder`, having seen that it is private. Without `follow` a link in its place is refused, too.
 
     Raises:
         Failure: `io_error`, as `make_private`.
     """
     try:
-        found = os.stat(folder)
+        found = os.stat(folder, follow_symlinks=follow)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise io_failure(f"look at the folder of {what},", folder, error) from error
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+        return True
     details = {"path": str(folder)}
+    if stat.S_ISLNK(found.st_mode):
+        raise Failure(
+            "io_error",
+            f"the folder of {what} is a link: {folder}",
+            hint="move what it leads to in its place, or set ALBERT_HOME to a folder of your own",
+            details=details,
+        )
     if not stat.S_ISDIR(found.st_mode):
         raise Failure(
             "io_error",
@@ -53,11 +62,10 @@ def check_private(folder: Path, what: str) -> bool:
             hint="run as that user, or set ALBERT_HOME to a folder of your own",
             details=details,
         )
-    if mode := stat.S_IMODE(found.st_mode) & 0o077:
-        raise Failure(
-            "io_error",
-            f"the folder of {what} is open to others (mode {stat.S_IMODE(found.st_mode):04o}, {mode:03o} too much): {folder}",
-            hint=f"see who has been there, then: chmod 700 {folder}",
-            details=details,
-        )
-    return True
+    mode = stat.S_IMODE(found.st_mode) & 0o077
+    raise Failure(
+        "io_error",
+        f"the folder of {what} is open to others (mode {stat.S_IMODE(found.st_mode):04o}, {mode:03o} too much): {folder}",
+        hint=f"see who has been there, then: chmod 700 {folder}",
+        details=details,
+    )

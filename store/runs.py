@@ -51,6 +51,7 @@ class Runs:
         self.folder = Path(os.path.abspath(folder))
         #: The cancel markers of the runs that this process holds.
         self._markers: dict[str, str] = {}
+        self._today: tuple[str, Path] = "", self.folder
 
     def create(self, run_id: str, header: Mapping[str, Any]) -> RunJournal:
         """Begin a journal with `header` (JSON). It survives this process, and with `sync` also the machine.
@@ -61,7 +62,7 @@ class Runs:
         _check(run_id)
         created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         digest, content = header_line(run_id, created, header)
-        folder = self.folder / created[:10]
+        folder = self._day(created[:10])
         path = folder / (run_id + SUFFIX)
         try:
             handle = self._begin(folder, path)
@@ -209,6 +210,12 @@ class Runs:
 
     # Finding
 
+    def _day(self, day: str) -> Path:
+        """The folder of a day; the last one is remembered, since joining paths costs as much as a system call."""
+        if self._today[0] != day:
+            self._today = day, self.folder / day
+        return self._today[1]
+
     def _begin(self, folder: Path, path: Path) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         for last in (False, True):
@@ -229,17 +236,7 @@ class Runs:
         Raises:
             Failure: `io_error`.
         """
-        if not check_private(folder, "the runs"):
-            if not os.path.islink(folder):
-                return False
-        elif not stat.S_ISLNK(os.lstat(folder).st_mode):
-            return True
-        raise Failure(
-            "io_error",
-            f"the folder of the runs is a link: {folder}",
-            hint="move what it leads to in its place, or set ALBERT_HOME to a folder of your own",
-            details={"path": str(folder)},
-        )
+        return check_private(folder, "the runs", follow=False)
 
     def _days(self) -> builtins.list[str]:
         """The days that have folders, newest first."""

@@ -6,7 +6,10 @@ from hypothesis import HealthCheck, settings
 
 #: What `--hypothesis-profile` is given for many.
 LONG = "long"
-settings.register_profile(LONG)
+settings.register_profile(LONG, deadline=None)
+# A busy machine stalls for longer than any deadline of an example.
+settings.register_profile("default", deadline=None)
+settings.load_profile("default")
 
 
 def examples(few: int) -> settings:

@@ -17,15 +17,18 @@ from albert_tools.engine.execute.lookup import Target
 from albert_tools.engine.execute.record import reason_of
 from albert_tools.engine.govern.actions import action_of
 from albert_tools.engine.govern.approvals import Approval, Approvals, Scope, arguments_digest
-from albert_tools.engine.govern.authority import CHOICES, Choice, Question, nobody, refused
+from albert_tools.engine.govern.authority import CHOICES, Answer, Choice, Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.redact import recorded
+from albert_tools.engine.govern.redact import recorded, redacted_text
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 #: Seconds between two looks for an answer from elsewhere.
 _PAUSE = 0.1
+#: Who has answered, where the application doesn't say; and characters of a name that are kept.
+UNNAMED = "the application, asked in the call"
+MAX_BY = 256
 
 
 async def approved(
@@ -50,7 +53,7 @@ async def approved(
         # No records, so no runs either: all that counts is what is said here and now.
         if request.surroundings.ask is None:
             raise nobody(decision, name)
-        if _choice(await _asked(_question(target, arguments, decision, chain), chain, clock)) == "no":
+        if _choice(await _asked(_question(target, arguments, decision, chain), chain, clock))[0] == "no":
             raise refused(decision, name)
         return Approval("", "", name, "", None, decision.rule, "", 0, 0)
     scope = Scope(
@@ -95,13 +98,13 @@ async def approved(
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
         try:
-            choice = _choice(await _asked(question, chain, clock))
+            choice, by = _choice(await _asked(question, chain, clock))
         except BaseException:
             # Called off: nobody waits for the answer any more.
             with suppress(Failure):
                 desk.revoke(known.id)
             raise
-        _answer(desk, known, choice)
+        _answer(desk, known, choice, by)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
@@ -186,18 +189,23 @@ def _standing_still(request: Request, clock: Callable[[], float]) -> Iterator[No
                 run.go_on()
 
 
-def _choice(answer: Any) -> Choice:
-    """Only what is plainly a yes is one."""
+def _choice(answer: Any) -> tuple[Choice, str]:
+    """What was said, and by whom. Only what is plainly a yes is one."""
+    by = UNNAMED
+    if isinstance(answer, Answer):
+        if isinstance(answer.by, str) and answer.by:
+            by = redacted_text(answer.by, MAX_BY)
+        answer = answer.choice
     if answer is True:
-        return "once"
-    return answer if isinstance(answer, str) and answer in CHOICES else "no"
+        return "once", by
+    return answer if isinstance(answer, str) and answer in CHOICES else "no", by
 
 
-def _answer(desk: Approvals, known: Approval, choice: Choice) -> None:
+def _answer(desk: Approvals, known: Approval, choice: Choice, by: str) -> None:
     if choice not in known.choices:
         choice = "once"
     try:
-        desk.answer(known.id, choice, "asked in the call")
+        desk.answer(known.id, choice, by)
     except Failure as failure:
         # Somebody else was first, or it was taken back or too late: what the record says holds.
         if failure.code not in ("exists", "timeout"):

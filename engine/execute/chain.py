@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.sessions import Session, Sessions
     from albert_tools.engine.govern.windows import Windows
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
+    from albert_tools.engine.model.settling import Settled
 
 T = TypeVar("T")
 Log = Callable[[str, str], None]
@@ -146,6 +147,8 @@ class Run:
     principal: str | None = None
     #: The repeat's key in the records, of one that was begun under a key.
     repeat: str | None = None
+    #: Whether it was begun before, and now goes on.
+    resumed: bool = False
     #: Whether nothing is done: a replay ends where the journal does.
     dry: bool = False
     #: Why it is to stop, once somebody wants that.
@@ -226,6 +229,10 @@ class Chain:
     #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
     given: Any = None
     began: float = 0.0
+    #: What it has printed, with the tools that it calls: for the journal.
+    printed: list[str] = field(default_factory=list)
+    #: What its primitive says of a call that was cut short.
+    settled: Settled | None = None
 
 
 @dataclass(slots=True)

@@ -120,6 +120,11 @@ async def _once(
     settings = governance.primitives.get(name, {})
 
     async def call() -> Any:
+        if primitive.context is None:
+            # It is given neither a workspace nor anything to say what it does with.
+            if chain.approved:
+                demand_as_approved(workspace, chain.approved, name)
+            return await call_primitive(primitive, arguments, None)
         guarded: Any = workspace
         outgoing = None
         if authority is not None:

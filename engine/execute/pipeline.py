@@ -35,7 +35,9 @@ from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
+from albert_tools.engine.execute.waiting import denied_for_now, waits
 from albert_tools.engine.execute.watching import ended, span_of, started
+from albert_tools.engine.govern.actions import standing_objects
 from albert_tools.engine.govern.approvals import arguments_digest
 from albert_tools.engine.govern.authority import Authority
 from albert_tools.engine.govern.policy.decision import WHOLE_CALL, Decision, gravest
@@ -207,14 +209,15 @@ class Pipeline:
                     raise stopped(request.run)
                 known = _replayed(chain, target, given)
                 if known is not None and known.ended:
-                    return _recorded(known, request, chain.step if target.version is not None else "")
+                    return _recorded(known, chain, definition.name, chain.step if target.version is not None else "")
                 if request.run.dry:
                     raise _unrecorded(chain, definition.name, given)
-            arguments, governance, authority = await self._permitted(target, given, chain, known)
+            arguments, governance, authority = await self._permitted(target, given, chain, known, own)
         except (Failure, Again, asyncio.CancelledError) as error:
             if known is not None and known.ended:
                 raise
             if isinstance(error, Again):
+                recorder.repeated(call, definition.name, error.result, request.origin)
                 started(chain, target, definition.name, given)
                 ended(chain, error.result.error, self._clock() - began, 0, error.result.output)
                 raise
@@ -223,6 +226,8 @@ class Pipeline:
             )
             if not chain.depth:
                 request.refused = came
+            if isinstance(error, Failure) and denied_for_now(error, target, chain):
+                error = waits(error, request.run.id)
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
                 recorder.denied(call, definition.name, given, came, definition.by_hash)
@@ -230,15 +235,21 @@ class Pipeline:
             ended(chain, came, self._clock() - began, 0, blocked=True)
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, ())
-            raise
+            raise error
         began, chain.began = self._clock(), time.time()
         started(chain, target, definition.name, arguments)
         try:
-            output = await self._done(target, arguments, chain, governance, authority, own)
+            if _answered(chain):
+                # It had been done before the run was cut short.
+                output = chain.settled.value  # type: ignore[union-attr]
+            else:
+                output = await self._done(target, arguments, chain, governance, authority, own)
         except (Failure, asyncio.CancelledError) as error:
             came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
             recorder.ended(call, came, own, self._clock() - began)
             ended(chain, came, self._clock() - began, len(own))
+            if came.code == "sandbox_unavailable" and denied_for_now(came, target, chain):
+                raise waits(came, request.run.id) from None
             if isinstance(error, Failure):
                 _journal_end(chain, target, given, error, own)
                 await self._kept(chain, target)
@@ -257,9 +268,9 @@ class Pipeline:
             await steps.sync()
 
     async def _permitted(
-        self, target: Target, given: Any, chain: Chain, known: Step | None
+        self, target: Target, given: Any, chain: Chain, known: Step | None, own: list[Effect]
     ) -> tuple[dict[str, Any], Governance, Authority | None]:
-        """Stages 2 and 3, and the decision's record.
+        """Stages 2 and 3, and the decision's record. `known` is a step that was cut short, whose effects `own` takes.
 
         Raises:
             Failure: the arguments are invalid, the call is denied, or anything on the way to knowing that went wrong.
@@ -287,12 +298,16 @@ class Pipeline:
                     chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
                 if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
-                if known is not None and not _again_is_harmless(target):
+                if known is not None and target.primitive is not None and target.primitive.settle is not None:
+                    await _settle(target.primitive, arguments, known, chain, governance, authority, own)
+                if known is not None and not _again_is_harmless(target, chain):
                     decision = gravest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
                     request.decision = decision
+                if _answered(chain):
+                    return arguments, governance, authority
                 entered = _entered(target, arguments, chain)
                 windows = () if entered is not None else authority.policy.rate_limits(definition)
                 if windows:
@@ -420,7 +435,8 @@ class Pipeline:
         if run.steps is None:
             await recorder.durable(mark)
         else:
-            run.steps.begun(_step(chain), definition, chain.given if chain.depth else arguments)
+            given, before = chain.given if chain.depth else arguments, await self._before(target, arguments, chain)
+            run.steps.begun(_step(chain), definition, given, before)
             await asyncio.gather(recorder.durable(mark), run.steps.sync())
         if approval is not None and not _still(surroundings, mode, governance):
             raise Failure(
@@ -430,6 +446,18 @@ class Pipeline:
                 rule="approval",
                 tool=definition.name,
             )
+
+    @staticmethod
+    async def _before(target: Target, arguments: dict[str, Any], chain: Chain) -> str | None:
+        """What stands where the call would change something, for whoever finds out later whether it has."""
+        primitive = target.primitive
+        if primitive is None or primitive.settle is None or not primitive.paths:
+            return None
+        authority = chain.request.surroundings.ruling()[1]
+        workspace = chain.request.workspace
+        if authority is not None:
+            workspace = authority.reaching(workspace)
+        return await asyncio.to_thread(standing_objects, primitive, arguments, workspace)
 
     async def _done(
         self,
@@ -589,7 +617,10 @@ class Pipeline:
                 started(inner, None, name, given)
                 ended(inner, failure, 0.0, 0, blocked=True)
                 raise
-            return await self._pass(target, given, inner)
+            try:
+                return await self._pass(target, given, inner)
+            finally:
+                chain.printed += inner.printed
 
         def printed(text: str) -> None:
             request.printed_bytes += len(text.encode())
@@ -601,6 +632,7 @@ class Pipeline:
                     tool=version.name,
                 )
             request.printed.append(text)
+            chain.printed.append(text)
             tell(request.log, version.name, text)
 
         sandbox = await self._sandbox()
@@ -668,8 +700,14 @@ def _unrecorded(chain: Chain, name: str, given: Any) -> Failure:
     )
 
 
-def _recorded(known: Step, request: Request, below: str) -> Json:
-    """A step that has ended ends as it did; its effects are the run's, and it isn't charged again."""
+def _recorded(known: Step, chain: Chain, tool: str, below: str) -> Json:
+    """A step that has ended ends as it did; its effects and prints are the run's, and it isn't charged again."""
+    request = chain.request
+    if known.log:
+        request.printed_bytes += len(known.log.encode())
+        request.printed.append(known.log)
+        chain.printed.append(known.log)
+        tell(request.log, tool, known.log)
     request.effects.extend(known.effects)
     if below and request.run.steps is not None:
         for step in request.run.steps.below(below):
@@ -684,25 +722,48 @@ def _journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json,
     steps = chain.request.run.steps
     if steps is None or not _is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
         return
-    steps.ended(_step(chain), target.definition, given, came, own, chain.began)
+    # What the run's own program prints it prints again as it is gone through.
+    steps.ended(_step(chain), target.definition, given, came, own, chain.began, "".join(chain.printed))
 
 
 def _changes(target: Target) -> bool:
     return target.primitive is not None and not set(target.definition.effects) <= {"read"}
 
 
-def _again_is_harmless(target: Target) -> bool:
+async def _settle(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    known: Step,
+    chain: Chain,
+    governance: Governance,
+    authority: Authority,
+    own: list[Effect],
+) -> None:
+    from albert_tools.engine.execute.settling import settle
+
+    if chain.settled is None:
+        chain.settled = await settle(primitive, arguments, known, chain, governance, authority, own)
+        known.unknown = known.unknown and chain.settled.outcome != "not applied" and not _answered(chain)
+
+
+def _answered(chain: Chain) -> bool:
+    """Whether a step that was cut short is known to have been done, and with which result."""
+    return chain.settled is not None and chain.settled.value is not ...
+
+
+def _again_is_harmless(target: Target, chain: Chain) -> bool:
+    if chain.settled is not None:
+        return chain.settled.outcome == "not applied" or _answered(chain)
     return target.definition.idempotent or not _changes(target)
 
 
 def _interrupted(chain: Chain, name: str) -> Decision:
-    return Decision(
-        "ask",
-        "interrupted",
-        "interrupted",
-        f"{name} (step {_step(chain)}) was cut short, and whether it was done is not known; doing it may be doing it twice",
-        "see what is there before saying yes",
-    )
+    if chain.settled is not None and chain.settled.outcome == "applied":
+        what = "was cut short after it was done, and what it answered is not known; doing it again is doing it twice"
+    else:
+        what = "was cut short, and whether it was done is not known; doing it may be doing it twice"
+    hint = "see what is there before saying yes"
+    return Decision("ask", "interrupted", "interrupted", f"{name} (step {_step(chain)}) {what}", hint)
 
 
 def _still(surroundings: Surroundings, mode: Mode, governance: Governance) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Json, ToolDefinition
     from albert_tools.engine.model.protocols import Ledger
     from albert_tools.engine.model.records import Mark
-    from albert_tools.engine.model.result import Effect, ToolInvocation
+    from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 
 #: Effects of one call that its entry lists.
 MAX_EFFECTS = 100
@@ -132,6 +132,28 @@ class Recorder:
         if len(effects) > MAX_EFFECTS:
             data["more_effects"] = len(effects) - MAX_EFFECTS
         self._append("result", data)
+
+    def repeated(self, call: CallId, tool: str, result: ToolResult, session: str | None) -> None:
+        """A request whose answer is that of an earlier one, `of`: nothing was done, and nothing is charged."""
+        data: dict[str, Any] = {
+            "call": call.id,
+            "tool": tool,
+            "of": result.run_id,
+            "ok": result.error is None,
+            **self._of,
+        }
+        if session is not None:
+            data["session"] = session
+        if result.error is not None:
+            data["code"] = result.error.code
+        else:
+            data["result_hash"] = result_hash(result.output)
+        self._append("repeated", data)
+
+    def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:
+        """What its primitive says of a call that was cut short, as its run goes on."""
+        more = {"problem": redacted_text(problem)} if problem else {}
+        self._append("settled", {"call": call.id, "tool": tool, "outcome": outcome, **more})
 
     def handed(self, call: str, handle: str, size: int) -> None:
         """An output that is kept and handed over in part: what is named here isn't collected."""

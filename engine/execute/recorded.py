@@ -65,6 +65,7 @@ _CALL: Mapping[str, Schema] = {
     "arguments_ref": _TEXT,
     "ref": _TEXT,
     "error": _ERROR,
+    "log": _TEXT,
     "at": {"type": "number"},
 }
 _ENTRIES: Mapping[str, Schema] = {
@@ -74,7 +75,8 @@ _ENTRIES: Mapping[str, Schema] = {
     ),
     "ask": _object({"step": _TEXT, "approval": _TEXT}, {"arguments": {"type": "object"}, "at": {"type": "number"}}),
     "begin": _object(
-        {"step": _TEXT, "tool": _TEXT, "version": _TEXT}, {"arguments_ref": _TEXT, "at": {"type": "number"}}
+        {"step": _TEXT, "tool": _TEXT, "version": _TEXT},
+        {"arguments_ref": _TEXT, "before": _TEXT, "at": {"type": "number"}},
     ),
     "end": _object({"step": _TEXT, "effects": _EFFECTS}, _CALL),
     "state": _object(

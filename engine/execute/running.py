@@ -106,7 +106,10 @@ def _granted(request: Request, error: Failure) -> str | None:
     """The session that the run goes on in."""
     sessions = request.surroundings.sessions
     if request.session is None or sessions is None:
-        return None
+        return request.run.session
+    if "expires" not in error.details:
+        # Being denied for now gives no more time than there was.
+        return request.session.id if request.session.grant else None
     return sessions.grant(request.session, request.run.id, float(error.details["expires"])).id
 
 

@@ -124,6 +124,8 @@ class RunDesk:
         journal = self._store.open(found.id)
         try:
             steps = Steps(journal, surroundings.contents)
+            if surroundings.ledger is not None:
+                await steps.held(surroundings.ledger, found.created, found.header["kind"] == "primitive")
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
             going = Run(
@@ -132,6 +134,7 @@ class RunDesk:
                 session=session or found.header["session"],
                 principal=found.header["principal"],
                 repeat=found.header["repeat"],
+                resumed=True,
             )
             steps.state("resumed")
             journal.flush()

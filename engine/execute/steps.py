@@ -8,6 +8,7 @@ one of three: ended, and then its answer is in the journal; not begun, and then 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from albert_tools.engine.execute.recorded import arguments_of, loaded, proved, r
 from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.failure import ENDING, Failure
-from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.protocols import ContentStore, Journal, Ledger
 from albert_tools.engine.model.result import Effect
 
 #: Where the name of a value stands that is kept beside the journal, for it is larger than a line may be.
@@ -40,9 +41,13 @@ class Step:
     changes: bool = False
     #: Whether it was begun by a process that died before it had ended, and not again since.
     unknown: bool = False
+    #: What stood at the paths that it changes, as it was begun: a hash, where it can be of use.
+    before: str | None = None
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
+    #: What a program has printed, with the tools that it called.
+    log: str = ""
 
 
 class Entered(NamedTuple):
@@ -66,6 +71,8 @@ class Steps:
         self._begins: Counter[str] = Counter()
         #: The programs that were begun, by step, the request itself under "".
         self._entered: dict[str, Entered] = {}
+        #: What the run was in the middle of, as it is gone on with: steps begun, programs entered, calls asked about.
+        self._at: set[str] = set()
         if fresh:
             return
         entries = journal.entries()
@@ -74,9 +81,13 @@ class Steps:
             if entry["t"] == "enter":
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
                 self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+            elif entry["t"] == "ask":
+                self._at.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
                 self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
+        self._at |= {*self._entered, *self._known}
+        self._at -= {name for name, step in self._known.items() if step.ended}
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         known = self._known.get(entry["step"])
@@ -86,9 +97,11 @@ class Steps:
             arguments = arguments_of(entry, self._contents)
             known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
             known.changes = known.unknown = entry["t"] == "begin"
+            known.before = entry.get("before")
         if entry["t"] == "end":
             known.ended, known.unknown = True, entry.get("unknown") is True
             known.effects = tuple(read_effect(e) for e in entry["effects"])
+            known.log = entry.get("log", "")
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
                 if known.failure.code in ENDING:
@@ -140,13 +153,30 @@ class Steps:
         """How often a step that may change something was begun by those who had the run before."""
         return self._begins[step]
 
+    async def held(self, ledger: Ledger, created: str, single: bool) -> None:
+        """See that it is what the ledger has of the run. `single` is one of a primitive.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
+        """
+        from albert_tools.engine.execute.held import hold, recorded
+
+        found, folded = await asyncio.to_thread(recorded, ledger, self.journal.id, created)
+        hold(self.journal.id, self._known, found, folded, single)
+
+    def was_at(self, step: str) -> bool:
+        """Whether the run, as it is gone on with, was in the middle of a step."""
+        return step in self._at
+
     def changed(self) -> bool:
         """Whether a step has changed something, or may have."""
         return any(s.changes and (s.unknown or not _not_begun(s.failure)) for s in self._known.values())
 
-    def begun(self, step: str, definition: ToolDefinition, arguments: Json) -> None:
-        """A step that may change something begins; to be synced before it does."""
+    def begun(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
+        """A step that may change something begins; to be synced before it does. `before` is what stands where it would."""
         entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
+        if before is not None:
+            entry["before"] = before
         self._add_or_name(entry, "arguments")
         self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 
@@ -158,8 +188,9 @@ class Steps:
         came: Failure | Json,
         effects: Sequence[Effect],
         began: float = 0.0,
+        log: str = "",
     ) -> None:
-        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was."""
+        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was; `log` what it printed."""
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
@@ -169,6 +200,8 @@ class Steps:
             known = self._known[step] = Step(definition.name, definition.version, arguments)
         known.ended = True
         known.effects = tuple(effects)
+        if log:
+            entry["log"] = known.log = log
         if known.unknown:
             # Whatever came of trying again, or of a person's no: what was begun then may have been done.
             entry["unknown"] = True

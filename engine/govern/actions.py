@@ -72,6 +72,20 @@ def action_of(
     return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", standing)
 
 
+def standing_objects(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> str | None:
+    """What stands at the paths that a call changes, as one hash of identities, sizes and times; None where it changes none."""
+    found: dict[str, Json] = {}
+    for path, use in primitive.paths_in(arguments):
+        if use in _CHANGES:
+            try:
+                found[path] = list(_facts(_looked(workspace, path)))
+            except FileNotFoundError:
+                found[path] = "absent"
+            except (OSError, Failure):
+                return None
+    return f"b3:{blake3(canonical(found)).hexdigest()}" if found else None
+
+
 def standing_of(facts: os.stat_result | None) -> Standing:
     """What a look at an object found, to be compared with an action's."""
     return None if facts is None else _facts(facts)

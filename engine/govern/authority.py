@@ -45,8 +45,15 @@ class Question(NamedTuple):
     choices: tuple[Choice, ...] = ("once", "no")
 
 
-#: Answers a question with one of its choices, or with yes (once) or no.
-Asker = Callable[[Question], Awaitable[bool | Choice]]
+class Answer(NamedTuple):
+    """What a person said, one of the question's choices, or yes (once) or no; and `by` whom, for the record: a name, and where."""
+
+    choice: bool | Choice
+    by: str
+
+
+#: Answers a question with one of its choices, or with yes (once) or no; in an `Answer`, where it is known who that is.
+Asker = Callable[[Question], Awaitable[bool | Choice | Answer]]
 
 
 class Authority:
@@ -114,7 +121,7 @@ def nobody(decision: Decision, tool: str) -> Failure:
         hint="call it where a person can answer, as `albert run` on a terminal does, or let the owner's rules allow it",
         rule=decision.rule,
         tool=tool,
-        details={"rationale_code": decision.rationale},
+        details={"rationale_code": decision.rationale, "asked": "nobody"},
     )
 
 

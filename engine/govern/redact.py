@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -80,6 +81,26 @@ def _named(value: Any) -> Any:
     return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
 
 
+#: Characters of a name that is worth remembering: parameters come again with each call.
+MAX_REMEMBERED = 64
+
+
+@lru_cache(4096)
+def _named_so(name: str) -> bool:
+    return _NAMES.search(name) is not None
+
+
+def _secret(name: str) -> bool:
+    """Whether what is called so is a secret."""
+    return _named_so(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
+
+
+@lru_cache(4096)
+def _known_key(key: str) -> str | None:
+    """A short key as it stands in the record; None where that takes a closer look."""
+    return None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
+
+
 class _Redaction:
     """One copy, with what is left of `MAX_ALL`."""
 
@@ -87,7 +108,7 @@ class _Redaction:
         self.left = MAX_ALL
 
     def of(self, value: Any, name: str, level: int) -> Any:
-        if name and value not in (None, "", True, False) and _NAMES.search(name):
+        if name and value not in (None, "", True, False) and _secret(name):
             if type(value) not in (int, float) or not _COUNTS.search(name):
                 return REDACTED
         if isinstance(value, str):
@@ -124,5 +145,8 @@ class _Redaction:
         }
 
     def _key(self, key: Any) -> str:
+        if type(key) is str and len(key) <= MAX_REMEMBERED and (known := _known_key(key)) is not None:
+            self.left -= len(key) + 8
+            return known
         text = self._text(str(key))
         return text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"

@@ -12,6 +12,7 @@
     primitives_from: [shop.tools]  # modules whose primitives are tools, too; or one by one, `shop.tools:send_invoice`
     secrets:
       GITHUB_TOKEN: [api.github.com]  # which hosts a secret may be sent to
+    records: {keep_days: 90}       # what `albert ledger fold` keeps
 
 The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
 tighten: what it allows the user must allow as well, its settings of primitives and secrets are not taken, and it can't name
@@ -65,6 +66,8 @@ class Governance:
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: A project's own, which tightens these.
     project: Governance | None = None
+    #: Days that entries of the log are kept at the least, when it is folded. No rule: it judges nothing.
+    keep_days: float | None = field(default=None, compare=False)
     _revision: str = field(default="", init=False, compare=False, repr=False)
 
     @property
@@ -238,6 +241,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
+        keep_days=read.records.keep_days,
         says_allow="allow" in read.model_fields_set,
         tools={name: section.section() for name, section in read.tools.items()},
         categories={name: section.section() for name, section in read.categories.items()},

@@ -32,6 +32,7 @@ from albert_tools.engine.model.definition import (
 )
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
+from albert_tools.engine.model.settling import Settling
 
 #: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
@@ -48,7 +49,8 @@ class Primitive:
 
     `gated` means that it is denied unless the configuration allows it by name. `paths` and `urls` name the parameters that say
     what a call touches, for rules to judge: a path with its use (``read``, ``write``, ``delete``), a URL with the parameter that
-    gives the method. `judged` names further ones by the kind of what they hold (`JUDGED`).
+    gives the method. `judged` names further ones by the kind of what they hold (`JUDGED`). `settle` finds out what became of a
+    call that was cut short.
     """
 
     definition: ToolDefinition
@@ -59,6 +61,7 @@ class Primitive:
     paths: Mapping[str, str] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
+    settle: Settling | None = None
 
     @property
     def name(self) -> str:
@@ -99,6 +102,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    settle: Settling | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -124,6 +128,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    settle: Settling | None = None,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
@@ -152,6 +157,8 @@ def primitive(
         cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
             get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
+        settle: Asked, when a run goes on after a call was cut short, what became of it: a function of an `InterruptedCall` that
+            gives a `Settled`.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
@@ -163,7 +170,8 @@ def primitive(
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
-        return _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants))
+        made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants))
+        return made if settle is None else replace(made, settle=settle)
 
     return declare if function is None else declare(function)
 
@@ -343,8 +351,8 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return "\n".join(description).strip(), arguments
 
 
-async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext) -> Any:
-    """Call the function; a sync one runs in a thread, so that it can't hold up the service.
+async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext | None) -> Any:
+    """Call the function, with `context` where it wants one; a sync one runs in a thread, so that it can't hold up the service.
 
     A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
     """

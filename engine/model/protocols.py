@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
@@ -158,6 +159,13 @@ class Ledger(Protocol):
 
         Raises:
             Failure: `invalid_arguments` for what is no segment's id; `io_error`.
+        """
+
+    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
+        """All entries of all processes, oldest first; `kinds` and `since` (inclusive) select.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
         """
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import Json, Schema
@@ -56,8 +57,15 @@ class ToolInvocation:
             # Most are not given, and may not be.
             if (value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY):
                 continue
-            found += violations(value, schema, name)
+            if name != "tool" or type(value) is not str or not _good_name(value[: MAX_IDENTIFIER + 1]):
+                found += violations(value, schema, name)
         return found
+
+
+@lru_cache(1024)
+def _good_name(tool: str) -> bool:
+    """Whether a tool may be called so; the same ones come again and again."""
+    return not violations(tool, _NAME, "tool")
 
 
 @dataclass(frozen=True, slots=True)

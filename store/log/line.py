@@ -36,6 +36,8 @@ MAX_LINE = LEAD + MAX_ENTRY
 MAX_DEPTH = 64
 #: The entry that ends a segment; written by the log itself.
 CLOSED = "closed"
+#: The entries that say what a folded segment takes the place of; written by the log itself.
+FOLDED = "folded"
 #: Bytes that `n`, `at` and their names take at most.
 _STAMP = 64
 
@@ -101,9 +103,14 @@ def closing(following: str | None) -> bytes:
     return b'"kind":"%b","next":%b}' % (CLOSED.encode(), _encode(following))
 
 
+def folding(segments: Mapping[str, Any]) -> bytes:
+    """The body of an entry that names segments that were folded: the last one's number and hash, and what continued it."""
+    return b'"kind":"%b","segments":%b}' % (FOLDED.encode(), _encode(dict(segments)))
+
+
 def _lead(kind: str) -> bytes:
     """How the body of an entry of `kind` begins; remembered, since there are few kinds."""
-    if not kind or kind == CLOSED:
+    if not kind or kind in (CLOSED, FOLDED):
         raise Failure("invalid_arguments", f"{kind!r} can't be an entry's kind")
     try:
         lead = b'"kind":%b' % _encode(kind)

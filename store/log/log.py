@@ -20,12 +20,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.records import Cursor, Entry, Mark
-from albert_tools.store.log.clock import Clock
+from albert_tools.store.log.clock import Clock, text_of
 from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.writer import ROTATE_AT, Writer
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import Fold, Following
+    from albert_tools.store.log.folding import Condense, Folded
     from albert_tools.store.log.projection import Projection
     from albert_tools.store.log.reader import OnDamage
     from albert_tools.store.log.verify import Verification
@@ -115,6 +116,23 @@ class Log:
         from albert_tools.store.log import reader
 
         return reader.writer_lives(self.folder, segment)
+
+    def fold(self, until: datetime, condense: Condense) -> Folded:
+        """Put what is to be kept of all finished segments with nothing from `until` on into one, and delete them.
+
+        `condense` is given their entries, oldest first, and gives those that are kept: time, kind and data, no time earlier than
+        the one before. Other processes may go on reading and writing; who was in the middle of `entries` may have to begin anew.
+
+        Raises:
+            Failure: `damaged`: a segment can't be proved, and nothing is folded; `io_error`, retryable while another process folds.
+            ValueError: when `until` has no time zone.
+        """
+        from albert_tools.store.log.folding import fold
+
+        found = fold(self.folder, text_of(until), condense)
+        if found.segments:
+            self.durable(self.append("fold", {**found._asdict(), "until": text_of(until)}))
+        return found
 
     def close(self) -> None:
         """End this process's segment, durably. A later append begins another.

@@ -163,18 +163,36 @@ class Projection:
             Failure: `damaged`, naming the first bad line, also when a segment was shortened or is gone; `io_error`.
         """
         with self._lock:
-            if not self._ready:
-                self._start()
             try:
-                grown = self._grown()
-            except FileNotFoundError:
-                grown = []
-                if self._tails or self._finished:
-                    raise damaged(self._folder, gone(min([*self._tails, *self._finished]))) from None
-            except OSError as error:
-                raise io_failure("look at the log in", self._folder, error) from error
-            if grown:
-                self._read(grown)
+                self._look()
+            except Failure as failure:
+                if not self._folded(failure):
+                    raise
+                # What was read is another file's by now, in part: begin anew.
+                self._ready = False
+                self._look()
+
+    def _look(self) -> None:
+        if not self._ready:
+            self._start()
+        try:
+            grown = self._grown()
+        except FileNotFoundError:
+            grown = []
+            if self._tails or self._finished:
+                raise damaged(self._folder, gone(min([*self._tails, *self._finished]))) from None
+        except OSError as error:
+            raise io_failure("look at the log in", self._folder, error) from error
+        if grown:
+            self._read(grown)
+
+    def _folded(self, failure: Failure) -> bool:
+        """Whether a segment is gone because it was folded."""
+        if failure.code != "damaged" or failure.details.get("kind") != "segment_missing":
+            return False
+        from albert_tools.store.log.folding import what_was_folded
+
+        return failure.details["segment"] in what_was_folded(self._folder)
 
     def _grown(self) -> list[Tail]:
         now = time.monotonic()

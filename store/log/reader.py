@@ -77,7 +77,7 @@ class SegmentReader:
         try:
             handle = open_segment(self.folder, self.segment)
         except FileNotFoundError:
-            raise damaged(self.folder, gone(self.segment)) from None
+            raise missing(self.folder, self.segment) from None
         except OSError as error:
             raise io_failure("read the log's segment", path_of(self.folder, self.segment), error) from error
         try:
@@ -139,12 +139,27 @@ def _entry(segment: str, n: int, fields: dict[str, object]) -> Entry | None:
     number, at, kind = fields.pop("n", None), fields.pop("at", None), fields.pop("kind", None)
     if number != n or not isinstance(at, str) or not isinstance(kind, str):
         raise line.Malformed("it has not the number that follows, or no time or kind")
-    return None if kind == line.CLOSED else Entry(at, segment, n, kind, fields)
+    return None if kind in (line.CLOSED, line.FOLDED) else Entry(at, segment, n, kind, fields)
 
 
 def gone(segment: str) -> Problem:
     """A segment that was there isn't."""
     return Problem(segment, None, None, "segment_missing", "the segment is gone")
+
+
+def missing(folder: Path, segment: str) -> Failure:
+    """What whoever reads the log is told where a segment isn't there any more: it was folded meanwhile, or taken away."""
+    from albert_tools.store.log.folding import what_was_folded
+
+    if segment not in what_was_folded(folder):
+        return damaged(folder, gone(segment))
+    return Failure(
+        "io_error",
+        f"the log's segment {segment} was folded into another meanwhile",
+        hint="read the log from its beginning",
+        retryable=True,
+        details={"segment": segment},
+    )
 
 
 def _ended_before(handle: int, size: int, since: str) -> bool:
@@ -212,7 +227,13 @@ def writer_lives(folder: Path, segment: str) -> bool:
             if not isinstance(following, str) or not SEGMENT.match(following) or following <= segment:
                 return False
             segment = following
-    except (FileNotFoundError, line.Malformed):
+    except FileNotFoundError:
+        from albert_tools.store.log.folding import what_was_folded
+
+        record = what_was_folded(folder).get(segment)
+        following = record.next if record is not None else None
+        return following is not None and following > segment and writer_lives(folder, following)
+    except line.Malformed:
         return False
     except OSError as error:
         raise io_failure("read the log's segment", path_of(folder, segment), error) from error
@@ -307,6 +328,6 @@ def changes(folder: Path, cursor: Cursor, kinds: Collection[str] | None = None) 
         places[segment] = place
     for segment in cursor.places:
         if segment not in places:
-            raise damaged(folder, gone(segment))
+            raise missing(folder, segment)
     found.sort(key=lambda entry: entry[:3])
     return found, Cursor(places)

@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from albert_tools.store.locks import lock
 from albert_tools.store.log.line import NOTHING
 
@@ -23,10 +25,24 @@ FILE_MODE = 0o600
 SUFFIX = ".log"
 #: Whoever decides by what stands in the log holds a lock on this file (`exclusive`).
 LOCK = ".lock"
+#: Those who fold the log do so one at a time; who lists it shares the second lock, which they hold for the moment of the switch.
+TURN, SWITCH = ".fold-turn", ".fold-switch"
+#: What a folded segment that is about to be there takes the place of; and how the names begin of what isn't in its place yet.
+MARKER, NEW_FOLD = ".folding", ".fold-new-"
 #: Seconds. Who only asks whether a writer lives holds its lock for an instant; for this long, a stopped process does.
 LOCK_PATIENCE = 5.0
 #: Time in UTC to the microsecond, process id, randomness.
 SEGMENT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\.(\d{6})Z-\d+-[0-9a-f]{8}\Z")
+
+
+def folded_name(at: str) -> str:
+    """A new folded segment's id: no process has the number 0."""
+    return f"{at.replace('-', '').replace(':', '')}-0-{secrets.token_hex(4)}"
+
+
+def is_folded(segment: str) -> bool:
+    """Whether a segment's id is a folded one's."""
+    return segment[-11:-8] == "-0-"
 
 
 def segment_name(at: str) -> str:
@@ -56,12 +72,52 @@ def segments(folder: Path) -> tuple[list[str], list[str]]:
     """
     found: list[str] = []
     strange: list[str] = []
-    for name in os.listdir(folder):
-        if name == LOCK:
+    names, gone = _listed(folder)
+    for name in names:
+        if name in _OURS or name.startswith(NEW_FOLD):
             continue
         segment = name.removesuffix(SUFFIX)
         (found if segment != name and SEGMENT.match(segment) else strange).append(name)
-    return sorted(name.removesuffix(SUFFIX) for name in found), sorted(strange)
+    return sorted({name.removesuffix(SUFFIX) for name in found} - gone), sorted(strange)
+
+
+_OURS = frozenset({LOCK, TURN, SWITCH, MARKER})
+
+
+def _listed(folder: Path) -> tuple[list[str], frozenset[str]]:
+    """The names in `folder`, and the segments among them that count as gone: as before a switch, or as behind it."""
+    while True:
+        try:
+            handle = os.open(folder / SWITCH, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            names = os.listdir(folder)
+            if not os.path.lexists(folder / SWITCH):
+                # Nothing was ever folded here by now.
+                return names, frozenset()
+            continue
+        try:
+            # Held for milliseconds, by whoever folds.
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            names = os.listdir(folder)
+            return names, superseded(folder) if MARKER in names else frozenset()
+        finally:
+            os.close(handle)
+
+
+def superseded(folder: Path) -> frozenset[str]:
+    """The segments that count as gone, since a folded one has taken their place, though they are there still.
+
+    Raises:
+        OSError: as the system says; also for a marker that can't be read.
+    """
+    try:
+        found = msgspec.json.decode((folder / MARKER).read_bytes())
+        into, gone = found["into"], frozenset(found["segments"])
+    except FileNotFoundError:
+        return frozenset()
+    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+        raise OSError(f"the marker {folder / MARKER} can't be read") from error
+    return gone if os.path.lexists(path_of(folder, into)) else frozenset()
 
 
 def open_segment(folder: Path, segment: str) -> int:

@@ -28,8 +28,9 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log import line
+from albert_tools.store.log.folding import what_was_folded
 from albert_tools.store.log.reader import lines
-from albert_tools.store.log.segment import SEGMENT, alive, begun, open_segment, path_of, segments
+from albert_tools.store.log.segment import SEGMENT, alive, begun, is_folded, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
 from albert_tools.store.private import check_private
 from albert_tools.store.trouble import io_failure
@@ -53,7 +54,8 @@ class Verification:
     """What `verify` found.
 
     `problems` in the order of the log; `notes` are torn tails and files that are no segments, which are not held against
-    it; `entries` counts the lines proved, headers apart; `unseen` says in words what could not have been seen.
+    it; `entries` counts the lines proved, headers apart; `unseen` says in words what could not have been seen; `folded` counts the
+    segments that were folded into others.
     """
 
     segments: int
@@ -61,6 +63,7 @@ class Verification:
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
     unseen: str
+    folded: int = 0
 
     @property
     def ok(self) -> bool:
@@ -83,6 +86,8 @@ class _Proof:
     previous: Any = None
     closed: bool = False
     next: Any = None
+    folded: dict[str, Any] = field(default_factory=dict)
+    """What a folded segment says it takes the place of."""
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
 
@@ -97,14 +102,37 @@ def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verificatio
         Failure: `io_error` when the folder can't be listed or is open to others; `invalid_arguments` for what is no anchor.
     """
     known = _checked(anchor)
-    names, strange = _listed(folder)
+    while True:
+        names, strange = _listed(folder)
+        found = _verified(folder, anchor, known, names, strange)
+        # What was folded meanwhile is gone, and what it was folded into has not been looked at.
+        if found.ok or set(names) <= set(_listed(folder)[0]) or not set(names) & what_was_folded(folder).keys():
+            return found
+
+
+def _verified(
+    folder: Path,
+    anchor: Mapping[str, Any] | None,
+    known: Mapping[str, tuple[int, str]],
+    names: list[str],
+    strange: list[str],
+) -> Verification:
     proofs: dict[str, _Proof] = {}
     for name in reversed(names):
         proofs[name] = _prove(folder, name, known.get(name, (None, ""))[0])
+    folded = {name: record for proof in proofs.values() for name, record in proof.folded.items()}
     for proof in proofs.values():
-        _linked(folder, proof, proofs)
+        _linked(folder, proof, proofs, folded)
     for name, (n, digest) in known.items():
         if name in proofs:
+            _anchored(proofs[name], n, digest)
+        elif name in folded:
+            proofs[name] = _Proof(name, n=folded[name][0], hash=None)
+            if n == folded[name][0]:
+                proofs[name].at_wanted = folded[name][1]
+            else:
+                # Only its last line's hash is left to be held against the anchor.
+                proofs[name].at_wanted = digest
             _anchored(proofs[name], n, digest)
         else:
             proofs[name] = _Proof(name)
@@ -117,7 +145,8 @@ def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verificatio
         entries=sum(proof.proved for proof in in_order),
         problems=tuple(problem for proof in in_order for problem in proof.problems),
         notes=tuple(notes),
-        unseen=_unseen(anchor),
+        unseen=_unseen(anchor, folded),
+        folded=sum(not is_folded(name) for name in folded),
     )
 
 
@@ -279,8 +308,25 @@ def _content(proof: _Proof, n: int, offset: int, fields: dict[str, Any], last_at
         proof.problem(n, offset, "changed", "it has no time or no kind")
     elif fields["at"] < last_at:
         proof.problem(n, offset, "changed", f"its time, {fields['at']}, is before that of the entry before it")
+    elif fields["kind"] == line.FOLDED:
+        _folded(proof, n, offset, fields)
     elif fields["kind"] == line.CLOSED:
         proof.closed, proof.next = True, fields.get("next")
+
+
+def _folded(proof: _Proof, n: int, offset: int, fields: dict[str, Any]) -> None:
+    """What a folded segment says of those that it takes the place of."""
+    records = fields.get("segments")
+    if not is_folded(proof.segment) or not isinstance(records, dict):
+        proof.problem(n, offset, "changed", "it says what was folded, and stands where nothing is")
+        return
+    for name, record in records.items():
+        if not (SEGMENT.match(name) and isinstance(record, list) and len(record) == 3 and type(record[0]) is int):
+            proof.problem(
+                n, offset, "changed", f"what it says of the folded segment {name[:80]!r} has not the form of it"
+            )
+            return
+        proof.folded[name] = record
 
 
 def _torn(handle: int, proof: _Proof, offset: int, content: bytes, candidates: tuple[bytes, ...]) -> None:
@@ -299,7 +345,7 @@ def _torn(handle: int, proof: _Proof, offset: int, content: bytes, candidates: t
 # Between segments
 
 
-def _linked(folder: Path, proof: _Proof, proofs: Mapping[str, _Proof]) -> None:
+def _linked(folder: Path, proof: _Proof, proofs: Mapping[str, _Proof], folded: Mapping[str, Any]) -> None:
     """A segment that continues another must find it there, finished, as it was."""
     previous = proof.previous
     if previous is not None:
@@ -307,7 +353,10 @@ def _linked(folder: Path, proof: _Proof, proofs: Mapping[str, _Proof]) -> None:
             (previous.get(key) for key in ("segment", "n", "hash")) if isinstance(previous, dict) else (None,) * 3
         )
         older = proofs.get(name) if isinstance(name, str) else None
-        if older is None:
+        if older is None and isinstance(name, str) and name in folded:
+            if folded[name][:2] != [n, digest]:
+                proof.problem(0, 0, "unchained", f"it continues {name}, which ended otherwise when it was folded")
+        elif older is None:
             proof.problem(0, 0, "segment_missing", f"the segment {name!r}, which it continues, is not there")
         elif older.hash is None or any(p.kind == "unreadable" for p in older.problems):
             pass  # that has been said
@@ -320,7 +369,7 @@ def _linked(folder: Path, proof: _Proof, proofs: Mapping[str, _Proof]) -> None:
         elif older.next != proof.segment:
             proof.problem(0, 0, "unchained", f"it continues {name}, which names another one as next")
     following = proof.next
-    if isinstance(following, str) and following not in proofs:
+    if isinstance(following, str) and following not in proofs and following not in folded:
         if not SEGMENT.match(following) or not os.path.lexists(path_of(folder, following)):
             proof.problem(
                 proof.n, None, "segment_missing", f"the segment {following!r}, which continues it, is not there"
@@ -364,8 +413,16 @@ def _checked(anchor: Mapping[str, Any] | None) -> dict[str, tuple[int, str]]:
     return found
 
 
-def _unseen(anchor: Mapping[str, Any] | None) -> str:
+def _unseen(anchor: Mapping[str, Any] | None, folded: Mapping[str, Any]) -> str:
     what = "; ".join(_TAIL)
     if anchor is None:
-        return f"Without an anchor these can't be seen: {what}."
-    return f"Of what was written after the anchor of {anchor['at']} these can't be seen: {what}."
+        told = f"Without an anchor these can't be seen: {what}."
+    else:
+        told = f"Of what was written after the anchor of {anchor['at']} these can't be seen: {what}."
+    old = [name for name in folded if not is_folded(name)]
+    if old:
+        told += (
+            f" {len(old):,} segments, begun from {begun(min(old))} to {begun(max(old))}, were folded: what was dropped of them is"
+            " gone, and that what was kept is what they had can't be seen; of each its last entry's hash is known."
+        )
+    return told

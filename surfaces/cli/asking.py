@@ -21,7 +21,7 @@ from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.folding import folded
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.authority import Asker, Choice, Question
+    from albert_tools.engine.govern.authority import Answer, Asker, Choice, Question
 
 #: Characters of one argument that are shown at first.
 _SHOWN = 2000
@@ -37,11 +37,15 @@ def asker(console: Console, session: bool = False) -> Asker:
     `session` says whether it is made in one, or "for the session" would mean this run.
     """
 
-    async def ask(question: Question) -> Choice:
+    from albert_tools.engine.govern.authority import Answer
+    from albert_tools.surfaces.cli.person import person
+
+    async def ask(question: Question) -> Answer:
         with console.alone():
             gone = threading.Event()
             try:
-                return await asyncio.to_thread(_ask, question, console, session, gone)
+                choice = await asyncio.to_thread(_ask, question, console, session, gone)
+                return Answer(choice, f"{person()}, at the terminal")
             except asyncio.CancelledError:
                 gone.set()
                 _line("")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.brief import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.running import environ_of
+from albert_tools.surfaces.cli.times import seconds
 from albert_tools.surfaces.cli.usage import Usage
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that a reader is shown; what is left is the log's own.
 KINDS = (
-    *("call", "result", "denied", "mode", "definition", "removal", "policy", "run"),
+    *("fold", "call", "result", "denied", "repeated", "settled", "mode", "definition", "removal", "policy", "run"),
     *("asked", "answered", "approval_revoked", "session", "session_ended"),
 )
 
@@ -34,6 +35,8 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     log = Log(Homes.resolve(environ_of(options)).state / "log")
     if options.action == "verify":
         return _verify(log, options, console)
+    if options.action == "fold":
+        return _fold(log, options, console)
     if options.action == "anchor":
         console.document(log.anchor())
         return 0
@@ -104,6 +107,14 @@ def _line(entry: Entry, console: Console) -> str:
             what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
             effects = "".join(f", {_effect(e)}" for e in d.get("effects", ()) if e.get("kind") != "read")
             rest = f"{what} in {d.get('ms')} ms{effects}"
+        case "repeated":
+            mark, colour = ("=", "green") if d.get("ok") else ("=", "red")
+            what = "" if d.get("ok") else f", {safe(str(d.get('code')))}"
+            rest = f"{safe(str(d.get('tool')))}: the same request again, answered as {safe(str(d.get('of')))} was{what}"
+        case "settled":
+            mark, colour = ("!", "yellow")
+            why = f": {safe(str(d['problem']))}" if d.get("problem") else ""
+            rest = f"{safe(str(d.get('tool')))} had been cut short: {safe(str(d.get('outcome')))}{why}"
         case "asked":
             mark, colour = ("?", "yellow")
             call = safe(str(d.get("approval", "")))
@@ -122,6 +133,9 @@ def _line(entry: Entry, console: Console) -> str:
             mark, colour = ("·", "dim")
             call = safe(str(d.get("session", "")))
             rest = f"session for {safe(str(d.get('client')))}" if entry.kind == "session" else "session revoked"
+        case "fold":
+            mark, colour = ("·", "dim")
+            rest = f"{d.get('segments')} segments folded: {d.get('kept')} of {d.get('entries')} entries kept"
         case "policy":
             mark, colour = ("·", "dim") if d.get("event") == "loaded" else ("!", "red")
             rest = f"rules {safe(str(d.get('revision', ''))[:15])} {safe(str(d.get('event')))}"
@@ -149,6 +163,47 @@ def _short(value: Any) -> str:
     return brief(json.dumps(value, ensure_ascii=False), 40)
 
 
+def _fold(log: Log, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.govern.condensing import MIN_DAYS, condensed, until
+
+    days = _days(options)
+    if days < MIN_DAYS:
+        raise Usage("that is less than a day", "windows and keys look back as far as that; give 1d or more")
+    found = log.fold(until(days), condensed)
+    if console.json:
+        console.document({"ok": True, **found._asdict()})
+        return 0
+    if not found.segments:
+        console.say(f"there is nothing to fold: no finished segment is older than {days:g} days")
+        return 0
+    console.say(
+        f"folded {found.segments:,} segment{'' if found.segments == 1 else 's'} into one: {found.kept:,} of {found.entries:,} "
+        f"entries are kept, {found.after:,} of {found.before:,} bytes",
+        2,
+    )
+    console.note("keep a new anchor elsewhere: `albert ledger anchor`")
+    return 0
+
+
+def _days(options: argparse.Namespace) -> float:
+    if options.older_than is not None:
+        try:
+            return seconds(options.older_than) / 86400
+        except argparse.ArgumentTypeError as error:
+            raise Usage(f"--older-than: {error}", "write it like 90d") from None
+    from albert_tools.engine.govern.settings import Governance, load_governance
+    from albert_tools.store.homes import Homes
+
+    rules = load_governance(Homes.resolve(environ_of(options)).config / "governance.yaml", None)
+    assert isinstance(rules, Governance)
+    if rules.keep_days is None:
+        raise Usage(
+            "how long entries are kept isn't said",
+            "give --older-than 90d, or let the owner's governance.yaml say `records: {keep_days: 90}`",
+        )
+    return rules.keep_days
+
+
 def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
     against = None
     if options.anchor is not None:
@@ -169,8 +224,8 @@ def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
             locked = modes.switch("LOCKDOWN", "albert", f"the ledger is not whole: {problems[0]}").mode == "LOCKDOWN"
     if console.json:
-        document = {"ok": found.ok, "entries": found.entries, "problems": problems, "unseen": found.unseen}
-        console.document({**document, "locked": locked})
+        document = {"ok": found.ok, "entries": found.entries, "folded": found.folded, "problems": problems}
+        console.document({**document, "unseen": found.unseen, "locked": locked})
         return 0 if found.ok else 1
     for text in problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")

@@ -102,6 +102,9 @@ def _what_now(run: RunView, waiting: Any, options: argparse.Namespace, console: 
             2,
         )
         console.say(f"then `{resume}` goes on", 2)
+    elif run.state == "suspended" and not run.approval and run.error is not None:
+        console.say()
+        console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` goes on", 2)
     elif run.state == "suspended":
         console.say()
         state = f"the question is {waiting.state}" if waiting is not None else "the question is past"

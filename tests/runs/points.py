@@ -6,13 +6,14 @@ happens at a point is the test's to say: nothing, a wait, a failure, the end of 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from albert_tools import CallContext, ToolService, primitive
+from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.govern.desks import Desks
@@ -76,6 +77,20 @@ async def put_again(name: str, context: CallContext) -> str:
     return await _put("put_again", name, context)
 
 
+def _is_it_there(call: InterruptedCall) -> Settled:
+    name = call.arguments["name"]
+    if name in Path(call.settings["into"]).read_text().split():
+        call.effect("write", path=name)
+        return Settled("applied", name)
+    return Settled("not applied")
+
+
+@primitive(effects=["write"], settle=_is_it_there)
+async def put_known(name: str, context: CallContext) -> str:
+    """Add a line to a file, and find out later whether it was added."""
+    return await _put("put_known", name, context)
+
+
 async def _put(tool: str, name: str, context: CallContext) -> str:
     points = HERE[0]
     points.before(f"the effect of {tool}")
@@ -95,7 +110,7 @@ async def count(context: CallContext) -> int:
     return len(Path(context.settings["into"]).read_text().splitlines())
 
 
-PRIMITIVES = [put, put_again, count]
+PRIMITIVES = [put, put_again, put_known, count]
 
 
 class Place:
@@ -186,6 +201,10 @@ class PointedLedger:
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
         found: tuple[list[Entry], Cursor] = self.real.changes(cursor, kinds)
+        return found
+
+    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
+        found: Iterator[Entry] = self.real.entries(kinds, since)
         return found
 
     def close(self) -> None:

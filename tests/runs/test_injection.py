@@ -9,6 +9,7 @@ first. Whatever happens on the way, at the end of each story all of this holds:
 * no effect without a permitting decision before it, on the disk;
 * each request has one result, unless the service ended under it;
 * no effect twice, but for an idempotent one that was cut short; no step that had ended again at all;
+* nobody is asked about an effect whose primitive can tell what became of it;
 * an approval is used once; what is denied has no effect;
 * the log verifies, and every journal can be read.
 """
@@ -52,6 +53,7 @@ def story(tag: str) -> list[str]:
     found = found + tools.pair(tag=tag)
     seen = parallel(tools.count(), tools.count())
     found = found + list(parallel(_one(tag + f".p{i}") for i in range(2)))
+    found = found + [tools.put_known(name=tag + ".k")]
     return found + [tools.put_again(name=tag + ".9")]
 
 def _one(name: str) -> str:
@@ -114,10 +116,15 @@ class Life:
             await asyncio.sleep(self.chance.random() * 0.003)
 
     def _effect(self, key: str, name: str) -> None:
+        # It is remembered, and not only raised: that would be a fault of the primitive's, which a program may live with.
         run, _, step = key.partition(":")
-        position, decision = self.ledger.decisions[key if step else run]
-        assert position <= self.ledger.durable_to, "the decision isn't on the disk"
-        assert decision["verdict"] == "allow" or decision.get("approval"), decision
+        position, decision = self.ledger.decisions.get(key if step else run, (0, {}))
+        if not decision:
+            self.story.wrong.append(f"{name} was never decided on")
+        elif position > self.ledger.durable_to:
+            self.story.wrong.append(f"the decision on {name} isn't on the disk")
+        elif decision["verdict"] != "allow" and not decision.get("approval"):
+            self.story.wrong.append(f"{name} was not permitted: {decision}")
 
     async def _ask(self, question: Question) -> Any:
         self.points.before("the asking")
@@ -127,6 +134,8 @@ class Life:
     def choice(self, rule: str, arguments: Any, choices: Sequence[Any]) -> Any:
         """What a person says, who looks first whether what was interrupted was done."""
         if rule == "interrupted":
+            if arguments["name"].endswith(".k"):
+                self.story.wrong.append(f"a person was asked about {arguments['name']}")
             return "no" if arguments["name"] in self.story.place.done else "once"
         return self.chance.choice(["once", *choices])
 
@@ -174,6 +183,7 @@ class Story:
         self.rules = self.chance.choice(RULES)
         self.crashes: list[str] = []
         self.failures: list[str] = []
+        self.wrong: list[str] = []
         #: How often what had ended by then was done, by name.
         self.ended: dict[str, int] = {}
         self.denied: set[str] = set()
@@ -261,6 +271,7 @@ class Story:
     def _see(self) -> None:
         from albert_tools.store.log.log import Log
 
+        assert not self.wrong, self.wrong
         done = Counter(self.place.done)
         for name, times in done.items():
             idempotent = name.endswith((".9", ".n1")) or name in self._again()

@@ -149,7 +149,7 @@ def test_a_run_that_was_called_off_is_the_answer_to_a_repeat(place: Place) -> No
 
 
 def test_a_program_that_was_denied_late_is_not_made_again(place: Place) -> None:
-    with opened(place, None, MANY, DENIED) as service:
+    with opened(place, {"deny": ["bash"]}, MANY, DENIED) as service:
         first, second = (service.invoke("denied_late", {"name": "a"}, dedupe_key="k") for _ in range(2))
         for result in (first, second):
             assert code(result) == "permission_denied"
@@ -318,3 +318,55 @@ def test_a_yes_that_was_not_needed_is_no_answer_to_what_was_interrupted(place: P
         result = service.resume(first.run_id)
         assert result.error is not None
         assert (result.error.code, result.error.rule, place.done) == ("suspended", "interrupted", ["a"])
+
+
+PRINTS = [
+    '''
+def innermost(name: str) -> str:
+    """Print."""
+    print("innermost", name)
+    return name
+''',
+    '''
+def inner(name: str) -> str:
+    """Print, also by another, and fail if that is wanted."""
+    print("before", name)
+    tools.innermost(name=name)
+    print("after", name)
+    if name == "b":
+        raise ToolError("b")
+    return tools.put(name=name)
+''',
+    '''
+def outer(names: list[str]) -> int:
+    """Print around what others print."""
+    for name in names:
+        print("outer", name)
+        try:
+            tools.inner(name=name)
+        except ToolError as e:
+            print("failed", e.message)
+    return len(names)
+''',
+]
+
+
+def test_what_the_tools_that_it_called_had_printed_is_told_again(place: Place) -> None:
+    names = ["a", "b", "c"]
+    with opened(place, None, *PRINTS) as service:
+        whole = service.invoke("outer", {"names": names})
+        assert whole.ok
+    asks_last = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"]}}}
+    heard: list[tuple[str, str]] = []
+    with opened(place, asks_last, *PRINTS) as service:
+        result = service.invoke("outer", {"names": names})
+        answer(service, result, "once")
+        assert result.run_id is not None
+        # The one that failed and the one that ended well are in the journal by the time that the last is asked about.
+        result = service.resume(result.run_id)
+        answer(service, result, "once")
+        result = service.resume(result.run_id or "", log=lambda tool, text: heard.append((tool, text)))
+    assert result.value() == 3
+    assert result.log == whole.log == "".join(text for _, text in heard)
+    assert result.log.count("innermost") == 3
+    assert ("inner", "before a\ninnermost a\nafter a\n") in heard

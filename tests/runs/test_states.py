@@ -374,9 +374,11 @@ class Machine(RuleBasedStateMachine):
             return Plan(kept.code, repeated=True)
         program = tool == "many"
         begun = program and run is not None
+        # What a run that goes on is denied for now, it waits for.
+        later = "suspended" if run is not None else None
         if program:
             if PROGRAM[self.mode] == "deny":
-                return Plan("permission_denied", "mode")
+                return Plan(later or "permission_denied", "mode")
             if self._spent(whom) and not begun:
                 return Plan("budget_exceeded")
             charges = [] if begun else [("call",)]
@@ -386,11 +388,12 @@ class Machine(RuleBasedStateMachine):
             charges = []
         verdict = self.policy[1][self.mode]
         if verdict == "deny":
-            return Plan("permission_denied", "rule", charges=charges)
+            by_mode = self.policy[1]["NORMAL"] != "deny"
+            return Plan((later if by_mode else None) or "permission_denied", "rule", charges=charges)
         if self.policy[2] is not None:
             for whose in self._counted(whom):
                 if sum(self.now - 3600 < t for t in self.times[whose]) >= self.policy[2]:
-                    return Plan("rate_limited", charges=charges)
+                    return Plan(later or "rate_limited", "rate", charges=charges)
         if self._spent(whom, len(charges)):
             return Plan("budget_exceeded", charges=charges)
         question = None
@@ -471,7 +474,7 @@ class Machine(RuleBasedStateMachine):
             plan.question.state = "used"
         if run is not None:
             run.over = code != "suspended"
-        if code == "suspended":
+        if code == "suspended" and plan.rule == "approval":
             self._suspended(plan, result, tool, name, whom, key, owner, run)
         place = (whom.id if whom else "", tool, key or "")
         if key and code not in ("dedupe_conflict", "suspended"):
@@ -547,6 +550,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place.base
 
 
+@pytest.mark.hypothesis
 def test_no_effect_without_a_permitting_decision(template: Path) -> None:
     times = 30 if settings.get_current_profile_name() == LONG else 1
     with asyncio.Runner() as runner:

@@ -19,6 +19,7 @@ NAMES = st.sampled_from(["a", "A", "readFile", "readfile", "list_all"])
 TEXTS = st.integers(0, 5).map(str)
 
 
+@pytest.mark.hypothesis
 def test_the_store_is_a_dictionary_with_a_history(make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "KEEP", 3)
 

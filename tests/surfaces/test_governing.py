@@ -17,6 +17,7 @@ from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.surfaces.cli.asking import asker
 from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.person import person
 
 
 @pytest.fixture
@@ -137,6 +138,8 @@ def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
     assert "write_file needs a person's approval in NORMAL" in shown
     assert got == code
     assert (ruled.project / "a").exists() == (code == 0)
+    entries = json.loads(ruled("ledger", "tail", "--json").out)["entries"]
+    assert next(e["by"] for e in entries if e["kind"] == "answered") == f"{person()}, at the terminal"
 
 
 @pytest.fixture
@@ -165,7 +168,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
                     meanwhile(console)
                 await asyncio.sleep(0.05)
                 os.write(ours, typed)
-            return await answer
+            return (await answer).choice
 
         return asyncio.run(both()), so_far()
 

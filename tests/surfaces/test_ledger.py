@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from albert_tools import SyncToolService
+from albert_tools.store.log.log import Log
 
 
 def segments(albert: Any) -> list[Path]:
@@ -112,3 +114,30 @@ def test_no_entry_is_made_up_by_what_is_in_another(albert: Any) -> None:
     lines = albert("ledger", "tail").out.splitlines()
     assert not [line for line in lines if line.startswith("2026-01-01")]
     assert len(lines) == 5
+
+
+def test_fold(used: Any) -> None:
+    assert used("ledger", "fold").code == 2
+    assert "records: {keep_days: 90}" in used("ledger", "fold").err
+    assert used("ledger", "fold", "--older-than", "2h").code == 2
+    rules = used.home / "config" / "governance.yaml"
+    old = rules.read_text() if rules.exists() else ""
+    rules.parent.mkdir(parents=True, exist_ok=True)
+    rules.write_text(old + "\nrecords: {keep_days: 30}\n")
+    assert used("ledger", "fold").out == "there is nothing to fold: no finished segment is older than 30 days\n"
+    rules.write_text(old + "\nrecords: {keep_days: 0}\n")
+    assert used("ledger", "fold").code == 3
+    rules.write_text(old)
+    before = datetime.now(UTC) - timedelta(days=40)
+    with Log(used.home / "state" / "log", nanoseconds=lambda: int(before.timestamp() * 1e9)) as log:
+        log.append("call", {"call": "c", "tool": "ancient", "verdict": "allow"})
+        log.append("mode", {"from": "NORMAL", "to": "ALERT", "by": "ada"})
+    folded = used("ledger", "fold", "--older-than", "30d")
+    assert (folded.code, folded.out.split(",")[0].split(":")[0]) == (0, "folded 1 segment into one")
+    assert "1 of 2 entries are kept" in folded.out
+    told = used("ledger", "tail", "--json").document()["entries"]
+    assert [e["kind"] for e in told].count("fold") == 1
+    assert "ancient" not in used("ledger", "query").out
+    verified = used("ledger", "verify")
+    assert verified.code == 0
+    assert "1 segments, begun from" in " ".join(verified.out.split())

@@ -147,6 +147,12 @@ class SectionDocument(_Strict):
         return Section(**found)
 
 
+class RecordsDocument(_Strict):
+    """How long records are kept; the owner's alone to say."""
+
+    keep_days: float | None = Field(None, ge=1, le=36_525)
+
+
 class RulesDocument(_Strict):
     """A whole file."""
 
@@ -158,6 +164,7 @@ class RulesDocument(_Strict):
     primitives: dict[str, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
+    records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
 
 
 class Mistaken(Exception):
@@ -176,7 +183,8 @@ def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> Ru
         raise Mistaken("; ".join(_said(e, marks or {}) for e in error.errors()[:5])) from None
 
 
-_NAMES = [*RulesDocument.model_fields, *LimitsDocument.model_fields, *SectionDocument.model_fields]
+_PARTS = (RulesDocument, LimitsDocument, SectionDocument, RecordsDocument)
+_NAMES = [name for part in _PARTS for name in part.model_fields]
 
 
 def _said(error: Any, marks: Marks) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from albert_tools import CallContext, Failure, SyncToolService, primitive
+from albert_tools import Answer, CallContext, Failure, SyncToolService, primitive
 from albert_tools.engine.govern.approvals import Approval
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL", "ALERT"]}}}
@@ -182,7 +182,9 @@ def test_a_mode_that_forbids_by_now_holds(make: Any) -> None:
     waiting = suspended(bench)
     answer(bench.service)
     bench.service.service.surroundings.modes.switch("LOCKDOWN", "ada", "")
-    assert bench.service.resume(waiting.run_id).error.denied
+    error = bench.service.resume(waiting.run_id).error
+    # It isn't done, and waits for another mode.
+    assert (error.code, error.details["denied"]) == ("suspended", "permission_denied")
     assert content(bench) == "old"
 
 
@@ -208,6 +210,28 @@ def test_whoever_is_asked_can_not_change_what_is_done(make: Any) -> None:
     assert bench.value("write_file", path="a.txt", content="new")["path"] == "a.txt"
     assert content(bench) == "new"
     assert not (bench.work / "elsewhere.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "by"),
+    [
+        (True, "the application, asked in the call"),
+        (Answer(True, "Ada"), "Ada"),
+        (Answer("session", "Ada, in the chat"), "Ada, in the chat"),
+        (Answer("no", "x" * 5000), "x" * 256),
+        (Answer("no", ""), "the application, asked in the call"),
+        (Answer("once", None), "the application, asked in the call"),  # type: ignore[arg-type]
+        (Answer("perhaps", "Ada"), "Ada"),  # type: ignore[arg-type]
+        (Answer("once", "password=hunter2hunter2"), "password=[redacted]"),
+    ],
+)
+def test_who_has_answered_is_on_the_record(make: Any, answer: Any, by: str) -> None:
+    bench = make(ask=Person(answer))
+    done = bench.service.invoke("write_file", {"path": "a.txt", "content": "new"}).ok
+    assert done == (getattr(answer, "choice", answer) in (True, "once", "session"))
+    (known,) = bench.service.within(lambda s: s.approvals.all(("standing", "used")))
+    assert known.by[:250] == by[:250]
+    assert len(known.by) <= 256
 
 
 def test_the_caller_can_not_change_what_was_asked_about(make: Any) -> None:
@@ -387,7 +411,10 @@ def test_an_old_journal_does_not_bring_an_answer_back(make: Any) -> None:
     assert bench.service.resume(waiting.run_id).value() == "new.txt"
     (bench.work / "new.txt").unlink()
     shutil.copy(bench.home / "old", journal)
-    assert bench.service.resume(waiting.run_id).error.code == "suspended"
+    # The ledger has what was done since.
+    with pytest.raises(Failure) as caught:
+        bench.service.resume(waiting.run_id)
+    assert caught.value.code == "damaged"
     assert not (bench.work / "new.txt").exists()
 
 

@@ -140,23 +140,69 @@ def test_failures_of_any_kind(waiting: Waiting, field: str) -> None:
     assert not (waiting.bench.work / "b").exists()
 
 
-def test_what_is_taken_out_is_asked_about_again(waiting: Waiting) -> None:
+def test_what_is_taken_out_was_done(waiting: Waiting) -> None:
     rewritten(waiting.path, lambda entries: [e for e in entries if e.get("t") not in ("begin", "end")])
     (waiting.bench.work / "a").write_text("since then")
-    assert waiting.code() == "suspended"
+    # The ledger knows that it was done.
+    assert waiting.code() == "damaged"
     assert (waiting.bench.work / "a").read_text() == "since then"
 
 
 def test_what_is_put_in_was_not_done(waiting: Waiting) -> None:
-    """A result that somebody has made up is believed, as one's own hand is; the rules still hold for all that is done."""
+    """A step that somebody has made up is in no ledger, whatever the journal's chain says."""
 
     def edit(entries: list[Any]) -> None:
-        end = next(e for e in entries if e.get("t") == "end")
-        entries.append({**end, "step": "1", "tool": end.get("tool", "write_file"), "value": {"path": "made up"}})
+        for kind in ("begin", "end"):
+            found = next(e for e in entries if e.get("t") == kind)
+            arguments = {"path": "b", "content": "x"}
+            entries.append({**found, "step": "1", **({"arguments": arguments} if kind == "begin" else {})})
 
     rewritten(waiting.path, edit)
-    assert waiting.code() in ("damaged", "diverged", None)
+    assert waiting.code() == "damaged"
     assert not (waiting.bench.work / "b").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"value": {"path": "elsewhere", "size_bytes": 1, "sha256": "0" * 64}},
+        {"error": {"code": "io_error", "message": "it failed"}},
+    ],
+)
+def test_what_came_of_a_step_is_what_the_ledger_has(waiting: Waiting, change: Any) -> None:
+    def edit(entries: list[Any]) -> None:
+        (end,) = (e for e in entries if e.get("t") == "end")
+        if "error" in change:
+            del end["value"]
+        end.update(change)
+
+    whole = waiting.path.read_bytes()
+    rewritten(waiting.path, edit)
+    assert waiting.code() == "damaged"
+    # As it was written it goes on.
+    waiting.path.write_bytes(whole)
+    waiting.answer()
+    assert waiting.code() is None
+
+
+def test_a_read_that_was_made_up_is_made(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    (bench.work / "secret").write_text("true")
+    bench.define('text = tools.read_file(path="secret")\n    return tools.write_file(path=text, content="x")["path"]')
+    run = bench.service.invoke("t").run_id
+    (path,) = bench.home.rglob(f"{run}.jsonl")
+
+    def made_up(entries: list[Any]) -> list[Any]:
+        (end,) = (e for e in entries if e.get("t") == "end")
+        return [e for e in entries if e is not end and e.get("t") != "ask"] + [{**end, "value": "false"}]
+
+    rewritten(path, made_up)
+    with pytest.raises(Failure) as caught:
+        bench.service.resume(run)
+    assert caught.value.code == "damaged"
+    # Without anything in the ledger it is read for real.
+    rewritten(path, lambda entries: [e for e in entries if e.get("t") != "end"])
+    assert bench.service.resume(run).error.code == "suspended"
 
 
 def test_other_arguments_diverge(waiting: Waiting) -> None:

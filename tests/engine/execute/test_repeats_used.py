@@ -38,6 +38,11 @@ def make(make_bench: Any) -> Any:
     return made
 
 
+def recorded(bench: Any, kind: str) -> list[dict[str, Any]]:
+    ledger = bench.service.service.surroundings.ledger
+    return [e.data for e in ledger.entries({kind})]
+
+
 def opened(bench: Any, **options: Any) -> str:
     return str(bench.service.within(lambda s: s.open_session("client", **options))[1])
 
@@ -54,6 +59,29 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert [r.value() for r in found] == [1] * 8
     assert sorted(r.repeated for r in found) == [False] + [True] * 7
     assert len({r.run_id for r in found}) == 1
+    first = next(r for r in found if not r.repeated)
+    told = recorded(bench, "repeated")
+    # Each request is on the record, the first by what was done for it, each other by whose answer it got.
+    assert [(e["of"], e["tool"], e["ok"], e["result_hash"]) for e in told] == [
+        (first.run_id, "add", True, first.result_hash)
+    ] * 7
+    assert len({e["call"] for e in told} | {first.run_id}) == 8
+    assert len(recorded(bench, "call")) == len(recorded(bench, "result")) == 1
+
+
+def test_a_repeat_says_on_whose_behalf_and_of_what_failure_it_is(make: Any) -> None:
+    bench = make()
+    token = opened(bench, tools={"add"}, budget=Budget(calls=1))
+    for number in range(2):
+        result = bench.service.invoke(
+            "add", {"name": "no/folder"}, session=token, dedupe_key="k", request_id=f"r{number}"
+        )
+        assert (result.error.code, result.repeated) == ("not_found", number == 1)
+    (entry,) = recorded(bench, "repeated")
+    (session,) = bench.service.within(lambda s: s.sessions.all())
+    assert (entry["ok"], entry["code"], entry["session"]) == (False, "not_found", session.id)
+    assert entry["request_id"] == "r1"
+    assert session.used["calls"] == 1
 
 
 ADDER = """
