@@ -5,6 +5,7 @@ The gravest verdict holds (`gravest`). Where it is *ask*, a person is asked if t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -13,7 +14,8 @@ from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.policy.rules import Policy, Resource
+from albert_tools.engine.govern.policy.layers import Resource
+from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
@@ -67,7 +69,7 @@ class Authority:
         """
         gated = primitive is not None and primitive.gated
         found = [self.policy.permits(definition, gated, mode)]
-        if primitive is not None and (primitive.paths or primitive.urls):
+        if primitive is not None and (primitive.paths or primitive.urls or primitive.judged):
             found += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
         return found
 
@@ -123,11 +125,15 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     for name, method in primitive.urls.items():
         for url in _texts(primitive, name, arguments):
             found.append(Resource("url", url, str(arguments.get(method) or "GET")))
+    for name, kind in primitive.judged.items():
+        texts = _texts(primitive, name, arguments)
+        # A program and its arguments are one thing, not several.
+        found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return found
 
 
 def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:
-    """The paths or URLs of one argument: a text, several, or none.
+    """What one argument names: a text, several, or none.
 
     Raises:
         Failure: `permission_denied` for what can't be judged because it is something else.

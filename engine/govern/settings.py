@@ -34,7 +34,7 @@ from albert_tools.engine.model.limits import RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.policy.document import Marks
-    from albert_tools.engine.govern.policy.rules import Layer
+    from albert_tools.engine.govern.policy.layers import Layer
 
 #: A governance file is a page; a megabyte of it is an attack or a mistake.
 MAX_BYTES = 256 * 1024
@@ -89,7 +89,7 @@ class Governance:
 
     def layers(self) -> tuple[Layer, ...]:
         """The rules by whose they are, for `Policy` to judge by."""
-        from albert_tools.engine.govern.policy.rules import Layer
+        from albert_tools.engine.govern.policy.layers import Layer
 
         own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow)
         if self.project is None:

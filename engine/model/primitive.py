@@ -37,13 +37,18 @@ from albert_tools.engine.model.schema import schema_of, violations
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 
 
+#: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, one of
+#: a tool's operations, who runs a model, and which.
+JUDGED = ("shell", "program", "operation", "provider", "model")
+
+
 @dataclass(frozen=True, slots=True)
 class Primitive:
     """A tool that is a Python function of the application.
 
     `gated` means that it is denied unless the configuration allows it by name. `paths` and `urls` name the parameters that say
     what a call touches, for rules to judge: a path with its use (``read``, ``write``, ``delete``), a URL with the parameter that
-    gives the method.
+    gives the method. `judged` names further ones by the kind of what they hold (`JUDGED`).
     """
 
     definition: ToolDefinition
@@ -53,6 +58,7 @@ class Primitive:
     gated: bool = False
     paths: Mapping[str, str] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
+    judged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -84,6 +90,7 @@ def primitive(
     schemas: dict[str, dict[str, Any]] | None = None,
     paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
     urls: Mapping[str, str] | None = None,
+    judged: Mapping[str, str] | None = None,
     category: Category | Literal[""] = "",
     risk: Risk | Literal[""] = "",
     allowed_modes: Sequence[Mode] = MODES,
@@ -108,6 +115,7 @@ def primitive(
     schemas: dict[str, dict[str, Any]] | None = None,
     paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
     urls: Mapping[str, str] | None = None,
+    judged: Mapping[str, str] | None = None,
     category: Category | Literal[""] = "",
     risk: Risk | Literal[""] = "",
     allowed_modes: Sequence[Mode] = MODES,
@@ -133,6 +141,7 @@ def primitive(
             ``{"path": {"minLength": 1}}``.
         paths: Which parameters are paths in the workspace, and what is done there; rules about paths judge them.
         urls: Which parameters are URLs, each with the parameter that says the method (or "" for GET).
+        judged: Which parameters hold something else that rules judge, each with its kind, one of `JUDGED`.
         category: What it is to policy, where that doesn't follow from the effects.
         risk: How much a person should think before saying yes; follows from the category when not given.
         allowed_modes: The modes that it can be used in at all; policy can't allow it in others.
@@ -146,13 +155,13 @@ def primitive(
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
-            `paths`, `urls` or `invariants` of a parameter that there isn't, a rate limit that isn't positive, answers kept of
-            a tool that doesn't only read.
+            `paths`, `urls`, `judged` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
+            answers kept of a tool that doesn't only read.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
-        made = _governed(made, paths or {}, urls or {}, category, risk, tuple(allowed_modes), approval)
+        made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
         return _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants))
 
     return declare if function is None else declare(function)
@@ -226,6 +235,7 @@ def _governed(
     made: Primitive,
     paths: Mapping[str, str],
     urls: Mapping[str, str],
+    judged: Mapping[str, str],
     category: Category | Literal[""],
     risk: Risk | Literal[""],
     modes: tuple[Mode, ...],
@@ -233,10 +243,11 @@ def _governed(
 ) -> Primitive:
     tool = made.name
     known = {p.name for p in made.definition.parameters}
-    for stray in {*paths, *urls, *(m for m in urls.values() if m)} - known:
-        raise TypeError(f"{tool}: `paths` or `urls` speak of {stray!r}, which is no parameter")
+    for stray in {*paths, *urls, *(m for m in urls.values() if m), *judged} - known:
+        raise TypeError(f"{tool}: `paths`, `urls` or `judged` speak of {stray!r}, which is no parameter")
     for what, value, values in (
         ("use", paths.values(), ("read", "write", "delete")),
+        ("kind", judged.values(), JUDGED),
         ("category", [category] if category else [], CATEGORIES),
         ("risk", [risk] if risk else [], ("low", "medium", "high")),
         ("mode", modes, MODES),
@@ -251,7 +262,7 @@ def _governed(
         allowed_modes=modes,
         approval=approval,
     )
-    return replace(made, definition=definition, paths=dict(paths), urls=dict(urls))
+    return replace(made, definition=definition, paths=dict(paths), urls=dict(urls), judged=dict(judged))
 
 
 def _bounded(

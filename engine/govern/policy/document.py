@@ -41,9 +41,24 @@ def _method(text: str) -> str:
     return text.upper()
 
 
+def _operation(text: str) -> str:
+    if not text.isascii() or not text.replace("_", "").isalpha():
+        raise ValueError("an operation is a word such as PUSH")
+    return text.upper()
+
+
+def _command(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a command is words such as `git status`, with * for any others")
+    return text
+
+
 Pattern = Annotated[str, Field(max_length=4096), AfterValidator(_pattern)]
 Host = Annotated[str, Field(max_length=253), AfterValidator(_host)]
 Method = Annotated[str, Field(max_length=32), AfterValidator(_method)]
+Operation = Annotated[str, Field(max_length=32), AfterValidator(_operation)]
+Command = Annotated[str, Field(max_length=4096), AfterValidator(_command)]
+Named = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class _Strict(BaseModel):
@@ -76,6 +91,14 @@ class SectionDocument(_Strict):
     allowed_hosts: list[Host] | None = None
     forbidden_hosts: list[Host] = []
     allowed_methods: list[Method] | None = None
+    allowed_commands: list[Command] | None = None
+    dangerous_commands: list[Command] = []
+    forbidden_commands: list[Command] = []
+    allowed_operations: list[Operation] | None = None
+    asking_operations: list[Operation] = []
+    forbidden_operations: list[Operation] = []
+    allowed_providers: list[Named] | None = None
+    allowed_models: list[Named] | None = None
     timeout_seconds: float | None = Field(None, gt=0, le=MAX_RULE_TIMEOUT_SECONDS)
     rate_limit_per_hour: int | None = Field(None, ge=1, le=MAX_RULE_RATE_PER_HOUR)
 

@@ -12,7 +12,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.naming import did_you_mean
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.policy.rules import Layer
+    from albert_tools.engine.govern.policy.layers import Layer
     from albert_tools.engine.govern.settings import Governance
 
 

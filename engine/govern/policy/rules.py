@@ -8,14 +8,13 @@ weigh the same.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from socket import inet_aton, inet_ntoa
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from albert_tools.engine.govern.policy.decision import Decision, gravest
+from albert_tools.engine.govern.policy.hosts import judge_url
+from albert_tools.engine.govern.policy.layers import Layer, Resource
+from albert_tools.engine.govern.policy.operations import judge_operation
 from albert_tools.engine.govern.policy.paths import PathRules
 from albert_tools.engine.govern.policy.sections import (
     COMPOSITE,
@@ -26,52 +25,10 @@ from albert_tools.engine.govern.policy.sections import (
     Section,
 )
 from albert_tools.engine.govern.roots import root_of, roots_of
-from albert_tools.engine.model.definition import Category, Mode, ToolDefinition
-
-#: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+from albert_tools.engine.model.definition import Mode, ToolDefinition
 
 #: Answers that are kept for each question of a policy; a service of very many tools begins anew.
 _MAX_KEPT = 10_000
-
-#: What a call does to what it names.
-Operation = str
-
-
-class Resource(NamedTuple):
-    """Something a call touches: `kind` is ``path`` (absolute) or ``url``; `use` is ``read``, ``write``, ``delete`` or a method."""
-
-    kind: str
-    name: str
-    use: str
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """The rules of one file. `owner` tells whose: the owner's have the shipped ones under them, a project's only tighten."""
-
-    tools: Mapping[str, Section] = field(default_factory=dict)
-    categories: Mapping[Category, Section] = field(default_factory=dict)
-    allow: frozenset[str] = frozenset()
-    deny: frozenset[str] = frozenset()
-    owner: bool = True
-    #: Whether it speaks of gated tools at all; a project's that doesn't leaves them as they are.
-    says_allow: bool = True
-
-    @property
-    def place(self) -> str:
-        """What its rules' ids begin with."""
-        return "" if self.owner else "project."
-
-    def sections(self, definition: ToolDefinition) -> list[tuple[str, Section]]:
-        """What it says of a tool, each with its place in the file."""
-        found = []
-        if definition.name in self.tools:
-            found.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
-        # Of a saved tool only its own calls have a category; each of them is judged.
-        if definition.kind == "primitive" and definition.category in self.categories:
-            found.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
-        return found
 
 
 class _PathsOf(NamedTuple):
@@ -82,6 +39,13 @@ class _PathsOf(NamedTuple):
     allowed: list[tuple[str, PathRules, bool]]
     opened: PathRules
     beyond: tuple[tuple[str, str], ...]
+
+
+#: Who judges what is no path, by its kind.
+JUDGES: dict[str, Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]] = {
+    "url": judge_url,
+    "operation": judge_operation,
+}
 
 
 class Policy:
@@ -172,19 +136,18 @@ class Policy:
     # What it touches.
 
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
-        """What the rules about paths and hosts say of a call; nothing where they have nothing to say."""
+        """What the rules say of what a call touches; nothing where they have nothing to say."""
         found = []
         for resource in resources:
-            decision = (
-                self.path(definition, resource.name, resource.use)
-                if resource.kind == "path"
-                else self._url(definition, resource)
-            )
+            if resource.kind == "path":
+                decision = self.path(definition, resource.name, resource.use)
+            else:
+                decision = JUDGES[resource.kind](self.layers, definition, resource)
             if decision is not None:
                 found.append(decision)
         return found
 
-    def path(self, definition: ToolDefinition, path: str, use: Operation) -> Decision | None:
+    def path(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         """What the rules say of an absolute path, canonical; None when they leave it to the workspace's bounds."""
         rules = self._rules_of(definition)
         hit = rules.forbidden.match(path) or self._shipped_paths.match(path)
@@ -250,39 +213,6 @@ class Policy:
             )
         return found
 
-    def _url(self, definition: ToolDefinition, resource: Resource) -> Decision | None:
-        host = host_of(resource.name)
-        named = False
-        for layer in self.layers:
-            for place, section in layer.sections(definition):
-                # What a project's file names only tightens; a host is named by the owner.
-                named = named or (layer.owner and section.allowed_hosts is not None)
-                if host is None and (section.forbidden_hosts or section.allowed_hosts is not None):
-                    rule = f"{place}.{'forbidden_hosts' if section.forbidden_hosts else 'allowed_hosts'}"
-                    hint = "write it as https://example.org/…, with a name in other letters in its xn-- form"
-                    return Decision("deny", rule, "host", "the URL doesn't say plainly which host is meant", hint)
-                host = host or ""
-                if any(_is_host(host, pattern) for pattern in section.forbidden_hosts):
-                    return Decision("deny", f"{place}.forbidden_hosts", "host", f"the host {host!r} is forbidden")
-                if section.allowed_hosts is not None and not any(_is_host(host, p) for p in section.allowed_hosts):
-                    message = f"the host {host!r} is not among those that {definition.name} may reach"
-                    return Decision("deny", f"{place}.allowed_hosts", "host", message, "ask the owner to add it")
-                methods = section.allowed_methods
-                if methods is not None and resource.use.upper() not in methods:
-                    message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
-                    return Decision("deny", f"{place}.allowed_methods", "method", message)
-        if named:
-            return None
-        method, shown = resource.use.upper(), repr(host) if host else "a host that the URL doesn't say plainly"
-        return Decision(
-            "ask",
-            "shipped.new_host_asks",
-            "approval_required",
-            f"no rule names {shown}, which {definition.name} would reach",
-            f"the owner can name it under tools.{definition.name}.allowed_hosts",
-            f"{method} {host}" if host else "",
-        )
-
     # How much.
 
     def max_file_bytes(self, definition: ToolDefinition) -> int:
@@ -323,46 +253,3 @@ class Policy:
 
     def _sections(self, definition: ToolDefinition) -> list[Section]:
         return [s for layer in self.layers for _, s in layer.sections(definition)]
-
-
-def host_of(url: str) -> str | None:
-    """The host that a URL names, in one spelling; None where two readers could take it for two different hosts."""
-    if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return None
-    # What isn't ASCII becomes another name on the way, and so may what is escaped; a user's name can look like a host.
-    if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
-        return None
-    return _plain_host(host)
-
-
-def _plain_host(host: str) -> str:
-    """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in the usual one."""
-    host = host.lower().rstrip(".")
-    if ":" in host:
-        from ipaddress import IPv6Address
-
-        try:
-            address = IPv6Address(host)
-        except ValueError:
-            return host
-        return str(address.ipv4_mapped or address)
-    if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        try:
-            return inet_ntoa(inet_aton(host))
-        except OSError:
-            return host
-    return host
-
-
-def _is_host(host: str, pattern: str) -> bool:
-    """Whether `pattern` (``example.org``, ``*.example.org`` for all below, ``*`` for all there are) names `host`."""
-    if pattern == "*":
-        return True
-    if pattern.startswith("*."):
-        return host.endswith(pattern[1:].rstrip(".").lower())
-    return host == _plain_host(pattern)

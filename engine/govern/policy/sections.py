@@ -23,6 +23,14 @@ class Section(NamedTuple):
     allowed_hosts: tuple[str, ...] | None = None
     forbidden_hosts: tuple[str, ...] = ()
     allowed_methods: tuple[str, ...] | None = None
+    allowed_commands: tuple[str, ...] | None = None
+    dangerous_commands: tuple[str, ...] = ()
+    forbidden_commands: tuple[str, ...] = ()
+    allowed_operations: tuple[str, ...] | None = None
+    asking_operations: tuple[str, ...] = ()
+    forbidden_operations: tuple[str, ...] = ()
+    allowed_providers: tuple[str, ...] | None = None
+    allowed_models: tuple[str, ...] | None = None
     timeout_seconds: float | None = None
     rate_limit_per_hour: int | None = None
 

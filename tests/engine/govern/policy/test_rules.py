@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.govern.policy.decision import GRAVITY, Decision, gravest
-from albert_tools.engine.govern.policy.rules import Policy, Resource
+from albert_tools.engine.govern.policy.layers import Resource
+from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.settings import Governance, read_governance
 from albert_tools.engine.model.definition import MODES, ToolDefinition
 
@@ -185,13 +186,19 @@ def test_the_definitions_own_bounds() -> None:
         ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "tools.x.allowed_hosts"),
         ({"allowed_methods": ["get"], "allowed_hosts": ["a"]}, Resource("url", "http://a/", "get"), None),
         ({"allowed_methods": ["GET"]}, Resource("url", "http://a/", "POST"), "tools.x.allowed_methods"),
+        ({"allowed_operations": ["diff"]}, Resource("operation", "diff", ""), None),
+        ({"allowed_operations": ["DIFF"]}, Resource("operation", "PUSH", ""), "tools.x.allowed_operations"),
+        ({"forbidden_operations": ["push"]}, Resource("operation", "PUSH", ""), "tools.x.forbidden_operations"),
+        ({"asking_operations": ["push"]}, Resource("operation", "PUSH", ""), "tools.x.asking_operations"),
+        ({"asking_operations": ["push"]}, Resource("operation", "LOG", ""), None),
     ],
 )
 def test_what_a_call_touches(section: dict[str, Any], resource: Resource, rule: str | None) -> None:
     tool = ToolDefinition("x", "", (), {}, ("read", "write", "network"))
     found = policy({"tools": {"x": section}}).touches(tool, [resource])
     assert [d.rule for d in found] == ([rule] if rule else [])
-    assert all(d.verdict == "deny" and d.message for d in found)
+    verdict = "ask" if rule and ".asking_" in rule else "deny"
+    assert all(d.verdict == verdict and d.message for d in found)
 
 
 def test_both_layers_of_paths_hold() -> None:
