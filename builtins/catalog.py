@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.files import edit_file, read_file, write_file
+from albert_tools.builtins.finding import find_files
+from albert_tools.builtins.folders import file_info, list_directory, make_directory
+from albert_tools.builtins.moving import copy_file, delete_file, move_file
 from albert_tools.builtins.results import read_result
+from albert_tools.builtins.searching import search_text
 from albert_tools.builtins.shell import bash
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
@@ -12,7 +16,15 @@ from albert_tools.engine.model.primitive import Primitive
 PRIMITIVES: tuple[Primitive, ...] = (
     read_file,
     write_file,
+    edit_file,
     list_directory,
+    delete_file,
+    move_file,
+    copy_file,
+    make_directory,
+    file_info,
+    find_files,
+    search_text,
     bash,
     http_request,
     current_time,

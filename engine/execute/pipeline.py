@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -286,7 +286,7 @@ class Pipeline:
                     chain.deadline = min(chain.deadline, began + governance.limits.run_seconds)
                 if decision is None or authority is None or request.run.dry:
                     return arguments, governance, authority
-                if known is not None and not _again_is_harmless(target):
+                if known is not None and not _again_is_harmless(target, arguments):
                     decision = gravest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
@@ -689,8 +689,8 @@ def _changes(target: Target) -> bool:
     return target.primitive is not None and not set(target.definition.effects) <= {"read"}
 
 
-def _again_is_harmless(target: Target) -> bool:
-    return target.definition.idempotent or not _changes(target)
+def _again_is_harmless(target: Target, arguments: Mapping[str, Json]) -> bool:
+    return target.primitive is None or target.primitive.repeatable(arguments)
 
 
 def _interrupted(chain: Chain, name: str) -> Decision:
