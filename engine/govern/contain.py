@@ -386,14 +386,14 @@ class Workspace(Reach):
                         try:
                             os.mkdir(os.fsencode(parts[n]), dir_fd=folder)
                         except FileExistsError:
-                            if not self._is_folder(tree, parts[: n + 1], path):
+                            if self._is_folder(tree, parts[: n + 1], path):
+                                continue
+                            if n + 1 == len(parts):
                                 raise
-                            continue
+                            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
                         infolder.sync(folder)
                         made.append(self._recorded(tree, parts[: n + 1]))
             except OSError as error:
-                if error.errno == errno.ENOTDIR and len(parts) - start == 1:
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
                 if error.errno != errno.ELOOP:
                     raise
                 raise self._through_link(path, tree, parts) from None
@@ -403,12 +403,7 @@ class Workspace(Reach):
         try:
             with self._folder(tree, parts, path):
                 return True
-        except FileNotFoundError:
-            return False
-        except NotADirectoryError:
-            # Either it is a file itself, or what is above it is.
-            if self._is_folder(tree, parts[:-1], path):
-                raise
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     @contextmanager
@@ -489,7 +484,7 @@ class Workspace(Reach):
         """
         tree, parts = self._find(path)
         shown = self._spelled(tree, parts)
-        levels: list[tuple[int, str, str, Iterator[tuple[EntryType, str]]]] = []
+        levels: list[tuple[int, str, str, Iterator[tuple[EntryType | None, str]]]] = []
         walked = 0
         with self._reporting(path, tree, parts), tree.opened() as (top, ceiling):
             try:
@@ -497,9 +492,9 @@ class Workspace(Reach):
                 absolute = "/".join((tree.top, *real))
                 try:
                     self._judge(tree, top, ceiling, folder, path, writing=False)
-                    kind = infolder.type_of(os.stat(real[-1], dir_fd=folder).st_mode) if real else "directory"
-                    if kind == "file":
-                        yield Met(shown, kind, absolute, folder, real[-1])
+                    facts = infolder.looked(folder, real[-1]) if real else None
+                    if facts is not None and stat.S_ISREG(facts.st_mode):
+                        yield Met(shown, "file", absolute, folder, real[-1])
                         return
                 finally:
                     os.close(folder)
@@ -520,12 +515,13 @@ class Workspace(Reach):
                         os.close(handle)
                         levels.pop()
                         continue
-                    walked += 1
-                    if walked > MAX_WALKED:
-                        raise _too_many(path, f"{MAX_WALKED:,} things")
-                    met = Met(prefix + infolder.spoken(name), kind, f"{absolute}/{name}", handle, name)
-                    yield met
-                    if kind == "directory" and len(levels) < MAX_DEPTH and enter(met):
+                    met = Met(prefix + infolder.spoken(name), kind or "directory", f"{absolute}/{name}", handle, name)
+                    if kind is not None:
+                        walked += 1
+                        if walked > MAX_WALKED:
+                            raise _too_many(path, f"{MAX_WALKED:,} things")
+                        yield met
+                    elif len(levels) < MAX_DEPTH and enter(met):
                         inner = _entered(handle, name, closed)
                         if inner is not None:
                             levels.append((inner, f"{met.path}/", met.absolute, iter(())))
@@ -596,21 +592,24 @@ def _entered(folder: int, name: str, closed: set[tuple[int, int]]) -> int | None
     return handle
 
 
-def _sorted(folder: int, path: str) -> list[tuple[EntryType, str]]:
-    """What is in an open folder, in the order in which the paths of everything under it are sorted."""
-    found: list[tuple[bytes, EntryType, str]] = []
+def _sorted(folder: int, path: str) -> list[tuple[EntryType | None, str]]:
+    """What is in an open folder, in the order in which the paths of everything under it are sorted.
+
+    A folder is there twice: itself, and, as None, where what is in it has its place, behind names like ``folder.old``.
+    """
+    found: list[tuple[bytes, EntryType | None, str]] = []
     with os.scandir(folder) as entries:
-        for entry in entries:
-            if len(found) == MAX_NAMES:
+        for count, entry in enumerate(entries):
+            if count == MAX_NAMES:
                 raise _too_many(path, f"{MAX_NAMES:,} names in one folder")
             key = os.fsencode(entry.name)
             if entry.is_symlink():
                 found.append((key, "symlink", entry.name))
             elif entry.is_dir(follow_symlinks=False):
-                found.append((key + b"/", "directory", entry.name))
+                found += [(key, "directory", entry.name), (key + b"/", None, entry.name)]
             else:
                 found.append((key, "file" if entry.is_file(follow_symlinks=False) else "other", entry.name))
-    found.sort()
+    found.sort(key=lambda line: line[0])
     return [(kind, name) for _, kind, name in found]
 
 
