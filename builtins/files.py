@@ -144,12 +144,13 @@ def write_file(
 ) -> FileWritten:
     """Write a text file as UTF-8: create it or replace all of its content, or add to its end.
 
+    The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
+    too; `..` is refused). The content is written exactly: newlines are not translated, nothing is added between the old
+    content and what is appended. Atomic: on failure the old content stays. A file may have 10 MiB at most, what is
+    appended included; all of it counts as written.
+
     Returns {"path", "size_bytes", "sha256"} of the file as it is then: the path relative to the workspace, the size in
-    bytes, and the content's sha256 as 64 hex digits. The path is relative to the workspace (an absolute path inside it
-    works too; `..` is refused). The folder must exist (see make_directory). The content is written exactly: newlines
-    are not translated, nothing is added between the old content and what is appended.
-    Atomic: on failure the old content stays. A file may have 10 MiB at most, what is appended included; all of it counts
-    as written.
+    bytes, and the content's sha256 as 64 hex digits.
 
     Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (a folder is there),
     `not_a_directory` (a part of the path is a file), `too_large`, `encoding_error` (half a surrogate pair in the
@@ -181,10 +182,12 @@ def write_file(
 def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
     """Replace a text that occurs exactly once in a UTF-8 file by another, and leave everything else as it is.
 
+    The old text is compared exactly, with all its spaces and newlines; take it from read_file, and as much around it as
+    makes it the only one. Atomic: on failure the file stays as it was, also when somebody else changed it meanwhile. A
+    file may have 10 MiB at most.
+
     Returns {"path", "size_bytes", "sha256", "line"}: of the file as it is then, and the line (counted from 1) at which
-    the new text begins. The old text is compared exactly, with all its spaces and newlines; take it from read_file, and as
-    much around it as makes it the only one. Atomic: on failure the file stays as it was, also when somebody else changed
-    it meanwhile. A file may have 10 MiB at most.
+    the new text begins.
 
     Fails with `invalid_arguments` (the old text occurs nowhere, or more than once; `details` has `occurrences` and
     `lines`, the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,

@@ -52,9 +52,10 @@ def find_files(
     """Find files whose path matches a pattern, in a folder and all folders under it.
 
     Returns {"paths", "truncated"}: the paths relative to the workspace, sorted, each as read_file takes it; and whether there
-    are more than `limit`, of which the first are in the list. Finding nothing is no failure. Hidden files are found like
-    others. Links are not followed, and found only as type "any"; folders named .git are not entered, nor what the rules
-    forbid.
+    are more than `limit`, of which the first are in the list.
+
+    Finding nothing is no failure. Hidden files are found like others. Links are not followed, and found only as type "any";
+    folders named .git are not entered, nor what the rules forbid.
 
     In a pattern "*", "?" and "[abc]" or "[!abc]" stand for characters of one name, "**" for any number of folders, "{a,b}" for
     either, and a backslash takes its meaning from the next. A pattern without "/" is held against the name, at any depth

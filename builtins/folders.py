@@ -67,8 +67,9 @@ def list_directory(context: CallContext, path: FilePath = ".", recursive: bool =
 def make_directory(context: CallContext, path: FilePath, parents: bool = True) -> FolderMade:
     """Make a folder, and the folders above it that are missing. One that is there already is left as it is.
 
-    Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made now. The path is
-    relative to the workspace (an absolute path inside it works too; `..` is refused).
+    The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
+
+    Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made now.
 
     Fails with `exists` (something else is at the path), `not_a_directory` (a part of the path is a file), `not_found` (a
     folder above it is missing, without parents), `invalid_arguments`, `io_error`, or `permission_denied` (outside the
@@ -87,6 +88,9 @@ def make_directory(context: CallContext, path: FilePath, parents: bool = True) -
 @primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
 def file_info(context: CallContext, path: FilePath) -> FileInfo:
     """Tell the facts of a file, folder or symbolic link, without reading it into memory.
+
+    A link at the end of the path is not followed. The path is relative to the workspace (an absolute path inside it works
+    too; `..` is refused).
 
     Returns {"path", "type", "size_bytes", "sha256", "modified", "accessed", "changed", "mode", "link_target"}: the path
     relative to the workspace, with links before its last part resolved; the type "file", "directory", "symlink" or "other"

@@ -29,11 +29,12 @@ class Deleted(TypedDict):
 def delete_file(context: CallContext, path: FilePath) -> Deleted:
     """Delete a file, a symbolic link, or an empty folder. It can't be taken back.
 
+    Of a link only the link is deleted. A folder that holds anything is not: delete what is in it first (find_files lists
+    it). The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
+
     Returns {"path", "type", "size_bytes", "sha256"} of what was deleted: the path relative to the workspace; the type
     "file", "directory", "symlink" or "other"; the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex
-    digits, null for anything but a file, for one of more than 1 GiB, and for one that may not be read. Of a link only the
-    link is deleted. A folder that holds anything is not: delete what is in it first (find_files lists it). The path is
-    relative to the workspace (an absolute path inside it works too; `..` is refused).
+    digits, null for anything but a file, for one of more than 1 GiB, and for one that may not be read.
 
     Fails with `not_found`, `not_a_file` (a folder that is not empty), `not_a_directory` (a part of the path is a file),
     `invalid_arguments`, `io_error` (also a file that is read-only), or `permission_denied` (outside the workspace, through a
@@ -56,10 +57,12 @@ def delete_file(context: CallContext, path: FilePath) -> Deleted:
 def move_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Move a file to another path, or rename it. Folders and links are not moved.
 
+    The target is the new path itself, name included, and not a folder to put the file into; its folder must exist (see
+    make_directory). Both paths are relative to the workspace (absolute paths inside it work too; `..` is refused). In one
+    step: nobody ever finds the file at neither path. Its content counts as written.
+
     Returns {"path", "size_bytes", "sha256"}: the new path relative to the workspace, the size in bytes, and the content's
-    sha256 as 64 hex digits. The target is the new path itself, name included, and not a folder to put the file into; its
-    folder must exist (see make_directory). Both paths are relative to the workspace (absolute paths inside it work too;
-    `..` is refused). In one step: nobody ever finds the file at neither path. Its content counts as written.
+    sha256 as 64 hex digits.
 
     Fails with `not_found` (the file, or the target's folder), `exists` (something is at the target, without overwrite),
     `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large` (more than 10 MiB from one file system to
@@ -82,12 +85,13 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
 def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Copy a file, text or binary, to another path.
 
+    The target is the copy's path itself, name included, and not a folder to put it into; its folder must exist (see
+    make_directory). A new file gets the permissions of the source, one that is replaced keeps its own. Both paths are
+    relative to the workspace (absolute paths inside it work too; `..` is refused). A link at the source that stays inside
+    the workspace is followed. Atomic: on failure the target stays as it was. A file may have 10 MiB at most.
+
     Returns {"path", "size_bytes", "sha256"} of the copy: its path relative to the workspace, the size in bytes, and the
-    content's sha256 as 64 hex digits. The target is the copy's path itself, name included, and not a folder to put it into;
-    its folder must exist (see make_directory). A new file gets the permissions of the source, one that is replaced keeps
-    its own. Both paths are relative to the workspace (absolute paths inside it work too; `..` is refused). A link at the
-    source that stays inside the workspace is followed. Atomic: on failure the target stays as it was. A file may have
-    10 MiB at most.
+    content's sha256 as 64 hex digits.
 
     Fails with `not_found` (the source, or the target's folder), `exists` (something is at the target, without overwrite),
     `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large`, `invalid_arguments`, `io_error`, or

@@ -53,12 +53,13 @@ def search_text(
 ) -> Matches:
     """Search the text files in a folder and all folders under it, or one file, for lines that match a regular expression.
 
-    Returns {"matches", "truncated", "files", "skipped"}. Each match is {"path", "line", "text"}, a line that has one match or
-    more: the path relative to the workspace, the number of the line counted from 1 (as read_file's offset takes it), and the
-    line without its "\\n", of a long one the first 500 characters. They are sorted by path and line. `truncated` says
-    whether there are more than `limit`, of which the first are in the list. `files` is how many files were searched up to
-    there, `skipped` how many were passed over: files that are not UTF-8 text or hold a NUL (binary), that have more than
-    10 MiB, or may not be read. Finding nothing is no failure.
+    Each match is a line: the path relative to the workspace, the number of the line counted from 1 (as read_file's offset
+    takes it), and the line without its "\\n", of a long one the first 500 characters.
+
+    Returns {"matches", "truncated", "files", "skipped"}. The matches are sorted by path and line. `truncated` says whether
+    there are more than `limit`, of which the first are in the list. `files` is how many files were searched up to there,
+    `skipped` how many were passed over: files that are not UTF-8 text or hold a NUL (binary), that have more than 10 MiB, or
+    may not be read. Finding nothing is no failure.
 
     The pattern is in RE2's syntax, held against each line by itself: "^" and "$" are the ends of a line, "\\d", "\\w", "\\s",
     "\\b" are ASCII; there are no backreferences and no lookaround. To find a text with special characters, put a backslash

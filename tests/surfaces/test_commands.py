@@ -292,8 +292,21 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_the_guide(albert: Albert) -> None:
     text = albert("prompt").out
     assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
-    assert len(text) / 4 < 2350
-    for name in ("read_file", "write_file", "list_directory", "bash", "http_request", "current_time", "sleep"):
+    own, tools = text.split("## The tools you can call")
+    assert len(own) / 4 < 1600
+    assert max(map(len, tools.splitlines())) < 900
+    for name in (
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_directory",
+        "search_text",
+        "find_files",
+        "bash",
+        "http_request",
+        "current_time",
+        "sleep",
+    ):
         assert f"`{name}(" in text
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(sources) == 3
