@@ -6,13 +6,15 @@ import argparse
 import platform
 import sys
 
-from benchmarks import evaluate, governed, journaled, keeping, observers, records, runs
+from benchmarks import evaluate, files, governed, journaled, keeping, observers, records, runs
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=["evaluate", "runs", "keeping", "records", "governed"], help="one part")
+    parser.add_argument(
+        "--only", choices=["evaluate", "runs", "keeping", "records", "governed", "files"], help="one part"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
     parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
     options = parser.parse_args()
@@ -40,6 +42,8 @@ def main() -> None:
             sep="\n",
             flush=True,
         )
+    if options.only in (None, "files"):
+        print("## Files\n", *files.table(options.rounds), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":
