@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from albert_tools.builtins.code import run_linter, run_tests
 from albert_tools.builtins.files import edit_file, read_file, write_file
 from albert_tools.builtins.finding import find_files
 from albert_tools.builtins.folders import file_info, list_directory, make_directory
+from albert_tools.builtins.git import git, git_status
 from albert_tools.builtins.moving import copy_file, delete_file, move_file
 from albert_tools.builtins.results import read_result
 from albert_tools.builtins.searching import search_text
-from albert_tools.builtins.shell import bash
+from albert_tools.builtins.shell import bash, run_program
 from albert_tools.builtins.system import current_time, sleep
 from albert_tools.builtins.web import http_request
 from albert_tools.engine.model.primitive import Primitive
@@ -26,6 +28,11 @@ PRIMITIVES: tuple[Primitive, ...] = (
     find_files,
     search_text,
     bash,
+    run_program,
+    git,
+    git_status,
+    run_tests,
+    run_linter,
     http_request,
     current_time,
     sleep,

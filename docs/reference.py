@@ -5,8 +5,10 @@ A test holds the pages to what this makes.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 from albert_tools.engine.check import rules
@@ -122,7 +124,24 @@ def checks() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"errors.md": errors, "checks.md": checks}
+#: Where the table of attacks begins in the page that it ends.
+_ATTACKS = "<!-- attacks -->\n"
+
+
+def sandbox() -> str:
+    """The page about how commands are confined, with each attack of the tests and the layers that stop it."""
+    here = Path(__file__).parent
+    lines = ["| attack | `bwrap` | `landlock` |", "|---|---|---|"]
+    for node in ast.parse((here.parent / "tests/engine/sandbox/command/probes.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "probe" for d in node.decorator_list):
+            layers = re.fullmatch(r"bwrap: (.*); landlock: (.*)", ast.get_docstring(node) or "")
+            assert layers is not None, f"{node.name} doesn't say what stops it"
+            lines.append(f"| {node.name.replace('_', ' ')} | {layers[1]} | {layers[2]} |")
+    text = (here / "sandbox.md").read_text(encoding="utf-8").partition(_ATTACKS)[0]
+    return text + _ATTACKS + "\n".join(lines) + "\n"
+
+
+PAGES = {"errors.md": errors, "checks.md": checks, "sandbox.md": sandbox}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -86,7 +86,10 @@ class Authority:
         """
         bound = self.policy.max_file_bytes(definition)
         judge = partial(self.policy.path, definition)
-        return GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
+        found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
+        found.selective = self.policy.selective(definition)
+        found.beyond = tuple(root.real for root in self.policy.roots)
+        return found
 
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace with the folders that the owner's rules open beside it."""

@@ -36,7 +36,18 @@ Rules = Callable[[str, str], Decision | None]
 class GuardedWorkspace:
     """A `Workspace` for one call of one tool, with the same methods and the same failures."""
 
-    __slots__ = ("_approved", "_judge", "_left", "_max_bytes", "_over", "_tool", "_workspace", "written")
+    __slots__ = (
+        "_approved",
+        "_judge",
+        "_left",
+        "_max_bytes",
+        "_over",
+        "_tool",
+        "_workspace",
+        "beyond",
+        "selective",
+        "written",
+    )
 
     def __init__(
         self,
@@ -52,6 +63,9 @@ class GuardedWorkspace:
         self._approved = dict(approved) if approved is not None else None
         self._left = most
         self._over = False
+        #: Whether rules about this tool speak of paths in the workspace, and the folders that rules open beyond it to any tool.
+        self.selective = False
+        self.beyond: tuple[str, ...] = ()
         #: Bytes that were written.
         self.written = 0
         self._workspace = workspace
@@ -63,6 +77,21 @@ class GuardedWorkspace:
     def root(self) -> Path:
         """The canonical path, for showing."""
         return self._workspace.root
+
+    @property
+    def sealed(self) -> tuple[Path, ...]:
+        """As `Workspace.sealed`."""
+        return self._workspace.sealed
+
+    @property
+    def secret(self) -> tuple[Path, ...]:
+        """As `Workspace.secret`."""
+        return self._workspace.secret
+
+    def allows(self, absolute: str) -> bool:
+        """Whether the rules let a canonical path be read, without anything being looked at."""
+        decision = self._judge(absolute, "read")
+        return decision is None or decision.verdict != "deny"
 
     def locate(self, path: str) -> str:
         """As `Workspace.locate`."""

@@ -51,6 +51,7 @@ CODES: dict[str, Code] = {
     "run_limit": Code("Timeout", "timeout", "the whole run took longer than it may"),
     "cpu_limit": Code("ResourceExhausted", "exhaustion", "the processor time is used up"),
     "memory_limit": Code("ResourceExhausted", "exhaustion", "the memory is used up"),
+    "process_limit": Code("ResourceExhausted", "exhaustion", "more processes at once than a command may have"),
     "recursion_limit": Code("ResourceExhausted", "exhaustion", "calls nest deeper than they may"),
     "call_limit": Code("ResourceExhausted", "exhaustion", "more tool calls than a run may make"),
     "result_limit": Code("ResourceExhausted", "exhaustion", "a value larger than may cross the boundary"),

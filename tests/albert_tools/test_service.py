@@ -50,7 +50,13 @@ async def slow(seconds: float) -> str:
     return "done"
 
 
-PRIMITIVES = [launch, odd, slow]
+@primitive(effects=["read"], gated=True)
+def secret() -> str:
+    """Tell the secret."""
+    return "told"
+
+
+PRIMITIVES = [launch, odd, slow, secret]
 
 COUNT = '''
 @example(arguments={"path": "a.txt"}, files={"a.txt": "one two"}, result=2)
@@ -288,11 +294,14 @@ def test_without_a_workspace_everything_is_denied(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("user", "project", "tool", "expected"),
     [
-        (None, None, "bash", "permission_denied"),
+        (None, None, "secret", "permission_denied"),
+        ("allow: [secret]", None, "secret", None),
+        ("allow: [secret]", "deny: [secret]", "secret", "permission_denied"),
+        ("allow: [secret]", "allow: [http_request]", "secret", "permission_denied"),
+        (None, "allow: [secret]", "secret", "permission_denied"),
+        (None, None, "bash", "suspended"),
         ("allow: [bash]", None, "bash", None),
         ("allow: [bash]", "deny: [bash]", "bash", "permission_denied"),
-        ("allow: [bash]", "allow: [http_request]", "bash", "permission_denied"),
-        (None, "allow: [bash]", "bash", "permission_denied"),
         ("deny: [list_directory]", None, "list_directory", "permission_denied"),
         ("alow: [bash]", None, "list_directory", "governance_unavailable"),
         ("- x", None, "list_directory", "governance_unavailable"),
@@ -311,10 +320,10 @@ def test_rules(
         (config / "governance.yaml").write_text(user)
     if project is not None:
         (folder / ".albert" / "governance.yaml").write_text(project)
-    with SyncToolService.open(home=tmp_path / "home", workspace=folder) as service:
+    with SyncToolService.open(home=tmp_path / "home", workspace=folder, primitives=PRIMITIVES) as service:
         error = service.invoke(tool, {"command": "true"} if tool == "bash" else {}).error
         assert (error.code if error else None) == expected
-        assert error is None or error.denied
+        assert error is None or error.denied or expected == "suspended"
 
 
 def test_a_linked_rules_file_is_not_read(tmp_path: Path, folder: Path) -> None:
@@ -337,15 +346,13 @@ def test_rules_given_in_python(tmp_path: Path, folder: Path) -> None:
 
 
 def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -> None:
-    service.define(
-        one('try:\n        tools.bash(command="id")\n    except ToolError as e:\n        return [e.code, e.tool]')
-    )
-    assert service.invoke("t").value() == ["permission_denied", "bash"]
-    service.define(one('return tools.bash(command="id")', "through"))
+    service.define(one("try:\n        tools.secret()\n    except ToolError as e:\n        return [e.code, e.tool]"))
+    assert service.invoke("t").value() == ["permission_denied", "secret"]
+    service.define(one("return tools.secret()", "through"))
     error = service.invoke("through").error
     assert error is not None
     assert (error.code, error.rule, error.line) == ("permission_denied", "gated", 3)
-    assert "allow: [bash]" in str(error.hint)
+    assert "allow: [secret]" in str(error.hint)
     service.define(one('raise ToolError("no", code="permission_denied")', "faked"))
     assert code(service, "faked") == "tool_error"
 
@@ -424,7 +431,7 @@ def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -
     assert [t.name for t in service.search("words of a file")] == ["count_words"]
     assert next(t.name for t in service.search("folder list")) == "list_directory"
     assert json.dumps(service.describe("count_words").as_dict())
-    assert service.describe("bash").gated
+    assert service.describe("secret").gated
     with pytest.raises(Failure, match="can't be removed"):
         service.remove("bash")
     entry = next((tmp_path / "home" / "tools").rglob("count_words.json"))

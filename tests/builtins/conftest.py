@@ -20,6 +20,8 @@ class Context:
     remaining: float = 30.0
     settings: dict[str, Any] = field(default_factory=dict)
     effects: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    contents: Any = None
+    key: str = "run:1"
 
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))

@@ -15,7 +15,7 @@ from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.hosts import judge_url
 from albert_tools.engine.govern.policy.layers import Layer, Resource
 from albert_tools.engine.govern.policy.operations import judge_operation
-from albert_tools.engine.govern.policy.paths import PathRules
+from albert_tools.engine.govern.policy.paths import PathRules, expanded
 from albert_tools.engine.govern.policy.sections import (
     COMPOSITE,
     MAX_FILE_SIZE_MB,
@@ -62,6 +62,8 @@ class Policy:
         self._opening = {p: root_of(p, workspace, home) for p in self._absolute()}
         #: The folders that the owner's rules open beyond the workspace, each once.
         self.roots = roots_of(self._opening.values())
+        shipped = (expanded(p, self._home, workspace) for p in SHIPPED_FORBIDDEN_PATHS)
+        self._shipped_inside = any(p.startswith(f"{workspace}/") for p in shipped)
         self._shipped_paths = PathRules(
             [(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS], workspace, home
         )
@@ -109,7 +111,7 @@ class Policy:
         if not sections:
             if not layer.owner:
                 return []
-            if gated:
+            if named:
                 sections = [("allow", NAMED)]
             elif definition.kind == "composite":
                 sections = [("shipped.saved_tools", COMPOSITE)]
@@ -178,6 +180,11 @@ class Policy:
             if layer.owner:
                 for section in (*layer.tools.values(), *layer.categories.values()):
                     yield from (p for p in section.allowed_paths or () if p.startswith(("/", "~", "$HOME")))
+
+    def selective(self, definition: ToolDefinition) -> bool:
+        """Whether rules about a tool speak of paths that may be in the workspace, so that not all of it is the tool's."""
+        rules = self._rules_of(definition)
+        return bool(rules.forbidden) or bool(rules.allowed) or self._shipped_inside
 
     def opened(self, definition: ToolDefinition) -> list[str]:
         """The patterns that open folders beyond the workspace to a tool, by the folders' real paths."""

@@ -67,7 +67,7 @@ SHIPPED: dict[Category, Section] = {
 #: A saved tool by itself does nothing; each of its calls is judged as if it had been made by hand.
 COMPOSITE = _modes(allow="NORMAL ALERT DEGRADED RECOVERY")
 
-#: A gated tool that the owner has named under `allow`.
+#: A tool that the owner has named under `allow`.
 NAMED = _modes(allow="NORMAL ALERT DEGRADED", ask="RECOVERY")
 
 #: Files that no tool reaches, wherever the workspace lies.

@@ -1,10 +1,10 @@
-"""Ending a command with everything it started.
+"""Ending a command with everything it started, where neither a process namespace nor a launcher does it.
 
 A child that wants to outlive its command leaves the process group (``setsid``) or lets its parent die first
 (double fork), and usually not both ways at once with a clean environment. So it is looked for three ways: by
 the group, by descent while the parents still live, and by a mark that every child inherits in its
-environment. What strips the environment, forks twice and leaves the group escapes this; that is for the
-command sandbox to stop.
+environment. What strips the environment, forks twice and leaves the group escapes this, so it is used only where nothing
+better is to be had.
 """
 
 from __future__ import annotations

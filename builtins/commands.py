@@ -1,0 +1,188 @@
+"""Running a command for a primitive: confined, in the workspace as the rules show it, with bounded output; and saying how it went.
+
+All primitives that run programs go through here, so that none of them runs unconfined.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import CallContext
+
+if TYPE_CHECKING:
+    from albert_tools.engine.sandbox.command.output import Output
+    from albert_tools.engine.sandbox.command.task import Ended
+
+#: Bytes of output that are handed over: half from the start, where a command says what it does, half from the end, where it says
+#: what went wrong.
+MAX_OUTPUT = 64 * 1024
+#: Bytes of output that are kept, to be read with `read_result`.
+MAX_KEPT = 16 * 1024 * 1024
+#: Seconds that a command may ask for.
+MAX_TIMEOUT = 3600
+#: Seconds kept back from what the caller has left, for ending the command and answering with its partial output.
+_MARGIN = 0.5
+
+#: What every command has in its environment.
+_LANG = "C.UTF-8"
+
+
+class CommandResult(TypedDict):
+    """What `bash` and `run_program` answer."""
+
+    exit_code: int
+    output: str
+    truncated: bool
+    signal: str | None
+    size_bytes: int
+    handle: str | None
+    confinement: str
+
+
+class Ran(NamedTuple):
+    """A command that has ended: how, and what it printed."""
+
+    ended: Ended
+    output: Output
+    errors: Output | None
+
+
+async def run(
+    context: CallContext,
+    words: Sequence[str],
+    *,
+    cwd: str = "",
+    timeout: float = MAX_TIMEOUT,
+    environment: Mapping[str, str] | None = None,
+    network: bool = False,
+    apart: bool = False,
+    git: bool = False,
+    facts: Mapping[str, Any] | None = None,
+) -> Ran:
+    """Run a command to its end, and record it.
+
+    Args:
+        context: The call's.
+        words: The program and its arguments.
+        cwd: Where it starts, relative to the workspace.
+        timeout: Seconds that it may take.
+        environment: What it has in its environment besides what every command has.
+        network: Whether it may reach hosts that the rules name.
+        apart: Whether its errors are taken apart from its output.
+        git: Whether it may change git's configuration.
+        facts: What the record says of it besides how it ended.
+
+    Raises:
+        Failure: `timeout`, `memory_limit` or `process_limit`, each with the output so far in its details; `sandbox_unavailable`,
+            `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
+    """
+    from albert_tools.engine.govern.exposed import exposed
+    from albert_tools.engine.sandbox.command.output import Output
+    from albert_tools.engine.sandbox.command.running import run as run_confined
+    from albert_tools.engine.sandbox.command.task import Command
+
+    seconds = max(0.0, min(timeout, context.remaining - _MARGIN))
+    output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if apart else None
+    ended: Ended | None = None
+    try:
+        with exposed(context.workspace, cwd, git=git) as (view, workspace):
+            command = Command(
+                words,
+                view,
+                workspace,
+                {"PATH": _path(), "LANG": _LANG, **(environment or {})},
+                seconds,
+                bounds=_bounds(context.settings),
+                connect=_connecting(context) if network else None,
+                wanted=context.settings.get("confinement"),
+            )
+            ended = await run_confined(command, output, errors)
+    finally:
+        # Also when it was called off: what it had done stays done.
+        confinement = ended.confinement if ended is not None else None
+        exit_code = ended.code if ended is not None else None
+        context.effect("execute", **(facts or {}), cwd=cwd or ".", exit_code=exit_code, confinement=confinement)
+    if ended.over is not None:
+        raise _over(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
+    return Ran(ended, output, errors)
+
+
+async def result_of(context: CallContext, ran: Ran) -> CommandResult:
+    """How it went, as a result; the whole of a long output is kept."""
+    assert ran.ended.code is not None
+    return {
+        "exit_code": ran.ended.code,
+        "output": ran.output.text(),
+        "truncated": ran.output.truncated,
+        "signal": ran.ended.signal,
+        "size_bytes": ran.output.size,
+        "handle": await kept(context, ran.output),
+        "confinement": ran.ended.confinement,
+    }
+
+
+async def kept(context: CallContext, output: Output) -> str | None:
+    """The handle of what was too long to be handed over; None where nothing is missing or nothing is kept."""
+    if not output.truncated or context.contents is None:
+        return None
+    import asyncio
+
+    return await asyncio.to_thread(context.contents.put, output.whole)
+
+
+def _path() -> str:
+    """Where a command finds programs; this Python's own last, for where the system has none."""
+    from albert_tools.engine.sandbox.command.confinement import PATH
+
+    return f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}"
+
+
+def _bounds(settings: Mapping[str, Any]) -> Any:
+    from albert_tools.engine.sandbox.command.task import Bounds, MiB
+
+    found = Bounds()
+    if "memory_mb" in settings:
+        found = found._replace(memory=int(settings["memory_mb"] * MiB))
+    if "processes" in settings:
+        found = found._replace(processes=int(settings["processes"]))
+    return found
+
+
+def _connecting(context: CallContext) -> Any:
+    raise Failure(
+        "permission_denied",
+        "commands have no network here",
+        hint="fetch what is needed with http_request first",
+        rule="network",
+    )
+
+
+def _over(ended: Ended, output: Output, errors: Output | None, seconds: float, memory: int, processes: int) -> Failure:
+    """The failure that it comes to when a command had to be ended."""
+    details: dict[str, Any] = {"output": output.text(), "truncated": output.truncated}
+    if errors is not None:
+        details["errors"] = errors.text()
+    if ended.over == "timeout":
+        return Failure(
+            "timeout",
+            f"the command was still running after {seconds:g} s, and was ended with all that it had started",
+            hint="give it a longer timeout, or less to do; what it had done stays done",
+            details=details,
+        )
+    if ended.over == "memory":
+        return Failure(
+            "memory_limit",
+            f"the command took more than {memory // 1024**2:,} MiB of memory, and was ended",
+            hint="give it less to do at once; what it had done stays done",
+            details=details,
+        )
+    return Failure(
+        "process_limit",
+        f"the command had more than {processes:,} processes at once, and was ended",
+        hint="let it start fewer (make -j 4); what it had done stays done",
+        details=details,
+    )

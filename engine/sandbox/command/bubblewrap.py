@@ -1,0 +1,234 @@
+"""A command in namespaces of its own, made by bubblewrap.
+
+It sees a file system put together for it (`View`), no process but its own, no network interface but an empty loopback, and an
+environment from nothing; it is nobody's superuser, can't become one, and can't make further namespaces. When its first
+process is killed, the kernel ends all others of its process namespace with it, whatever they did to get away.
+
+What is bound into the workspace is named by descriptors that were opened without following a link: between looking and binding, a
+command that already runs there may change what a path leads to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+
+from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
+
+_OPEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+
+#: The home of whoever runs the command, as it sees itself: private, empty, gone afterwards.
+HOME = "/tmp/home"
+
+_PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:{uid}:{gid}::/tmp/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
+_GROUP = "root:x:0:\nuser:x:{gid}:\nnogroup:x:65534:\n"
+#: Settings of the whole machine.
+_OF_THE_KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/pressure",
+)
+#: Bytes of a file that is copied; none of them is nearly so large.
+_MAX_COPIED = 4 * 1024 * 1024
+_HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
+_NSSWITCH = "passwd: files\ngroup: files\nhosts: files\n"
+
+
+class Plan:
+    """The command line of bubblewrap, and the descriptors that it refers to. Close it once the process has been started."""
+
+    def __init__(self, program: str) -> None:
+        self.arguments = [program]
+        self.descriptors: list[int] = []
+        #: Those of them that bubblewrap leaves open.
+        self.bound: list[int] = []
+        self._held = ExitStack()
+
+    def add(self, *arguments: str) -> None:
+        """More arguments."""
+        self.arguments += arguments
+
+    def hold(self, descriptor: int) -> str:
+        """A descriptor that the process inherits, and that is closed here with the plan; its number as text."""
+        self._held.callback(_close, descriptor)
+        self.descriptors.append(descriptor)
+        return str(descriptor)
+
+    def data(self, content: bytes) -> str:
+        """A descriptor that `content` can be read from."""
+        handle = os.memfd_create("albert", os.MFD_CLOEXEC)
+        number = self.hold(handle)
+        os.write(handle, content)
+        os.lseek(handle, 0, os.SEEK_SET)
+        return number
+
+    def close(self) -> None:
+        """Close what was only for the process."""
+        self._held.close()
+
+
+def plan(
+    program: str,
+    view: View,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    filter_program: bytes | None,
+    workspace: int,
+    temporary_bytes: int,
+    certificates: bool,
+    nested_off: bool,
+    told: int,
+    held: int,
+) -> Plan:
+    """How bubblewrap is to be called.
+
+    Args:
+        program: Where it is.
+        view: What the command sees.
+        command: The command and its arguments.
+        environment: All of its environment.
+        filter_program: The seccomp filter.
+        workspace: The workspace's open folder.
+        temporary_bytes: How much its private folders (``/tmp``, ``/run``) hold, each.
+        certificates: Whether it sees the certificates that the system trusts.
+        nested_off: Whether user namespaces are switched off inside, beyond the filter's saying so.
+        told: The descriptor that it says the number of the first process inside to.
+        held: The descriptor that it waits for a byte on before it starts the command.
+
+    Raises:
+        OSError: something that is to be bound can't be opened.
+    """
+    made = Plan(program)
+    try:
+        made.add(
+            "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"
+        )
+        made.add("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox")
+        made.add("--info-fd", str(told), "--block-fd", str(held))
+        if nested_off:
+            made.add("--disable-userns")
+        # As itself: with another number the files of the workspace would be another's.
+        _system(made, temporary_bytes, certificates)
+        for path in view.readable:
+            made.add("--ro-bind", path, path)
+        _workspace(made, view, workspace)
+        for name, value in environment.items():
+            made.add("--setenv", name, value)
+        made.add("--chdir", view.cwd)
+        if filter_program is not None:
+            made.add("--seccomp", made.data(filter_program))
+        # The root itself can't be written to: what is put there would count as nobody's memory.
+        made.add("--remount-ro", "/", "--", *_without(made.bound), *command)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
+    for path in SYSTEM:
+        if os.path.islink(path):
+            made.add("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            made.add("--ro-bind", path, path)
+    # A mount costs a third of a millisecond; so only what must be mounted is, and the rest is copied.
+    for path in (*LOOKED_UP, *(CERTIFICATES if certificates else ())):
+        if os.path.isdir(path):
+            made.add("--ro-bind", path, path)
+    for path in COPIED:
+        with suppress(OSError), open(path, "rb") as file:
+            made.add("--file", made.data(file.read(_MAX_COPIED)), path)
+    ids = {"uid": os.getuid(), "gid": os.getgid()}
+    for path, text in (
+        ("/etc/passwd", _PASSWD.format(**ids)),
+        ("/etc/group", _GROUP.format(**ids)),
+        ("/etc/hosts", _HOSTS),
+        ("/etc/nsswitch.conf", _NSSWITCH),
+    ):
+        made.add("--file", made.data(text.encode()), path)
+    made.add("--proc", "/proc")
+    for path in _OF_THE_KERNEL:
+        if os.path.exists(path):
+            # Whoever is root out here may write there, without any capability in there.
+            made.add("--ro-bind", path, path)
+    made.add("--dev", "/dev", "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
+    for path in ("/tmp", "/dev/shm"):
+        made.add("--perms", "1777", "--size", str(temporary_bytes), "--tmpfs", path)
+    made.add("--perms", "0700", "--dir", HOME)
+    for path in programs():
+        made.add("--ro-bind", path, path)
+
+
+def _workspace(made: Plan, view: View, workspace: int) -> None:
+    if view.shown is None:
+        made.add("--bind", _held(made, os.dup(workspace)), view.root)
+    else:
+        # Only what is named: the rest isn't there, and what is put beside it is gone afterwards.
+        made.add("--tmpfs", view.root)
+    shown = [(path, "--bind") for path in view.shown or ()]
+    pins = [(path, "--bind") for path in view.pinned if view.shown is None]
+    sealed = [(path, "--ro-bind") for path in view.sealed]
+    hidden = [(path, "") for path in view.hidden]
+    # Outer ones first, so that none covers another.
+    for path, how in sorted([*shown, *pins, *sealed, *hidden]):
+        try:
+            handle = open_beneath(workspace, path[len(view.root) + 1 :])
+        except FileNotFoundError:
+            continue
+        folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        if how:
+            made.add(how, _held(made, handle), path)
+        elif folder:
+            os.close(handle)
+            made.add("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
+        else:
+            os.close(handle)
+            made.add("--ro-bind", "/dev/null", path)
+
+
+def _without(descriptors: Sequence[int]) -> list[str]:
+    """What starts a command without these descriptors: each would be a way out of everything that is put together here."""
+    return ["/bin/bash", "--noprofile", "--norc", "-c", f'{_closing(descriptors)} exec "$@"', "sandbox"]
+
+
+def _closing(descriptors: Sequence[int]) -> str:
+    return "exec" + "".join(f" {number}<&-" for number in descriptors) + ";"
+
+
+def _held(made: Plan, handle: int) -> str:
+    made.bound.append(handle)
+    return f"/proc/self/fd/{made.hold(handle)}"
+
+
+def open_beneath(folder: int, path: str) -> int:
+    """A descriptor of `path`, relative to an open folder, for naming only; no link on the way is followed.
+
+    Raises:
+        OSError: there is nothing, or a link.
+    """
+    here = os.dup(folder)
+    try:
+        for part in path.split("/"):
+            inner = os.open(part, _OPEN, dir_fd=here)
+            os.close(here)
+            here = inner
+        if stat.S_ISLNK(os.fstat(here).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _close(descriptor: int) -> None:
+    with suppress(OSError):
+        os.close(descriptor)

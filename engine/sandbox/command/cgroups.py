@@ -1,0 +1,108 @@
+"""Bounds on everything that a command starts, together: a control group, where one can be had.
+
+On a system with delegated groups the service may make one beside or below its own; elsewhere, and in most containers, only
+root may.
+Nothing depends on it: without a group the command's processes are counted now and then (`watch`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+_ROOT = "/sys/fs/cgroup"
+#: What our groups are called; leftovers of a service that was killed are found by it.
+_PREFIX = "albert-"
+
+
+class ControlGroup:
+    """The folders that stand for one group: one, or with the first version of the interface one for each controller."""
+
+    def __init__(self, memory_bytes: int, processes: int) -> None:
+        """Make a group with these bounds.
+
+        Raises:
+            OSError: none can be had.
+        """
+        self._folders: list[str] = []
+        name = f"{_PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
+        try:
+            for parent, settings in _parents(memory_bytes, processes):
+                folder = f"{parent}/{name}"
+                os.mkdir(folder)
+                self._folders.append(folder)
+                for setting, value in settings.items():
+                    _write(f"{folder}/{setting}", str(value), needed=not setting.startswith("memory.swap"))
+        except OSError:
+            self.remove()
+            raise
+
+    def take(self, pid: int) -> None:
+        """Put a process in; what it starts from now on is in, too.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        for folder in self._folders:
+            _write(f"{folder}/cgroup.procs", str(pid))
+
+    def remove(self) -> None:
+        """Take it away; its processes have ended."""
+        for folder in self._folders:
+            for _ in range(20):
+                try:
+                    os.rmdir(folder)
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.002)
+                else:
+                    break
+        self._folders.clear()
+
+
+def _write(path: str, value: str, needed: bool = True) -> None:
+    try:
+        with open(path, "w") as file:
+            file.write(value)
+    except OSError:
+        if needed:
+            raise
+
+
+def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int]]]:
+    """Where a group can be made, and what is to be set there.
+
+    Raises:
+        OSError: nowhere.
+    """
+    own = {}
+    with open("/proc/self/cgroup") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            own[controllers] = path
+    if "memory" in own and "pids" in own:
+        return [
+            (f"{_ROOT}/memory", {"memory.limit_in_bytes": memory_bytes, "memory.swappiness": 0}),
+            (f"{_ROOT}/pids", {"pids.max": processes}),
+        ]
+    here = f"{_ROOT}{own.get('', '/')}".rstrip("/")
+    settings = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": processes}
+    # A group that has processes can't hand controllers on, so it is rather the one above.
+    for parent in (here, os.path.dirname(here)):
+        with suppress(OSError), open(f"{parent}/cgroup.subtree_control") as file:
+            if {"memory", "pids"} <= set(file.read().split()) and os.access(parent, os.W_OK):
+                return [(parent, settings)]
+    raise PermissionError("no control group can be made here")
+
+
+def sweep() -> None:
+    """Take away groups that services which are gone have left."""
+    for top in (_ROOT, f"{_ROOT}/memory", f"{_ROOT}/pids"):
+        with suppress(OSError), os.scandir(top) as entries:
+            for entry in entries:
+                pid = entry.name.removeprefix(_PREFIX).partition("-")[0]
+                if entry.name.startswith(_PREFIX) and pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
+                    with suppress(OSError):
+                        os.rmdir(entry.path)

@@ -1,0 +1,116 @@
+"""A command behind Landlock and a strict filter, where namespaces can't be had.
+
+The kernel lets it open what it is granted and nothing else; the filter takes sockets, other processes and all that Landlock has no
+say in. Weaker than namespaces: it runs among the other processes, and since a grant holds for all below a folder, a folder that has
+something hidden or sealed below it can't get new entries.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
+from albert_tools.engine.sandbox.command.launcher import CHANGING, READING
+from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
+#: What the machine is like; programs ask how many processors there are, and fail where they aren't told.
+_MACHINE = (
+    *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
+    *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present")),
+)
+_ALL = READING | CHANGING
+
+
+class Task:
+    """What the launcher is told, and the descriptors that it refers to. Close it once the process has been started."""
+
+    def __init__(self, view: View, workspace: int, temporary: str) -> None:
+        """
+        Raises:
+            OSError: the folder to start in can't be opened.
+        """
+        self.descriptors: list[int] = []
+        try:
+            self.grants = [*self._system(), *self._workspace(view, workspace)]
+            self.grants.append((self._hold(os.open(temporary, os.O_PATH | os.O_CLOEXEC)), _ALL))
+            inside = os.path.relpath(view.cwd, view.root)
+            self.cwd = self._hold(os.dup(workspace) if inside == "." else open_beneath(workspace, inside))
+        except BaseException:
+            self.close()
+            raise
+
+    def spelled(
+        self, command: Sequence[str], environment: Mapping[str, str], limits: Mapping[str, int], filter_program: bytes
+    ) -> int:
+        """All of it as a descriptor that the launcher reads."""
+        task = {
+            "command": list(command),
+            "environment": dict(environment),
+            "grants": self.grants,
+            "cwd": self.cwd,
+            "limits": dict(limits),
+            "filter": filter_program.hex(),
+            "service": os.getpid(),
+        }
+        handle = self._hold(os.memfd_create("albert", os.MFD_CLOEXEC))
+        with os.fdopen(os.dup(handle), "wb") as file:
+            file.write(json.dumps(task).encode())
+        os.lseek(handle, 0, os.SEEK_SET)
+        return handle
+
+    def close(self) -> None:
+        """Close what was only for the process."""
+        for handle in self.descriptors:
+            with suppress(OSError):
+                os.close(handle)
+        self.descriptors.clear()
+
+    def _hold(self, handle: int) -> int:
+        self.descriptors.append(handle)
+        return handle
+
+    def _system(self) -> Iterator[tuple[int, int]]:
+        wanted = [
+            (path, READING) for path in (*SYSTEM, *LOOKED_UP, *COPIED, *CERTIFICATES, *_NAMES, *_MACHINE, *programs())
+        ]
+        for path, rights in (*wanted, *((path, _ALL) for path in _DEVICES)):
+            with suppress(OSError):
+                yield self._hold(os.open(os.path.realpath(path), os.O_PATH | os.O_CLOEXEC)), rights
+
+    def _workspace(self, view: View, workspace: int) -> Iterator[tuple[int, int]]:
+        for path in view.readable:
+            with suppress(OSError):
+                yield self._hold(os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)), READING
+        if view.shown is None:
+            yield from self._below(view, os.dup(workspace), view.root)
+            return
+        for path in view.shown:
+            with suppress(OSError):
+                yield from self._below(view, open_beneath(workspace, path[len(view.root) + 1 :]), path)
+
+    def _below(self, view: View, handle: int, path: str) -> Iterator[tuple[int, int]]:
+        """The grants for what stands at `path`, which is open."""
+        self._hold(handle)
+        if path in view.hidden:
+            return
+        within = [p for p in (*view.hidden, *view.sealed) if p.startswith(f"{path}/")]
+        if path in view.sealed or not stat.S_ISDIR(os.fstat(handle).st_mode):
+            yield handle, READING if path in view.sealed else _ALL
+            return
+        if not within:
+            yield handle, _ALL
+            return
+        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+        try:
+            names = os.listdir(listing)
+        finally:
+            os.close(listing)
+        for name in names:
+            with suppress(OSError):
+                yield from self._below(view, open_beneath(handle, name), f"{path}/{name}")

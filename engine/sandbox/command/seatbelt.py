@@ -1,0 +1,53 @@
+"""A command behind a profile of macOS's own sandbox (`sandbox-exec`).
+
+It can read the system's programs and the workspace, write the workspace and a private folder, and reach no network. Made from
+Apple's published syntax; it has never been tried on the real thing by its authors.
+"""
+
+from __future__ import annotations
+
+import json
+
+from albert_tools.engine.sandbox.command.view import View, programs
+
+PROGRAM = "/usr/bin/sandbox-exec"
+
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/System",
+    "/Library/Frameworks",
+    "/Library/Developer",
+    "/private/etc/ssl",
+    "/opt/homebrew",
+)
+_FILES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/private/etc/passwd", "/private/etc/localtime")
+
+
+def profile(view: View, temporary: str) -> str:
+    """The profile; the last rule that fits a request decides it."""
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        "(allow process-fork)",
+        "(allow process-exec)",
+        "(allow signal (target same-sandbox))",
+        "(allow sysctl-read)",
+        '(allow file-read-metadata (subpath "/"))',
+    ]
+    lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in (*_SYSTEM, *programs(), *view.readable)]
+    lines += [f"(allow file-read* (literal {_quoted(path)}))" for path in _FILES]
+    lines += ['(allow file-write-data (literal "/dev/null"))']
+    for path in (temporary, *((view.root,) if view.shown is None else view.shown)):
+        lines.append(f"(allow file-read* file-write* (subpath {_quoted(path)}))")
+    lines += [f"(deny file-write* (subpath {_quoted(path)}))" for path in view.sealed]
+    # Moving a folder away would take what is below it along.
+    lines += [f"(deny file-write-unlink (literal {_quoted(path)}))" for path in view.pinned]
+    lines += [f"(deny file-read* file-write* (subpath {_quoted(path)}))" for path in view.hidden]
+    lines.append("(deny network*)")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(path: str) -> str:
+    return json.dumps(path, ensure_ascii=False)

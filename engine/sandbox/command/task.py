@@ -1,0 +1,90 @@
+"""What is to be run, within what bounds, and how it ended."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from albert_tools.engine.sandbox.command.confinement import Kind
+from albert_tools.engine.sandbox.command.view import View
+
+MiB = 1024**2
+GiB = 1024**3
+
+#: Why a command was ended before its own end.
+Over = Literal["timeout", "memory", "processes"]
+
+#: What serves a command's connections to a proxy, for as long as it is entered, on a listening socket.
+Connect = Callable[[socket.socket], AbstractAsyncContextManager[object]]
+
+#: Where a command that has a network finds the proxy: this port of its own loopback.
+PROXY_PORT = 3128
+
+
+class Bounds(NamedTuple):
+    """What a command may take, with everything that it starts; sizes in bytes."""
+
+    memory: int = 2 * GiB
+    #: Processes and threads.
+    processes: int = 512
+    #: One file that it writes.
+    file: int = 4 * GiB
+    #: What its private folders hold, each.
+    temporary: int = 512 * MiB
+    open_files: int = 4096
+
+    def limits(self) -> dict[str, int]:
+        """As resource limits of each process, by name."""
+        return {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_FSIZE": self.file,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_MEMLOCK": 8 * MiB,
+            "RLIMIT_MSGQUEUE": 0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be run, and in which surroundings.
+
+    Attributes:
+        words: The program and its arguments; it is looked for in the PATH of `environment`.
+        view: What it sees.
+        workspace: The workspace's open folder.
+        environment: All of its environment, but for what a confinement adds (HOME, TMPDIR, where the proxy is).
+        seconds: How long it may take.
+        bounds: What it may take.
+        connect: What its network is; None: it has none.
+        wanted: The confinement to use; None: the best there is.
+    """
+
+    words: Sequence[str]
+    view: View
+    workspace: int
+    environment: Mapping[str, str]
+    seconds: float
+    bounds: Bounds = field(default_factory=Bounds)
+    connect: Connect | None = None
+    wanted: str | None = None
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit code (128 + its number for a signal), or why it was ended; and what confined it."""
+
+    code: int | None
+    confinement: Kind
+    over: Over | None = None
+
+    @property
+    def signal(self) -> str | None:
+        """The name of the signal that ended it, as far as the exit code says so."""
+        if self.code is None or self.code <= 128:
+            return None
+        with suppress(ValueError):
+            return signal.Signals(self.code - 128).name
+        return None

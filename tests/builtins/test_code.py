@@ -1,0 +1,85 @@
+"""pytest and linters, run for real in a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins import code
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive, call_primitive
+from albert_tools.engine.model.schema import violations
+from albert_tools.engine.sandbox.command.confinement import found
+
+
+@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
+def confinement(request: Any, context: Any) -> str:
+    """The confinement that a test's programs have."""
+    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
+    context.settings["confinement"] = request.param
+    context.remaining = 300.0
+    return str(request.param)
+
+
+async def call(tool: Primitive, context: Any, **arguments: Any) -> Any:
+    result = await call_primitive(tool, arguments, context)
+    assert violations(result, tool.definition.result) == []
+    return result
+
+
+async def test_tests_that_pass_fail_and_reach_out(context: Any, root: Path, confinement: str) -> None:
+    # Whatever else is installed beside pytest has its say on stderr.
+    (root / "test_it.py").write_text(
+        "import socket, sys\n"
+        "def test_good(): print('on stdout')\n"
+        "def test_bad(): assert 1 == 2\n"
+        "def test_out():\n    socket.create_connection(('127.0.0.1', 1), 2)\n"
+    )
+    result = await call(code.run_tests, context, args=["-q", "-k", "good"])
+    assert (result["exit_code"], result["truncated"], result["confinement"]) == (0, False, confinement)
+    assert "1 passed" in result["stdout"]
+    assert result["cmd"][1:3] == ["-m", "pytest"]
+    assert result["duration_ms"] > 0
+    failing = await call(code.run_tests, context, args=["-q"])
+    assert failing["exit_code"] == 1
+    assert "2 failed, 1 passed" in failing["stdout"]
+    assert sorted(p.name for p in root.iterdir()) == ["test_it.py"]
+    assert context.effects[-1][1] == {
+        "program": "pytest",
+        "args": ["-q"],
+        "cwd": ".",
+        "exit_code": 1,
+        "confinement": confinement,
+    }
+    assert (await call(code.run_tests, context, args=["none"]))["exit_code"] == 4
+
+
+async def test_a_test_that_never_ends(context: Any, root: Path) -> None:
+    (root / "test_it.py").write_text(
+        "import time\ndef test_it():\n    print('begun', flush=True)\n    time.sleep(600)\n"
+    )
+    with pytest.raises(Failure) as caught:
+        await call(code.run_tests, context, args=["-s"], timeout=8)
+    assert caught.value.code == "timeout"
+    assert "begun" in caught.value.details["output"]
+
+
+async def test_linters(context: Any, root: Path) -> None:
+    (root / "a.py").write_text("import os\nx: int = 'text'\n")
+    found = await call(code.run_linter, context, linter="ruff", args=["a.py"])
+    assert (found["exit_code"], "F401" in found["stdout"]) == (1, True)
+    assert "Incompatible types" in (await call(code.run_linter, context, linter="mypy", args=["a.py"]))["stdout"]
+    await call(code.run_linter, context, linter="ruff-format", args=["a.py"])
+    assert (root / "a.py").read_text() == 'import os\n\nx: int = "text"\n'
+
+
+async def test_what_is_not_installed(context: Any, root: Path) -> None:
+    own = root / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text('#!/bin/sh\necho "$0: No module named $2" >&2\nexit 1\n')
+    own.chmod(0o755)
+    with pytest.raises(Failure) as caught:
+        await call(code.run_tests, context)
+    assert (caught.value.code, caught.value.hint) == ("not_found", "pip install pytest")

@@ -1,0 +1,261 @@
+"""git with real repositories, under each confinement: what each operation does, and what a hostile repository can't."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins import git as tools
+from albert_tools.builtins.git import read_status
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import call_primitive
+from albert_tools.engine.model.schema import violations
+from albert_tools.engine.sandbox.command.confinement import found
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def plain(root: Path, *words: str) -> str:
+    """git as a person would use it."""
+    done = subprocess.run(["git", *words], cwd=root, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    """A repository with one commit."""
+    plain(root, "init", "-q", "-b", "main")
+    (root / "a.txt").write_text("one\n")
+    plain(root, "add", "a.txt")
+    plain(root, "commit", "-q", "-m", "first")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def confined(context: Any) -> None:
+    assert "bwrap" in found().kinds, found().missing.get("bwrap")
+    context.settings["confinement"] = "bwrap"
+
+
+async def git(context: Any, operation: str, *args: str, **more: Any) -> Any:
+    given = {"operation": operation, "args": list(args), **more}
+    assert violations(given, tools.git.definition.parameters_schema()) == []
+    result = await call_primitive(tools.git, given, context)
+    assert violations(result, tools.git.definition.result) == []
+    return result
+
+
+async def status(context: Any, **more: Any) -> Any:
+    result = await call_primitive(tools.git_status, more, context)
+    assert violations(result, tools.git_status.definition.result) == []
+    return result
+
+
+async def test_from_change_to_commit_and_back(context: Any, repository: Path) -> None:
+    (repository / "a.txt").write_text("one\ntwo\n")
+    assert "+two" in (await git(context, "DIFF"))["output"]
+    assert (await git(context, "ADD", "a.txt"))["exit_code"] == 0
+    assert (await git(context, "COMMIT", "-m", "second: more"))["exit_code"] == 0
+    assert "second: more" in (await git(context, "LOG", "--oneline", "-n", "1"))["output"]
+    assert plain(repository, "log", "-1", "--format=%an <%ae>") == "Albert Tools <albert-tools@localhost>\n"
+    assert "+two" in (await git(context, "SHOW", "HEAD"))["output"]
+    assert (await git(context, "CHECKOUT", "-b", "side"))["exit_code"] == 0
+    (repository / "b.txt").write_text("b\n")
+    await git(context, "ADD", "--all")
+    await git(context, "COMMIT", "-m", "side")
+    await git(context, "CHECKOUT", "main")
+    assert (await git(context, "MERGE", "--no-ff", "-m", "merged", "side"))["exit_code"] == 0
+    assert (await git(context, "TAG", "-a", "-m", "a release", "v1"))["exit_code"] == 0
+    assert "side" in (await git(context, "BRANCH", "--list"))["output"]
+    await git(context, "RESET", "--hard", "HEAD~1")
+    assert not (repository / "b.txt").exists()
+    assert (await git(context, "REBASE", "side"))["exit_code"] == 0
+    (repository / "a.txt").write_text("stashed\n")
+    await git(context, "STASH", "push", "-m", "later")
+    assert (repository / "a.txt").read_text() == "one\ntwo\n"
+    await git(context, "STASH", "pop")
+    assert (repository / "a.txt").read_text() == "stashed\n"
+    assert plain(repository, "fsck", "--full", "--no-dangling") == ""
+    facts = context.effects[-1][1]
+    assert (facts["operation"], facts["args"], facts["exit_code"]) == ("STASH", ["pop"], 0)
+
+
+async def test_whom_the_repository_or_the_owner_names_commits(context: Any, repository: Path) -> None:
+    plain(repository, "config", "user.name", "Ada")
+    plain(repository, "config", "user.email", "ada@example.org")
+    await git(context, "COMMIT", "--allow-empty", "-m", "hers")
+    assert plain(repository, "log", "-1", "--format=%an") == "Ada\n"
+    context.settings |= {"user_name": "Bot", "user_email": "bot@example.org"}
+    await git(context, "COMMIT", "--allow-empty", "-m", "its")
+    assert plain(repository, "log", "-1", "--format=%an <%ce>") == "Bot <bot@example.org>\n"
+
+
+async def test_status_taken_apart(context: Any, repository: Path) -> None:
+    assert (await status(context))["clean"]
+    (repository / "new ü\nfile").write_text("x")
+    (repository / "a.txt").write_text("changed")
+    plain(repository, "mv", "a.txt", "moved.txt")
+    found = await status(context)
+    assert found["branch"] == "main"
+    assert found["commit"] == plain(repository, "rev-parse", "HEAD").strip()
+    assert found["untracked"] == ["new ü\nfile"]
+    assert [c["path"] for c in found["changed"]] == ["moved.txt"] or {c["path"] for c in found["changed"]} == {
+        "a.txt",
+        "moved.txt",
+    }
+    assert not found["clean"]
+    assert (found["upstream"], found["ahead"], found["conflicted"]) == (None, 0, [])
+
+
+def test_all_that_a_status_can_say() -> None:
+    lines = [
+        "# branch.oid (initial)",
+        "# branch.head (detached)",
+        "# branch.upstream origin/main",
+        "# branch.ab +2 -3",
+        "1 .M N... 100644 100644 100644 1 1 a b",
+        "2 R. N... 100644 100644 100644 1 1 R100 new name",
+        "old name",
+        "u UU N... 100644 100644 100644 100644 1 2 3 both ways",
+        "? odd\nname",
+    ]
+    found = read_status("\0".join(lines) + "\0")
+    assert found == {
+        "branch": None,
+        "commit": None,
+        "upstream": "origin/main",
+        "ahead": 2,
+        "behind": 3,
+        "changed": [
+            {"path": "a b", "index": ".", "tree": "M", "original": None},
+            {"path": "new name", "index": "R", "tree": ".", "original": "old name"},
+        ],
+        "untracked": ["odd\nname"],
+        "conflicted": ["both ways"],
+        "clean": False,
+    }
+
+
+async def test_what_is_no_repository(context: Any, root: Path) -> None:
+    with pytest.raises(Failure) as caught:
+        await status(context)
+    assert caught.value.code == "not_found"
+    assert (await git(context, "LOG"))["exit_code"] == 128
+
+
+@pytest.mark.parametrize(
+    ("operation", "args"),
+    [
+        ("DIFF", ["--output=x"]),
+        ("DIFF", ["--ext-diff"]),
+        ("LOG", ["--output=x"]),
+        ("REBASE", ["--exec", "id", "HEAD"]),
+        ("REBASE", ["-i", "HEAD"]),
+        ("REBASE", ["-x", "id"]),
+        ("CLONE", ["--upload-pack=id", "x"]),
+        ("CLONE", ["-c", "core.hooksPath=h", "x"]),
+        ("CLONE", ["--template=t", "x"]),
+        ("FETCH", ["--upload-pack", "id"]),
+        ("FETCH", ["ext::sh -c id"]),
+        ("PUSH", ["--receive-pack=id"]),
+        ("PUSH", ["--exec=id"]),
+        ("REMOTE", ["add", "x", "ext::sh -c id"]),
+        ("REMOTE", ["update"]),
+        ("STASH", ["store", "x"]),
+        ("ADD", ["-p"]),
+        ("BRANCH", ["--edit-description"]),
+        ("COMMIT", ["--template=/etc/passwd"]),
+        ("COMMIT", ["-F", "/etc/passwd"]),
+        ("LOG", ["-nx"]),
+        ("LOG", ["--exec-path=x"]),
+    ],
+)
+async def test_options_that_run_or_write_something_else(
+    context: Any, repository: Path, operation: str, args: list[str]
+) -> None:
+    url = {"url": "https://example.org/x.git"} if operation == "CLONE" else {}
+    with pytest.raises(Failure) as caught:
+        await git(context, operation, *args, **url)
+    assert caught.value.code == "invalid_arguments"
+    assert context.effects == []
+
+
+async def test_nothing_that_a_repository_names_is_run(context: Any, repository: Path) -> None:
+    trap = f"touch {repository}/ran; cat"
+    for key, value in {
+        "core.fsmonitor": trap,
+        "core.pager": trap,
+        "core.editor": trap,
+        "core.sshCommand": trap,
+        "core.hooksPath": "hooks",
+        "diff.external": trap,
+        "diff.evil.textconv": trap,
+        "diff.evil.command": trap,
+        "filter.evil.clean": trap,
+        "filter.evil.smudge": trap,
+        "filter.evil.required": "true",
+        "merge.evil.driver": trap,
+        "gpg.program": trap,
+        "commit.gpgSign": "true",
+        "credential.helper": f"!{trap}",
+        "alias.log": f"!{trap}",
+        "sequence.editor": trap,
+        "log.showSignature": "true",
+    }.items():
+        plain(repository, "config", key, value)
+    (repository / ".gitattributes").write_text("*.txt filter=evil diff=evil merge=evil\n")
+    for folder in (".git/hooks", "hooks"):
+        (repository / folder).mkdir(exist_ok=True)
+        for hook in (
+            "pre-commit",
+            "commit-msg",
+            "post-commit",
+            "post-checkout",
+            "pre-rebase",
+            "post-merge",
+            "prepare-commit-msg",
+        ):
+            (repository / folder / hook).write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
+            (repository / folder / hook).chmod(0o755)
+    (repository / "a.txt").write_text("two\n")
+    for operation, *args in (
+        ("STATUS",),
+        ("DIFF",),
+        ("ADD", "--all"),
+        ("COMMIT", "-m", "x"),
+        ("LOG", "-p"),
+        ("SHOW",),
+        ("CHECKOUT", "-b", "side", "HEAD~1"),
+        ("CHECKOUT", "main"),
+        ("MERGE", "side"),
+        ("REBASE", "side"),
+        ("STASH", "list"),
+    ):
+        result = await git(context, operation, *args)
+        assert result["exit_code"] == 0, result
+        assert not (repository / "ran").exists(), operation
+    assert (await status(context))["branch"] == "main"
+    assert not (repository / "ran").exists()
+
+
+async def test_hooks_stay_as_they_are(context: Any, repository: Path) -> None:
+    before = (repository / ".git/config").read_text()
+    result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
+    assert result["exit_code"] == 0
+    assert (repository / ".git/config").read_text() != before
+    assert "example.org" in (await git(context, "REMOTE", "-v"))["output"]
+
+
+async def test_only_what_reaches_out_needs_an_address(context: Any, repository: Path) -> None:
+    for operation, url in (("LOG", "https://example.org/x.git"), ("FETCH", "ssh://example.org/x.git"), ("CLONE", None)):
+        with pytest.raises(Failure) as caught:
+            await git(context, operation, url=url)
+        assert caught.value.details["violations"][0]["field"] == "url"
