@@ -156,12 +156,12 @@ class Workspace(Reach):
             if not parts:
                 raise IsADirectoryError(errno.EISDIR, "")
             with tree.opened() as (top, ceiling):
-                folder, parts = _plainly(top, parts, follow)
+                folder, parts, seen = _plainly(top, parts, follow)
                 try:
                     if judge is not None:
                         judge("/".join((tree.top, *parts)))
                     self._judge(tree, top, ceiling, folder, path, writing=False)
-                    handle, facts = infolder.open_file(folder, parts[-1], path, self._links)
+                    handle, facts = infolder.open_file(folder, parts[-1], path, self._links, seen)
                 finally:
                     os.close(folder)
         except OSError as error:
@@ -488,7 +488,7 @@ class Workspace(Reach):
         walked = 0
         with self._reporting(path, tree, parts), tree.opened() as (top, ceiling):
             try:
-                folder, real = _plainly(top, parts, True) if parts else (beneath.open_folder(top, ()), ())
+                folder, real, _ = _plainly(top, parts, True) if parts else (beneath.open_folder(top, ()), (), None)
                 absolute = "/".join((tree.top, *real))
                 try:
                     self._judge(tree, top, ceiling, folder, path, writing=False)
@@ -550,8 +550,8 @@ class Workspace(Reach):
         """
 
 
-def _plainly(top: int, parts: beneath.Parts, follow: bool) -> tuple[int, beneath.Parts]:
-    """The folder that holds what `parts` lead to, as a descriptor, and the parts without a link among them.
+def _plainly(top: int, parts: beneath.Parts, follow: bool) -> tuple[int, beneath.Parts, os.stat_result | None]:
+    """The folder that holds what `parts` lead to, as a descriptor, the parts without a link among them, and what was seen there.
 
     Most paths have none, and are opened as they are.
     """
@@ -560,7 +560,7 @@ def _plainly(top: int, parts: beneath.Parts, follow: bool) -> tuple[int, beneath
         folder = beneath.open_folder(top, parts[:-1])
         facts = os.stat(os.fsencode(parts[-1]), dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISLNK(facts.st_mode) or not follow:
-            return folder, parts
+            return folder, parts, facts
     except OSError as error:
         if folder >= 0:
             os.close(folder)
@@ -569,7 +569,7 @@ def _plainly(top: int, parts: beneath.Parts, follow: bool) -> tuple[int, beneath
     else:
         os.close(folder)
     parts = beneath.follow(top, parts)
-    return beneath.open_folder(top, parts[:-1]), parts
+    return beneath.open_folder(top, parts[:-1]), parts, None
 
 
 def _rename(from_folder: int, source: str, folder: int, target: str, new: bool) -> None:

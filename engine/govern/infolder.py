@@ -99,15 +99,19 @@ def demand_writable(facts: os.stat_result, path: str) -> None:
         raise Failure("io_error", f"{show(path)} is read-only")
 
 
-def open_file(folder: int, name: str, path: str, links: LinkIndex | None) -> tuple[int, os.stat_result]:
+def open_file(
+    folder: int, name: str, path: str, links: LinkIndex | None, seen: os.stat_result | None = None
+) -> tuple[int, os.stat_result]:
     """A regular file, open for reading, and its facts. With `links`, none that has a name in a forbidden place.
+
+    `seen` is what a look at the name has found just now, if there was one.
 
     Raises:
         OSError: as `demand_file`, or what the system says.
         Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
     """
     encoded = os.fsencode(name)
-    demand_file(os.stat(encoded, dir_fd=folder, follow_symlinks=False), path)
+    demand_file(seen or os.stat(encoded, dir_fd=folder, follow_symlinks=False), path)
     opened = os.open(encoded, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
     try:
         facts = os.fstat(opened)
