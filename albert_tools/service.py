@@ -29,6 +29,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.store.artifacts import Artifacts
 from albert_tools.store.contents import Contents
 from albert_tools.store.homes import Homes
 from albert_tools.store.log.log import Log as RecordLog
@@ -97,6 +98,9 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)
+        _named(rules, registry, found)
+        examiner = _Examiner()
+        contents = Contents(homes.state / "contents")
         surroundings = Surroundings(
             found,
             rules,
@@ -106,7 +110,9 @@ class ToolService(engine.ToolService):
             ledger=ledger,
             desks=Desks(ledger),
             runs=Runs(homes.state / "runs"),
-            contents=Contents(homes.state / "contents"),
+            contents=contents,
+            artifacts=Artifacts(homes.state / "artifacts", contents),
+            examine=examiner.examine,
             observer=telemetry,
             turns=Turns(homes.state / "turns"),
             cache=Cache(),
@@ -115,10 +121,26 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, surroundings, Sandbox(_limits(rules)))
         service.homes = homes
+        examiner.service = service
         return service
 
     async def __aenter__(self) -> ToolService:
         return self
+
+
+class _Examiner:
+    """Looks a service over, for a tool of that service's own: it is handed in before there is the service."""
+
+    service: ToolService
+
+    async def examine(self, trials: bool) -> dict[str, Any]:
+        """As `Examine`."""
+        from contextlib import aclosing
+
+        from albert_tools.checkup import checkup, document
+
+        async with aclosing(checkup(self.service, trials)) as found:
+            return document([finding async for finding in found])
 
 
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
@@ -150,6 +172,16 @@ def _rules(
         return RulesSource(user, project, required=given is not None, ledger=ledger)
     except Failure as failure:
         return failure
+
+
+def _named(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
+    """Import the primitives that the owner's rules name. Once: rules that are read anew import nothing."""
+    current = rules.current() if isinstance(rules, RulesSource) else rules
+    if isinstance(current, Governance) and current.primitives_from:
+        from albert_tools.engine.execute.application import add_primitives
+
+        root = None if isinstance(workspace, Failure) else os.fspath(workspace.root)
+        add_primitives(registry, current.primitives_from, root)
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

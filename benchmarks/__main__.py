@@ -6,14 +6,14 @@ import argparse
 import platform
 import sys
 
-from benchmarks import evaluate, files, governed, journaled, keeping, observers, records, runs
+from benchmarks import evaluate, files, governed, journaled, keeping, observers, records, runs, web
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--only", choices=["evaluate", "runs", "keeping", "records", "governed", "files"], help="one part"
+        "--only", choices=["evaluate", "runs", "keeping", "records", "governed", "web", "files"], help="one part"
     )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
     parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
@@ -44,6 +44,8 @@ def main() -> None:
         )
     if options.only in (None, "files"):
         print("## Files\n", *files.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "web"):
+        print("## A request to the web\n", *web.table(options.rounds), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
-from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.protocols import CallContext, ContentStore
 
 #: Bytes handed over at once.
 MAX_SLICE = 256 * 1024
@@ -67,13 +67,25 @@ def read_result(
         context.effect("read", handle=handle, size_bytes=size)
         content = "\n".join(line.text for line in found.lines)
         return {"content": content, "size_bytes": size, "next_offset": found.next_offset}
+    content, following = text_of(contents, handle, size, offset, limit)
+    context.effect("read", handle=handle, size_bytes=max(0, (following or size) - offset))
+    return {"content": content, "size_bytes": size, "next_offset": following}
+
+
+def text_of(contents: ContentStore, handle: str, size: int, offset: int, limit: int) -> tuple[str, int | None]:
+    """Text of at most `limit` bytes (4 at least) of a value from `offset` on, and where to go on; None at its end.
+
+    No character is cut; what is no UTF-8 is replaced.
+
+    Raises:
+        Failure: as `ContentStore.slice`.
+    """
     data = _whole_characters(contents.slice(handle, offset, limit), offset + limit >= size)
-    context.effect("read", handle=handle, size_bytes=len(data))
     end = offset + len(data)
     if offset:
-        # The end of a character whose beginning lies before: whoever goes on at `next_offset` never meets one.
+        # The end of a character whose beginning lies before: whoever goes on at the offset told never meets one.
         data = data.lstrip(_CONTINUING) if len(data) - len(data.lstrip(_CONTINUING)) < 4 else data
-    return {"content": data.decode("utf-8", "replace"), "size_bytes": size, "next_offset": end if end < size else None}
+    return data.decode("utf-8", "replace"), end if end < size else None
 
 
 def _whole_characters(data: bytes, last: bool) -> bytes:

@@ -13,6 +13,7 @@ from albert_tools.engine.model.protocols import CallContext
     effects=["read", "write", "delete", "execute", "network"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    judged={"command": "shell", "env": "environment"},
 )
 async def bash(
     context: CallContext,
@@ -66,6 +67,7 @@ async def bash(
     timeout=MAX_TIMEOUT,
     schemas={"argv": {"minItems": 1}},
     paths={"cwd": "read"},
+    judged={"argv": "program", "env": "environment"},
 )
 async def run_program(
     context: CallContext,

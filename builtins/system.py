@@ -1,15 +1,20 @@
-"""What a program lacks because it must replay exactly: a clock, and waiting. As tools they are recorded."""
+"""What a program lacks because it must replay exactly: a clock, waiting, and chance. As tools they are recorded."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.schema import Bound
 
 #: Seconds of one sleep; whoever waits longer calls it again, and the run's limits get a say in between.
 MAX_SLEEP = 60
+#: Bytes of chance in one call.
+MAX_RANDOM = 64 * 1024
+
+ByteCount = Annotated[int, Bound(minimum=1, maximum=MAX_RANDOM)]
 
 
 class CurrentTime(TypedDict):
@@ -43,3 +48,23 @@ async def sleep(seconds: float) -> None:
     import asyncio
 
     await asyncio.sleep(seconds)
+
+
+@primitive(effects=["read"])
+def random_bytes(count: ByteCount, encoding: Literal["hex", "base64"] = "hex") -> str:
+    """Return random bytes of the operating system's, as text.
+
+    `count` bytes as 2 × `count` hex digits in lower case (bytes.fromhex reads them, int(text, 16) makes a number of
+    them), or as base64 with padding (base64.b64decode reads it). Fit for cryptography; but like every result it is
+    recorded with the run, so it doesn't make a secret. Fails with `invalid_arguments` for less than 1 or more than
+    65536 bytes.
+
+    Args:
+        count: How many bytes.
+        encoding: How they are written.
+    """
+    import base64
+    import os
+
+    data = os.urandom(count)
+    return data.hex() if encoding == "hex" else base64.b64encode(data).decode("ascii")

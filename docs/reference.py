@@ -11,11 +11,13 @@ import pkgutil
 import re
 from pathlib import Path
 
+from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check import rules
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.failure import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.surfaces.cli.exits import EXITS
+from albert_tools.surfaces.cli.primitives_page import primitives_page
 
 
 def errors() -> str:
@@ -124,6 +126,11 @@ def checks() -> str:
     return "\n".join(lines)
 
 
+def primitives() -> str:
+    """The page of the primitives that come with Albert Tools."""
+    return primitives_page(builtin_primitives())
+
+
 #: Where the table of attacks begins in the page that it ends.
 _ATTACKS = "<!-- attacks -->\n"
 
@@ -141,7 +148,7 @@ def sandbox() -> str:
     return text + _ATTACKS + "\n".join(lines) + "\n"
 
 
-PAGES = {"errors.md": errors, "checks.md": checks, "sandbox.md": sandbox}
+PAGES = {"errors.md": errors, "checks.md": checks, "primitives.md": primitives, "sandbox.md": sandbox}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -24,10 +24,11 @@ from pathlib import Path
 from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.patterns import matcher
 from albert_tools.engine.model.records import Matches
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.homes import sync_folder
-from albert_tools.store.matching import matcher, matching
+from albert_tools.store.matching import matching
 from albert_tools.store.private import check_private, make_private
 from albert_tools.store.trouble import io_failure
 
@@ -148,6 +149,24 @@ class Contents:
         """
         with self._open(ref) as file:
             return os.fstat(file).st_size
+
+    def renew(self, ref: str) -> int:
+        """Prove a value and make it as young as if it had just been put; its size in bytes.
+
+        Raises:
+            Failure: as `get`.
+        """
+        path = self._path(ref)
+        self.slice(ref, 0, 0)
+        with writing(path.parent):
+            try:
+                os.utime(path, follow_symlinks=False)
+                return os.stat(path, follow_symlinks=False).st_size
+            except FileNotFoundError:
+                # Collected in between.
+                raise Failure("not_found", f"there is no value {ref}", hint="put it again") from None
+            except OSError as error:
+                raise io_failure("keep a value at", path, error) from error
 
     def collect(
         self, keep: Callable[[str], bool] | AbstractSet[str], older_than_seconds: float = KEPT_SECONDS

@@ -1,8 +1,8 @@
 """What the records name: the references that `Contents.collect` must leave alone.
 
-The log's segments and the runs' journals are searched as bytes for whatever looks like a reference. That needs no proof and
-no meaning: a line that is torn, damaged, or of a kind that nobody here knows still names what it names, and to keep too much is
-no harm. A file that can't be read ends the search with a failure, and then nothing is collected.
+The log's segments, the runs' journals and the artifacts' records are searched as bytes for whatever looks like a reference. That
+needs no proof and no meaning: a line that is torn, damaged, or of a kind that nobody here knows still names what it names, and to
+keep too much is no harm. A file that can't be read ends the search with a failure, and then nothing is collected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = 1024 * 1024
 
 
 def named(*folders: Path) -> set[str]:
-    """The references in all files below `folders` (the log's and the runs'); one that isn't there names nothing.
+    """The references in all files below `folders` (the log's, the runs', the artifacts'); one that isn't there names nothing.
 
     Raises:
         Failure: `io_error`.

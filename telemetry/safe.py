@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.execute.telemetry import Started
-from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.govern.redact import recorded, redacted, redacted_text
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -44,7 +44,7 @@ def tool(call: Started) -> str:
 
 def arguments(call: Started) -> Any:
     """The arguments as JSON, secrets taken out; None when they are no mapping, which is no call of anything."""
-    return redacted(call.arguments) if isinstance(call.arguments, Mapping) else None
+    return recorded(call.arguments, call.by_hash) if isinstance(call.arguments, Mapping) else None
 
 
 def value(output: Any) -> Any:

@@ -19,7 +19,7 @@ from albert_tools.engine.govern.actions import action_of
 from albert_tools.engine.govern.approvals import Approval, Approvals, Scope, arguments_digest
 from albert_tools.engine.govern.authority import CHOICES, Choice, Question, nobody, refused
 from albert_tools.engine.govern.policy.decision import Decision
-from albert_tools.engine.govern.redact import redacted
+from albert_tools.engine.govern.redact import recorded
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.pool import MAX_ANSWER
@@ -140,7 +140,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "action": action,
         "tool": d.name,
         "version": d.version,
-        "arguments": redacted(arguments),
+        "arguments": recorded(arguments, d.by_hash),
         "rule_id": decision.rule,
         "message": decision.message,
         "reason": reason_of(chain.request.invocation),

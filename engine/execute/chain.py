@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from albert_tools.engine.execute.kept import Kept
 from albert_tools.engine.execute.record import CallId, Recorder
 from albert_tools.engine.govern.authority import Asker, Authority
 from albert_tools.engine.govern.modes import Modes
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.actions import Standing
     from albert_tools.engine.govern.approvals import Approvals
     from albert_tools.engine.govern.desks import Desks
+    from albert_tools.engine.govern.outgoing import Outgoing
     from albert_tools.engine.govern.policy.decision import Decision
     from albert_tools.engine.govern.repeats import Repeats
     from albert_tools.engine.govern.sessions import Session, Sessions
     from albert_tools.engine.govern.windows import Windows
-    from albert_tools.engine.model.protocols import ContentStore, Ledger, RunStore
+    from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
 
+T = TypeVar("T")
 Log = Callable[[str, str], None]
 
 
@@ -64,9 +67,13 @@ class Surroundings:
     desks: Desks | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
+    artifacts: ArtifactStore | None = None
+    examine: Examine | None = None
     observer: Observer | None = None
     turns: Turns | None = None
     cache: Cache | None = None
+    #: What primitives keep between calls.
+    kept: Kept = field(default_factory=Kept)
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".
     own: str = "own"
     #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
@@ -230,9 +237,20 @@ class Context:
     settings: Mapping[str, Any]
     key: str
     contents: ContentStore | None
+    network: Outgoing | None
+    _kept: Kept
     _tool: str
     _effects: list[Effect]
     _own: list[Effect]
+    artifacts: ArtifactStore | None = None
+    examine: Examine | None = None
+    _left: Callable[[str], float] = field(default=lambda unit: float("inf"))
+
+    def left(self, unit: str) -> float:
+        return self._left(unit)
+
+    def keep(self, make: Callable[[], T]) -> T:
+        return self._kept.get(make)
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._tool, facts)

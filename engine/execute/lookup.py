@@ -69,9 +69,11 @@ class Lookup:
                     tool=name,
                 ) from None
             if version is None and not failure.details.get("removed"):
+                # It may be one of those that the rules name and that aren't there.
+                missing = "".join(f"; {problem}" for problem in self._registry.problems)
                 raise Failure(
                     "unknown_tool",
-                    f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}",
+                    f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}{missing}",
                     hint="`list` and `search` say what there is",
                     tool=name,
                 ) from None

@@ -1,4 +1,4 @@
-"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take.
+"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take; or confined.
 
 A failure that a second try may mend is tried once more, after a moment, if doing it twice is the same as doing it once; any other
 isn't.
@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.chain import Chain, Context, Request
-from albert_tools.engine.execute.spending import spend, spent_by
+from albert_tools.engine.execute.spending import left, spend, spent_by
 from albert_tools.engine.govern.actions import demand_as_approved
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.settings import Governance
@@ -109,8 +109,8 @@ async def _once(
     clock: Callable[[], float],
 ) -> Any:
     name, request = primitive.name, chain.request
-    left = chain.deadline + request.waited - clock()
-    seconds = min(primitive.definition.timeout, governance.limits.call_seconds, left)
+    until = chain.deadline + request.waited - clock()
+    seconds = min(primitive.definition.timeout, governance.limits.call_seconds, until)
     workspace: Any = request.workspace
     if authority is not None:
         seconds = min(seconds, authority.policy.timeout(primitive.definition))
@@ -121,7 +121,10 @@ async def _once(
 
     async def call() -> Any:
         guarded: Any = workspace
+        outgoing = None
         if authority is not None:
+            if "network" in primitive.definition.effects:
+                outgoing = authority.outgoing(primitive.definition, primitive, arguments, governance)
             guarded = authority.guarded(
                 primitive.definition, request.workspace, _room(primitive, request), chain.approved
             )
@@ -133,11 +136,20 @@ async def _once(
             settings,
             f"{request.run.id}:{chain.step}",
             request.surroundings.contents,
+            outgoing,
+            request.surroundings.kept,
             name,
             request.effects,
             own,
+            artifacts=request.surroundings.artifacts,
+            examine=request.surroundings.examine,
+            _left=partial(left, request),
         )
         try:
+            if primitive.definition.sandbox:
+                from albert_tools.engine.sandbox.confined import run_confined
+
+                return await run_confined(primitive.function, arguments, seconds=seconds)
             return await call_primitive(primitive, arguments, context)
         finally:
             used = spent_by(own)
@@ -183,23 +195,32 @@ async def _once(
 
 
 def _budgets(primitive: Primitive, request: Request) -> list[str]:
-    """The budgets of bytes that the call may draw on, by name: what is left of each is one call's at a time.
+    """The budgets that the call may draw on, by name: what is left of each is one call's at a time.
 
     What a command writes isn't seen, so it isn't counted, and no other call has to wait for it.
     """
+    definition = primitive.definition
+    found = []
+    if "write" in definition.effects and "execute" not in definition.effects:
+        found += _bounding(request, "bytes_written", "bytes")
+    if definition.category == "inference":
+        found += [*_bounding(request, "model_tokens", "tokens"), *_bounding(request, "model_cost", "cost")]
+    return found
+
+
+def _bounding(request: Request, unit: str, called: str) -> list[str]:
     sessions = request.surroundings.sessions
-    effects = primitive.definition.effects
-    if request.session is None or sessions is None or "write" not in effects or "execute" in effects:
+    if request.session is None or sessions is None:
         return []
-    return [f"bytes of {session}" for session in sessions.bounded(request.session, "bytes_written")]
+    return [f"{called} of {session}" for session in sessions.bounded(request.session, unit)]
 
 
 def _room(primitive: Primitive, request: Request) -> int | None:
     """The bytes that the budget has left for the call, which has its turn."""
-    sessions = request.surroundings.sessions
-    if request.session is None or sessions is None or not _budgets(primitive, request):
+    effects = primitive.definition.effects
+    if "write" not in effects or "execute" in effects or not _bounding(request, "bytes_written", "bytes"):
         return None
-    return int(sessions.left(request.session, "bytes_written"))
+    return int(left(request, "bytes_written"))
 
 
 def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:

@@ -36,8 +36,9 @@ from albert_tools.engine.execute.running import begin_run, end_run, stopped
 from albert_tools.engine.execute.spending import consumed, session_seconds, spend
 from albert_tools.engine.execute.steps import Entered, Step
 from albert_tools.engine.execute.watching import ended, span_of, started
+from albert_tools.engine.govern.approvals import arguments_digest
 from albert_tools.engine.govern.authority import Authority
-from albert_tools.engine.govern.policy.decision import Decision, gravest
+from albert_tools.engine.govern.policy.decision import WHOLE_CALL, Decision, gravest
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
 from albert_tools.engine.model.failure import ENDING, Failure
@@ -224,7 +225,7 @@ class Pipeline:
                 request.refused = came
             if came.code != "suspended":
                 # Of what waits for an answer the question is the entry.
-                recorder.denied(call, definition.name, given, came)
+                recorder.denied(call, definition.name, given, came, definition.by_hash)
             started(chain, target, definition.name, given)
             ended(chain, came, self._clock() - began, 0, blocked=True)
             if isinstance(error, Failure):
@@ -507,7 +508,8 @@ class Pipeline:
             decision = gravest(found)
             chain.asks = ()
             if decision.verdict == "ask":
-                chain.asks = tuple(sorted({(d.rule, d.subject) for d in found if d.verdict == "ask"}))
+                about = {d: arguments_digest(arguments) if d.subject == WHOLE_CALL else d.subject for d in found}
+                chain.asks = tuple(sorted({(d.rule, about[d]) for d in found if d.verdict == "ask"}))
             elif decision.verdict == "deny" and decision.rule == "outside_workspace":
                 request.surroundings.modes.violation()
             return decision

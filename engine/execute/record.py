@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from albert_tools.engine.govern.redact import redacted, redacted_text
+from albert_tools.engine.govern.redact import recorded, redacted, redacted_text
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.hashing import result_hash
 
@@ -76,7 +76,7 @@ class Recorder:
             "call": call.id,
             "tool": definition.name,
             "version": definition.version,
-            "arguments": redacted(arguments),
+            "arguments": recorded(arguments, definition.by_hash),
             "verdict": decision.verdict,
             "rule_id": decision.rule,
             "rationale_code": decision.rationale,
@@ -102,14 +102,14 @@ class Recorder:
         except Failure as failure:
             raise unkept(failure) from None
 
-    def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure) -> None:
+    def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure, by_hash: Sequence[str] = ()) -> None:
         """A call that is not made: refused, unknown, or invalid. What can't be written down is denied all the same."""
         self._append(
             "denied",
             {
                 "call": call.id,
                 "tool": redacted_text(str(tool), 200),
-                "arguments": redacted(arguments) if isinstance(arguments, Mapping) else None,
+                "arguments": recorded(arguments, by_hash) if isinstance(arguments, Mapping) else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
                 **({"rationale_code": failure.rationale} if failure.denied else {}),

@@ -17,6 +17,10 @@ class ToolRegistry:
     def __init__(self, primitives: Iterable[Primitive] = (), store: ToolStore | None = None) -> None:
         self._primitives: dict[str, Primitive] = {}
         self._store = store
+        #: Names of the application's primitives that the configuration names.
+        self.imported: tuple[str, ...] = ()
+        #: Why some of what the configuration names is missing: a sentence each.
+        self.problems: tuple[str, ...] = ()
         for primitive in primitives:
             self.register(primitive)
 

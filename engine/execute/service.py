@@ -20,11 +20,13 @@ from albert_tools.engine.execute.chain import Log, Surroundings
 from albert_tools.engine.execute.pipeline import Pipeline
 from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.execute.runs import RunDesk
+from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.showing import confined_of, resources_of
 from albert_tools.engine.sandbox.pool import Sandbox
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ DAY = 24 * 3600.0
 LOOK_SECONDS, MAX_IDLE_LOOKS = 0.25, 20
 #: Versions that a description lists; a tool's whole history is seldom asked for.
 MAX_VERSIONS = 10
+#: Why a tool is refused that another mode would allow.
+_OF_MODE = ("mode", "tool_mode")
 #: Tools that are looked at for calls of one that was replaced.
 MAX_CALLERS = 1000
 
@@ -51,7 +55,8 @@ MAX_CALLERS = 1000
 class Listed:
     """A line of the list of tools. `outdated` or `problem` says why it can't run.
 
-    `changed` names the saved tools it calls in a version that is no longer the newest; it runs on with that one.
+    `changed` names the saved tools it calls in a version that is no longer the newest; it runs on with that one. `policy` is
+    what the rules say of every call in the present mode, whatever its arguments; see `ToolService.standing`.
     """
 
     name: str
@@ -65,14 +70,23 @@ class Listed:
     outdated: str | None = None
     problem: str | None = None
     changed: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the present mode refuses it, whatever its arguments."""
+        return self.policy.get("rationale_code") in _OF_MODE
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
     """Everything about one tool; `source`, `calls`, `created` and what follows are those of a saved one.
 
-    `gated` needs the owner's permission. `newest` has, for each saved tool it calls, the version that a call would reach if
-    it were defined now; None for one that was removed. `versions` are the last ones saved, `total` says how many there are.
+    `gated` needs the owner's permission. `resources` are the parameters of a primitive that rules judge, each with what as;
+    `policy` is what they say of every call now, `bounds` the seconds and the calls per hour that they leave it. `newest` has, for
+    each saved tool it calls, the version that a call would reach if it were defined now; None for one that was removed.
+    `versions` are the last ones saved, `total` says how many there are.
     """
 
     definition: ToolDefinition
@@ -84,6 +98,11 @@ class Description:
     newest: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     versions: tuple[Saved, ...] = ()
     total: int = 0
+    resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    bounds: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    #: What of a primitive runs confined: ``function``, ``command``, or nothing.
+    confined: str = ""
 
     @property
     def changed(self) -> tuple[Callee, ...]:
@@ -109,7 +128,13 @@ class Description:
             ],
             "outdated": self.outdated,
             "gated": self.gated,
+            "effects": list(d.effects),
+            "timeout_seconds": d.timeout,
             **d.governance(),
+            "confined": self.confined,
+            "resources": dict(self.resources),
+            "policy": dict(self.policy),
+            "bounds": dict(self.bounds),
             "versions": [{"version": v.version, "created": v.created, "current": v.current} for v in self.versions],
             "versions_total": self.total,
             "source": self.source,
@@ -171,6 +196,7 @@ class ToolService:
         if self._watching is not None:
             self._watching.cancel()
         await self._sandbox.close()
+        await self.surroundings.kept.close()
         for held in (self.surroundings.workspace, self.surroundings.ledger):
             close = getattr(held, "close", None)
             if close is not None:
@@ -522,13 +548,20 @@ class ToolService:
         """
         primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
-            return Description(primitive.definition, gated=primitive.gated)
+            return self._judged(
+                Description(
+                    primitive.definition,
+                    gated=primitive.gated,
+                    resources=resources_of(primitive),
+                    confined=confined_of(primitive),
+                )
+            )
 
         def load() -> Description:
             found = self._pipeline.lookup.look_up(name, version).version
             assert found is not None
             versions, total = self.store.history(name, MAX_VERSIONS)
-            return Description(
+            description = Description(
                 found.definition,
                 found.source,
                 found.calls,
@@ -538,33 +571,56 @@ class ToolService:
                 versions=tuple(versions),
                 total=total,
             )
+            return self._judged(description)
 
         return await self._in_thread(load)
 
-    async def list(self) -> builtins.list[Listed]:
+    def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
+        """What the rules say of every call of a tool in the present mode, whatever its arguments; what it touches can only make it
+        graver. As a result's ``policy``, with the ``mode``; where nothing can be judged, a denial that says why.
+        """
+        try:
+            authority = self.surroundings.ruling(say=False)[1]
+        except Failure as failure:
+            authority, why = None, failure
+        else:
+            why = Failure("governance_unavailable", "nothing is judged in a scratch workspace")
+        if authority is None:
+            said = Decision("deny", why.rule or "governance", "no_rule", why.message).as_dict()
+            return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
+        mode = authority.modes.mode
+        decision = authority.policy.permits(definition, gated, mode)
+        return {**decision.as_dict(), "hint": decision.hint, "mode": mode}
+
+    def _judged(self, description: Description) -> Description:
+        definition, authority = description.definition, self.surroundings.authority
+        bounds: dict[str, Json] = {}
+        if authority is not None:
+            policy = authority.policy
+            bounds = {
+                "timeout_seconds": policy.timeout(definition),
+                "calls_per_hour": dict(policy.rate_limits(definition)),
+            }
+        return dataclasses.replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
+
+    async def list(self, hidden: bool = False) -> builtins.list[Listed]:
         """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem.
 
-        A primitive that is forbidden in the present mode isn't listed.
+        A primitive that is forbidden in the present mode isn't listed, unless `hidden`.
 
         Raises:
             Failure: `io_error` when the store can't be read.
         """
-        primitives = [
-            Listed(
-                p.name, "primitive", first_line(p.definition.description), p.definition.signature(), p.definition.family
-            )
-            for p in self.registry.primitives()
-            if self._shown(p)
-        ]
-        return primitives + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+        primitives = [self._primitive(p) for p in self.registry.primitives()]
+        offered = [listed for listed in primitives if hidden or not listed.hidden]
+        return offered + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
 
-    def _shown(self, primitive: Primitive) -> bool:
-        """Whether it can be used in the present mode at all; what can't isn't offered."""
-        authority = self.surroundings.authority
-        if authority is None:
-            return True
-        decision = authority.policy.permits(primitive.definition, primitive.gated, authority.modes.mode)
-        return decision.rationale not in ("mode", "tool_mode")
+    def _primitive(self, primitive: Primitive) -> Listed:
+        d = primitive.definition
+        policy = self.standing(d, primitive.gated)
+        return Listed(
+            d.name, "primitive", first_line(d.description), d.signature(), d.family, effects=d.effects, policy=policy
+        )
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
         """Tools whose name, description or source speak of `text`: saved ones best first, then primitives.
@@ -578,7 +634,7 @@ class ToolService:
             d = primitive.definition
             spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
             if words and all(w in spoken for w in words):
-                found.append(Listed(d.name, "primitive", first_line(d.description), d.signature(), d.family))
+                found.append(self._primitive(primitive))
         return found[: max(0, limit)]
 
     def _listed(self, summary: Summary) -> Listed:
@@ -607,6 +663,8 @@ class ToolService:
             signature=version.definition.signature(),
             outdated=self._pipeline.lookup.outdated(version),
             changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
+            effects=version.definition.effects,
+            policy=self.standing(version.definition),
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:

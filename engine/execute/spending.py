@@ -46,6 +46,14 @@ def consumed(request: Request, seconds: float) -> dict[str, int | float]:
     return {**found, **spent_by(request.effects)}
 
 
+def left(request: Request, unit: str) -> float:
+    """How much of a unit the budget of the request's session has left."""
+    sessions = request.surroundings.sessions
+    if request.session is None or sessions is None:
+        return float("inf")
+    return sessions.left(request.session, unit)
+
+
 def session_seconds(request: Request) -> float:
     """How long the request's session lets it take."""
     sessions = request.surroundings.sessions

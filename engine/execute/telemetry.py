@@ -47,6 +47,8 @@ class Started(NamedTuple):
     verdict: str | None = None
     rule: str | None = None
     mode: str | None = None
+    #: The arguments of which nothing but the hash is to be kept.
+    by_hash: tuple[str, ...] = ()
 
 
 class Ended(NamedTuple):

@@ -43,6 +43,7 @@ def started(chain: Chain, target: Target | None, tool: Any, arguments: Any) -> N
         decision.verdict if decision else None,
         decision.rule if decision else None,
         chain.mode or None,
+        definition.by_hash if definition else (),
     )
     try:
         request.surroundings.observer.started(chain.span, chain.notice)

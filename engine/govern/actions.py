@@ -1,9 +1,9 @@
-"""What an approval is given for, as one hash: the call itself, who makes it, why it was asked about, and what it would overwrite or
-delete.
+"""What an approval is given for, as one hash: the call itself, who makes it, why it was asked about, and what it would overwrite
+or delete.
 
-Between a question and its answer, and between the answer and the effect, anything may change. So the hash is taken again each time;
-when it is another one, it is another action, and the answer says nothing about it. What stood at each path that would change is
-handed on to where it is changed, and looked at a last time there.
+Between a question and its answer, and between the answer and the effect, anything may change. So the hash is taken again each
+time; when it is another one, it is another action, and the answer says nothing about it. What stood at each path that would
+change is handed on to where it is changed, and looked at a last time there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Approvals: questions to a person, as records, and the answers.
 
-A question is asked in the log before anybody sees it, and answered there: by whoever is asked in the call itself, or by anybody who
-may write the log, in another process, days later. The first answer holds. A yes is bound to the hash of the very action and used
-up by it; only where the person says so does it hold for more:
+A question is asked in the log before anybody sees it, and answered there: by whoever is asked in the call itself, or by
+anybody who may write the log, in another process, days later. The first answer holds. A yes is bound to the hash of the very
+action and used up by it; only where the person says so does it hold for more:
 
 * ``session``: for the same call in this session, or, where a saved tool makes it, for that version's calls of the same tool;
 * ``always``: for this version of a saved tool, whose calls and effects are known and pinned. A call made by hand has nothing that

@@ -22,6 +22,8 @@ from albert_tools.engine.model.primitive import Primitive
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.actions import Standing
+    from albert_tools.engine.govern.outgoing import Outgoing
+    from albert_tools.engine.govern.settings import Governance
 
 #: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
 Choice = Literal["once", "session", "always", "no"]
@@ -91,6 +93,14 @@ class Authority:
         found.beyond = tuple(root.real for root in self.policy.roots)
         return found
 
+    def outgoing(
+        self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
+    ) -> Outgoing:
+        """The rules of the network, for one call of a tool."""
+        from albert_tools.engine.govern.outgoing import Outgoing
+
+        return Outgoing(self.policy, definition, _urls(primitive, arguments), rules.secrets)
+
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace with the folders that the owner's rules open beside it."""
         return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
@@ -124,15 +134,22 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     found = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
-            found.append(Resource("path", workspace.absolute(path or "."), use))
-    for name, method in primitive.urls.items():
-        for url in _texts(primitive, name, arguments):
-            found.append(Resource("url", url, str(arguments.get(method) or "GET")))
+            # An empty one is a folder to work in that isn't given.
+            found += [Resource("path", workspace.absolute(path), use)] if path else []
+    found += _urls(primitive, arguments)
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
         # A program and its arguments are one thing, not several.
         found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return found
+
+
+def _urls(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
+    return [
+        Resource("url", url, str(arguments.get(method) or "GET"))
+        for name, method in primitive.urls.items()
+        for url in _texts(primitive, name, arguments)
+    ]
 
 
 def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:

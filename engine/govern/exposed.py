@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from albert_tools.engine.govern.guarded import GuardedWorkspace
@@ -42,10 +42,13 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
     """
-    place = workspace.locate(cwd or ".")
     root = str(workspace.root)
-    with workspace.folder(place), workspace.folder(root) as opened:
-        start = workspace.absolute(place)
+    guarded = workspace if isinstance(workspace, GuardedWorkspace) else None
+    with ExitStack() as held:
+        opened = held.enter_context(guarded.at_root() if guarded else workspace.folder(root))
+        start = workspace.absolute(workspace.locate(cwd or "."))
+        if cwd:
+            held.enter_context(workspace.folder(cwd))
         hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
         sealed = [
             path
@@ -54,11 +57,14 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
         ]
         readable: list[str] = []
         shown: list[str] | None = None
-        if isinstance(workspace, GuardedWorkspace):
-            if workspace.selective:
-                shown, denied = _judged(workspace, root)
+        if guarded is not None:
+            if guarded.selective:
+                shown, denied = _judged(guarded, root)
                 hidden += denied
-            readable = [path for path in workspace.beyond if _wholly(workspace, path)]
+            readable = [path for path in guarded.beyond if _wholly(guarded, path)]
+        if shown is not None:
+            # What isn't there needs no protection, and must not be brought in by it.
+            hidden, sealed = ([p for p in paths if any(_within(p, top) for top in shown)] for paths in (hidden, sealed))
         if shown is not None and start not in shown and not any(start.startswith(f"{path}/") for path in shown):
             start = root
         yield (

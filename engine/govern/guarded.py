@@ -1,15 +1,16 @@
 """The workspace as one call sees it: every file it opens is judged under its real path, the one without a link in it.
 
 The pipeline has judged the path that the call names. Where that leads can change until it is opened, and a link may lead where
-the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is. Where a person
-was asked about the call, what a file replaces must be what that person was asked about, in the moment before it is replaced.
+the rules forbid; so the rules are asked again about what is really opened, and that is what is opened or nothing is. Where a
+person was asked about the call, what a file replaces must be what that person was asked about, in the moment before it is
+replaced.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -87,6 +88,10 @@ class GuardedWorkspace:
     def secret(self) -> tuple[Path, ...]:
         """As `Workspace.secret`."""
         return self._workspace.secret
+
+    def at_root(self) -> AbstractContextManager[int]:
+        """The workspace's open folder, for what sees only as much of it as the rules allow."""
+        return self._workspace.folder(str(self._workspace.root))
 
     def allows(self, absolute: str) -> bool:
         """Whether the rules let a canonical path be read, without anything being looked at."""

@@ -1,13 +1,13 @@
 """Files with several names, and whether one of the names is in a forbidden place.
 
-A hard link is not a way to a file: it *is* the file, under one more name, and nothing about it says where the other names are. To
-refuse every such file would refuse what version control and package caches are full of. So a file with several names is looked for
-in the places that are known and forbidden (keys, profiles, Albert's own), by identity. Files with one name, which is nearly all,
-cost nothing.
+A hard link is not a way to a file: it *is* the file, under one more name, and nothing about it says where the other names are.
+To refuse every such file would refuse what version control and package caches are full of. So a file with several names is
+looked for in the places that are known and forbidden (keys, profiles, Albert's own), by identity. Files with one name, which
+is nearly all, cost nothing.
 
-What a place holds is kept per folder until the folder changes, as its inode says: a new name in it is such a change. A folder that
-changed just now may change again without a new time, so it is not kept; nor is one with symbolic links, whose targets may change
-alone.
+What a place holds is kept per folder until the folder changes, as its inode says: a new name in it is such a change. A folder
+that changed just now may change again without a new time, so it is not kept; nor is one with symbolic links, whose targets may
+change alone.
 """
 
 from __future__ import annotations

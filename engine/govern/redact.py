@@ -1,14 +1,14 @@
 """Arguments as records may keep them: what looks like a secret is taken out, and what is long is named by its hash.
 
-A record is read by more people than a call is made for, and it is never deleted. So a value under a telling name, or of a telling
-form, doesn't go in; of a long text its size and hash do, which is enough to say later whether it was this one.
+A record is read by more people than a call is made for, and it is never deleted. So a value under a telling name, or of a
+telling form, doesn't go in; of a long text its size and hash do, which is enough to say later whether it was this one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
@@ -25,6 +25,8 @@ _FORMS = re.compile(
     r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
+#: A private key with all that belongs to it; one that is cut off is one to the end.
+_KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 #: A secret that stands behind its name: in a command, a URL's query, a header, a piece of JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
@@ -32,6 +34,8 @@ _ASSIGNED = re.compile(
 )
 
 
+#: What a number of something is called, though it may sound like a secret: ``max_tokens``.
+_COUNTS = re.compile(r"(?i)_tokens\Z")
 #: Characters that all of one value may come to; a container that is reached when they are used up is only counted.
 MAX_ALL = 64 * 1024
 
@@ -48,12 +52,32 @@ def redacted(value: Any, name: str = "") -> Any:
 def redacted_text(text: str, most: int = 500) -> str:
     """A sentence for the record: what looks like a secret is taken out of it, and it is cut after `most` characters."""
     # A bit more than is kept, so that no secret is cut to where it isn't recognised.
-    text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text[: most + 10_000]))
+    text = _KEYS.sub(REDACTED, text[: most + 10_000])
+    text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text))
     return _unicode(text[:most])
 
 
 def _unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def recorded(arguments: Any, by_hash: Collection[str]) -> Any:
+    """The arguments of a call for the record, as `redacted`; of those that `by_hash` names only their hash."""
+    if not by_hash or not isinstance(arguments, Mapping):
+        return redacted(arguments)
+    kept = redacted({name: value for name, value in arguments.items() if name not in by_hash})
+    return kept | {name: _named(arguments[name]) for name in by_hash if name in arguments}
+
+
+def _named(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return REDACTED
+    from blake3 import blake3
+
+    data = value.encode("utf-8", "surrogatepass")
+    return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
 
 
 class _Redaction:
@@ -64,7 +88,8 @@ class _Redaction:
 
     def of(self, value: Any, name: str, level: int) -> Any:
         if name and value not in (None, "", True, False) and _NAMES.search(name):
-            return REDACTED
+            if type(value) not in (int, float) or not _COUNTS.search(name):
+                return REDACTED
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 """The same call again: under the same key a call is made once, and whoever repeats it gets the first one's result.
 
-Keys belong to a session and a tool. What was begun is an entry of the log before anything is done, so of two at once, in whatever
-processes, one does it and the other waits for its result. What was denied is as if it had not been asked. Where the one who did it
-has died, nobody knows what was done: that is the answer, and nothing is done again.
+Keys belong to a session and a tool. What was begun is an entry of the log before anything is done, so of two at once, in
+whatever processes, one does it and the other waits for its result. What was denied is as if it had not been asked. Where the
+one who did it has died, nobody knows what was done: that is the answer, and nothing is done again.
 """
 
 from __future__ import annotations

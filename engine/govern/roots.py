@@ -1,11 +1,11 @@
 """Folders beyond the workspace that the owner's rules open: an absolute pattern under `allowed_paths` opens where it begins.
 
-``/data/shared/**`` opens ``/data/shared``, ``$HOME/notes/*.md`` opens ``$HOME/notes``: the longest part that is literal. Where that
-leads is found out once, when the rules are read, and from then on no link is followed on the way there. The root says where files
-are reached; which of them a tool may touch says the pattern.
+``/data/shared/**`` opens ``/data/shared``, ``$HOME/notes/*.md`` opens ``$HOME/notes``: the longest part that is literal. Where
+that leads is found out once, when the rules are read, and from then on no link is followed on the way there. The root says
+where files are reached; which of them a tool may touch says the pattern.
 
-Some folders are never opened: the root of the file system and whatever holds the home folder, for then everything would be open,
-and what is forbidden as a whole.
+Some folders are never opened: the root of the file system and whatever holds the home folder, for then everything would be
+open, and what is forbidden as a whole.
 """
 
 from __future__ import annotations

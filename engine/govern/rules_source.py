@@ -1,13 +1,14 @@
 """The rules in force, read anew when a file of theirs has changed.
 
-Every call asks, so asking costs two looks at files that have not changed, and no lock. What has changed is read whole, the owner's
-file and the project's together, and takes the place of what was there in one step: nobody sees one file new and the other old. A
-change that can't be used changes nothing; it is said once, to listeners and in the ledger, and stands in `problem` until it is
-mended. Only where there was nothing usable yet is the mistake itself the answer, and everything is denied.
+Every call asks, so asking costs two looks at files that have not changed, and no lock. What has changed is read whole, the
+owner's file and the project's together, and takes the place of what was there in one step: nobody sees one file new and the
+other old. A change that can't be used changes nothing; it is said once, to listeners and in the ledger, and stands in
+`problem` until it is mended. Only where there was nothing usable yet is the mistake itself the answer, and everything is
+denied.
 
-A file that was read and is gone counts as such a change, whosever it is. A project's file tightens, so its loss would loosen; the
-owner's may be all that denies something; and an editor that writes anew has the file gone for a moment. Who wants no rules leaves
-an empty file.
+A file that was read and is gone counts as such a change, whosever it is. A project's file tightens, so its loss would loosen;
+the owner's may be all that denies something; and an editor that writes anew has the file gone for a moment. Who wants no rules
+leaves an empty file.
 
 A file's time is only as fine as the system's clock for files. One that was changed just before it was read may change once more
 without anything to see, so it is read a second time when the moment is over.

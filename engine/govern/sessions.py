@@ -1,8 +1,8 @@
 """Sessions: on whose behalf a call is made, and how far that goes.
 
 Whoever opens a session, the owner or an application, gives it a *lease*: which tools, until when, with how large a budget. The
-token is told once and kept as a hash, so nobody who reads the records can use it. A session opened by another is within it: it can
-be given less, never more, and what it uses is taken from all above it as well.
+token is told once and kept as a hash, so nobody who reads the records can use it. A session opened by another is within it: it
+can be given less, never more, and what it uses is taken from all above it as well.
 
 Sessions are entries of the log, and so is what they use. Calls without a session are the owner's own.
 """

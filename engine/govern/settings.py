@@ -9,10 +9,14 @@
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
       bash: {}                     # settings that a primitive reads
+    primitives_from: [shop.tools]  # modules whose primitives are tools, too; or one by one, `shop.tools:send_invoice`
+    secrets:
+      GITHUB_TOKEN: [api.github.com]  # which hosts a secret may be sent to
 
 The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
-tighten: what it allows the user must allow as well, and its settings of primitives are not taken. A file that can't be read or
-understood means that governance is unavailable, and then everything is denied: a misspelt rule must not silently allow.
+tighten: what it allows the user must allow as well, its settings of primitives and secrets are not taken, and it can't name
+code. A file that can't be read or understood means that governance is unavailable, and then everything is denied: a misspelt
+rule must not silently allow.
 """
 
 from __future__ import annotations
@@ -51,6 +55,10 @@ class Governance:
     deny: frozenset[str] = frozenset()
     limits: RunLimits = field(default_factory=RunLimits)
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Where the application's own primitives are, ``package.module`` or ``package.module:name``; imported when a service starts.
+    primitives_from: tuple[str, ...] = ()
+    #: Which hosts each secret may be sent to, by its name; the owner's say alone.
+    secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Whether it speaks of gated primitives at all; one that doesn't leaves them as they are when it tightens another.
     says_allow: bool = True
     tools: Mapping[str, Section] = field(default_factory=dict)
@@ -72,7 +80,7 @@ class Governance:
     def tightened(self, other: Governance) -> Governance:
         """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
 
-        Settings of primitives are this one's.
+        Settings of primitives, and what is said of secrets, are this one's.
         """
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(self, limits=self.limits._replace(**lower), project=other)
@@ -120,6 +128,9 @@ def load_governance(user: Path | Governance, project: Path | None) -> Governance
     """
     rules = user if isinstance(user, Governance) else _load(user) or Governance()
     own = _load(project) if project is not None else None
+    if project is not None and own is not None and own.primitives_from:
+        # Else whoever writes in a project would have their code in the service.
+        raise _unavailable(project, "primitives_from can stand in the owner's file only, for it names code to be run")
     return rules if own is None else rules.tightened(own)
 
 
@@ -225,6 +236,8 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         deny=frozenset(read.deny),
         limits=base._replace(**lower),
         primitives=read.primitives,
+        primitives_from=tuple(read.primitives_from),
+        secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
         says_allow="allow" in read.model_fields_set,
         tools={name: section.section() for name, section in read.tools.items()},
         categories={name: section.section() for name, section in read.categories.items()},

@@ -1,8 +1,8 @@
 """How often: sliding windows of an hour over what has been called.
 
-A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session, with the calls of
-the sessions within it; calls without one count together. The calls are entries of the log, so a restart forgets none and every
-process counts the same.
+A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session, with the
+calls of the sessions within it; calls without one count together. The calls are entries of the log, so a restart forgets none
+and every process counts the same.
 """
 
 from __future__ import annotations

@@ -120,6 +120,11 @@ class ToolDefinition:
         """The parameter of that name, or None."""
         return next((p for p in self.parameters if p.name == name), None)
 
+    @property
+    def by_hash(self) -> tuple[str, ...]:
+        """The parameters of which records have only the hash: their schema says ``"x-recorded": "hash"``."""
+        return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")
+
     def parameters_schema(self) -> Schema:
         """All parameters as one JSON Schema object, closed to other names."""
         properties = {}

@@ -46,6 +46,9 @@ CODES: dict[str, Code] = {
     "too_large": Code("ResourceExhausted", "exhaustion", "a size over its limit"),
     "io_error": Code("IOFailed", "exception", "the operating system refused"),
     "network_error": Code("IOFailed", "exception", "no answer from the other side"),
+    "service_error": Code(
+        "ServiceFailed", "exception", "the other side answered that it can't, or what nobody can read"
+    ),
     "timeout": Code("Timeout", "timeout", "a call took longer than it may"),
     "time_limit": Code("Timeout", "timeout", "the program's own time is used up"),
     "run_limit": Code("Timeout", "timeout", "the whole run took longer than it may"),

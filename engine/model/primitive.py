@@ -37,9 +37,9 @@ from albert_tools.engine.model.schema import schema_of, violations
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 
 
-#: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, one of
-#: a tool's operations, who runs a model, and which.
-JUDGED = ("shell", "program", "operation", "provider", "model")
+#: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, the
+#: environment variables of either, one of a tool's operations, who runs a model, and which.
+JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Primitive:
         return self.definition.idempotent and not any(arguments.get(name) for name in self.once)
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each path that a call names, with its use; ``.`` where it is empty. What is no text names none."""
+        """Each path that a call names, with its use. What is empty or no text names none."""
         for name, use in self.paths.items():
             value = arguments.get(name)
             for path in value if isinstance(value, list) else [value]:
-                if isinstance(path, str):
-                    yield path or ".", use
+                if isinstance(path, str) and path:
+                    yield path, use
 
 
 @overload
@@ -157,7 +157,8 @@ def primitive(
         allowed_modes: The modes that it can be used in at all; policy can't allow it in others.
         approval: Whether a person is asked each time, whatever policy says.
         rate_limit: Calls per hour, where that is bounded whatever policy says.
-        sandbox: Whether it is to run confined.
+        sandbox: Whether it runs confined: in a process of its own that can do nothing but compute, with 256 MiB of memory. The
+            function is an ordinary one of a module, by its name, takes no `CallContext` and has no effects.
         cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
             get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
@@ -166,7 +167,7 @@ def primitive(
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
             `paths`, `urls`, `judged`, `once` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
-            answers kept of a tool that doesn't only read.
+            answers kept of a tool that doesn't only read, `sandbox` over what can't run confined.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
@@ -287,6 +288,18 @@ def _bounded(
         raise TypeError(f"{made.name}: `once` speaks of {stray!r}, which is no parameter")
     if rate_limit is not None and (type(rate_limit) is not int or rate_limit < 1):
         raise TypeError(f"{made.name}: the rate limit is a number of calls per hour, 1 or more, not {rate_limit!r}")
+    if sandbox and (made.context is not None or made.is_async):
+        what = "takes a CallContext" if made.context is not None else "is async"
+        raise TypeError(
+            f"{made.name}: it {what}, and there is none where it runs confined; have an ordinary function do the "
+            "dangerous part, and call that by `run_confined`"
+        )
+    if sandbox and made.definition.effects:
+        raise TypeError(f"{made.name}: what runs confined can only compute, so it has no effects")
+    if sandbox and "<" in made.function.__qualname__:
+        raise TypeError(
+            f"{made.name}: what runs confined is found by its name in its module, so it can't be defined in another"
+        )
     if cache_seconds and not (0 < cache_seconds < float("inf") and set(made.definition.effects) <= {"read"}):
         raise TypeError(f"{made.name}: answers are kept for some seconds, and only of a tool that only reads")
     for invariant in invariants:

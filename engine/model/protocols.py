@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
+
+Kept = TypeVar("Kept")
 
 
 class Catalog(Protocol):
@@ -262,6 +264,63 @@ class ContentStore(Protocol):
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""
 
+    def renew(self, ref: str) -> int:
+        """Prove a value and make it as young as if it had just been put; its size in bytes. Raises as `get`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What was published under an id: `content` is the reference of its content, `created` ISO 8601, UTC.
+
+    `metadata` are entries ``name=value``.
+    """
+
+    id: str
+    content: str
+    size_bytes: int
+    category: str
+    metadata: tuple[str, ...]
+    created: str
+
+
+class ArtifactStore(Protocol):
+    """What was published, by workspace and id; never changed. From any thread and any number of processes."""
+
+    def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
+        """Keep an artifact, durably. What stands under its id then, and whether it is new; the same again changes nothing.
+
+        Raises:
+            Failure: `exists`: another artifact stands there; `not_found`: its content isn't kept; `damaged`, `io_error`.
+        """
+
+    def get(self, workspace: str, id: str) -> Artifact:
+        """The artifact of an id, proved.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `io_error`.
+        """
+
+
+#: Looks the installation over (with hostile programs that must be stopped, if told so) and says what it found, as JSON.
+Examine = Callable[[bool], Awaitable[Json]]
+
+
+class NetworkRules(Protocol):
+    """What the rules say of the network, to one call (`engine.govern.outgoing.Outgoing`)."""
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The networks (of `ipaddress`) that may be reached though they aren't public."""
+
+    def named_by(self, url: str) -> tuple[Any, ...]:
+        """`named`, with what a URL of the owner's configuration literally names."""
+
+    def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
+        """Let a further URL pass; where the rules would ask, no. Raises Failure `permission_denied`."""
+
+    def demand_secret(self, name: str, url: str) -> None:
+        """Let a secret go to a URL. Raises Failure `permission_denied`."""
+
 
 class CallContext(Protocol):
     """What a primitive is told besides its arguments.
@@ -289,6 +348,24 @@ class CallContext(Protocol):
     @property
     def contents(self) -> ContentStore | None:
         """Where values too large to be handed over are kept; None where nothing is."""
+
+    @property
+    def artifacts(self) -> ArtifactStore | None:
+        """Where what was published is kept; None where nothing is."""
+
+    @property
+    def examine(self) -> Examine | None:
+        """What looks the installation over; None where there is none."""
+
+    def left(self, unit: str) -> float:
+        """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity where it has no bound."""
+
+    @property
+    def network(self) -> NetworkRules | None:
+        """What the rules say of the network; None where there are none, and then nothing may be reached."""
+
+    def keep(self, make: Callable[[], Kept]) -> Kept:
+        """What `make` makes, once for the whole service; its `aclose`, if it has one, is awaited when the service closes."""
 
     def effect(self, kind: str, **facts: Any) -> None:
         """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""

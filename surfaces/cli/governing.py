@@ -60,13 +60,13 @@ async def _policy(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _check(service: ToolService, console: Console) -> int:
+    from albert_tools.checkup import mistakes
     from albert_tools.engine.govern.settings import Governance
-    from albert_tools.surfaces.cli.doctor import findings
 
     rules = service.surroundings.governance
     if not isinstance(rules, Governance):
         raise rules
-    found = await asyncio.to_thread(findings, service, rules)
+    found = await asyncio.to_thread(mistakes, service, rules)
     if console.json:
         console.document({"ok": not found, "findings": found})
     for finding in [] if console.json else found:

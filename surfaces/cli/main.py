@@ -23,6 +23,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("sources", "check"),
     "fmt": ("sources", "fmt"),
     "run": ("running", "run"),
+    "tools": ("catalogue", "list_tools"),
     "list": ("catalogue", "list_tools"),
     "search": ("catalogue", "search"),
     "show": ("catalogue", "show"),
@@ -235,10 +236,13 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         "--wait", type=_wait, default=0.0, metavar="SECONDS", help="wait so long for an answer from elsewhere"
     )
 
-    command("list", "list all tools")
+    for name, text in (("tools", "list the tools, and what the rules say of each now"), ("list", "the same as tools")):
+        tools = command(name, text)
+        tools.add_argument("--all", action="store_true", help="also those that the present mode refuses")
+        tools.add_argument("--markdown", action="store_true", help="print a page about the primitives instead")
     search = command("search", "find tools by what they are about")
     search.add_argument("text", nargs="+", metavar="TEXT")
-    show = command("show", "show a tool: parameters, calls, source")
+    show = command("show", "explain a tool: parameters, result, what governs it, source")
     _named(show)
     _versioned(show, "one version, or its first digits; the newest when not given")
     _named(command("remove", "take a saved tool off the list; its versions are kept"), "saved")

@@ -260,7 +260,7 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
     def work() -> tuple[int, Any]:
         swept = store.sweep(options.older_than, keep)
         # What is named is read after the runs are gone, so that what only they named goes too.
-        return swept, Contents(state / "contents").collect(named(state / "log", state / "runs"))
+        return swept, Contents(state / "contents").collect(named(state / "log", state / "runs", state / "artifacts"))
 
     swept, collected = await asyncio.to_thread(work)
     if console.json:

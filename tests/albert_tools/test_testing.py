@@ -47,7 +47,17 @@ def test_registry_with_own_primitives() -> None:
     assert registry(mine).has("read_file")
     assert registry(mine, standard=False).names() == ["mine"]
     assert [d.name for d in registry(mine).list("files")][:3] == ["read_file", "write_file", "edit_file"]
-    assert registry().categories() == ["files", "shell", "web", "system", "artifacts", "saved"]
+    assert registry().categories() == [
+        "files",
+        "shell",
+        "git",
+        "code",
+        "web",
+        "system",
+        "artifacts",
+        "models",
+        "saved",
+    ]
 
 
 def test_clock() -> None:

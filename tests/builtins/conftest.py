@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.govern.contain import Workspace
+from tests.builtins.governed import Governed, governing
 
 
 @dataclass
@@ -38,3 +39,10 @@ def root(tmp_path: Path) -> Path:
 def context(root: Path) -> Iterator[Context]:
     with Workspace(root) as workspace:
         yield Context(workspace)
+
+
+@pytest.fixture
+def govern(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
+    """Makes homes with a service each: ``govern(governance={…})``."""
+    with governing(tmp_path) as make:
+        yield make

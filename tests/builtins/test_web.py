@@ -6,16 +6,18 @@ import gzip
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from albert_tools.builtins import web
+from albert_tools.builtins.net.client import Client
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
+from tests.builtins.network import Calling, calling
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -78,8 +80,22 @@ def base() -> Iterator[str]:
         thread.join()
 
 
-async def request(context: Any, url: str, **more: Any) -> Any:
-    result = await call_primitive(web.http_request, {"url": url, **more}, context)
+#: The owner names this machine, so it may be reached.
+RULES = {"tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}}}
+
+
+@pytest.fixture
+async def context() -> AsyncIterator[Calling]:
+    client = Client()
+    yield Calling(None, client)
+    await client.aclose()
+
+
+async def request(context: Calling, url: str, **more: Any) -> Any:
+    arguments = {"url": url, **more}
+    made = calling(web.http_request, arguments, RULES, context.client, context.remaining)
+    made.effects = context.effects
+    result = await call_primitive(web.http_request, arguments, made)
     assert violations(result, web.http_request.definition.result) == []
     return result
 

@@ -94,6 +94,25 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     assert found.out.endswith(f"opens nothing beyond the workspace: there is no folder '{shared}'\n")
 
 
+def test_explain_a_command(albert: Any) -> None:
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        "tools:\n  bash: {allowed_in_modes: [NORMAL], forbidden_commands: ['git push *']}\n"
+    )
+    explain = ("policy", "explain", "bash")
+    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\nso: allow\n"
+    asked = albert(*explain, "command=ls; sudo ls")
+    assert asked.out == (
+        "allow  tools.bash.allowed_in_modes\n"
+        "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user or in another root\n"
+        "so: ask\n"
+    )
+    denied = albert(*explain, "command=env git push")
+    assert denied.code == 3
+    assert "deny  tools.bash.forbidden_commands  `git push` is forbidden by 'git push *'\n" in denied.out
+
+
 def test_check(ruled: Any) -> None:
     assert ruled("policy", "check").out == "the rules are good\n"
     rules = ruled.home / "config" / "governance.yaml"

@@ -66,7 +66,7 @@ def test_what_goes_on_is_indented(full: Albert) -> None:
     column = lines[i].index("Says")
     assert lines[i + 1].index(lines[i + 1].strip()) == column
     narrow = seen(full.terminal("list", columns=40)[1])
-    i = narrow.index("  talkative")
+    i = narrow.index("  talkative  allow")
     assert narrow[i + 1].startswith("    Says")
     assert narrow[i + 2].startswith("    ")
 

@@ -37,6 +37,12 @@ Rationale = Literal[
     "interrupted",
 ]
 
+#: A subject: a lasting answer is about the call with the very arguments that it has, whoever makes it.
+WHOLE_CALL = "the call as it is"
+
+#: Of verdicts that weigh the same, those that say most about the call are the ones to be shown.
+_TELLING: dict[Rationale, int] = {"dangerous_command": 2, "dynamic_command": 1}
+
 
 class Decision(NamedTuple):
     """One verdict. `rule` names the rule as it is written in the file, `message` says it in a sentence."""
@@ -66,9 +72,9 @@ class Decision(NamedTuple):
 
 
 def gravest(decisions: Iterable[Decision]) -> Decision:
-    """The one that holds when several speak: the first of those that weigh most.
+    """The one that holds when several speak: the first of those that weigh most; a dangerous command before other reasons.
 
     Raises:
         ValueError: there is none.
     """
-    return max(decisions, key=lambda d: GRAVITY[d.verdict])
+    return max(decisions, key=lambda d: (GRAVITY[d.verdict], _TELLING.get(d.rationale, 0)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import IPv6Address, ip_network
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -30,9 +32,31 @@ def _host(text: str) -> str:
     name = text.removeprefix("*.")
     if text == "*":
         return text
+    if ":" in text:
+        with suppress(ValueError):
+            return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
     if not name or any(c in name for c in "/:*@ ?#") or not name.isascii():
         raise ValueError("a host is a name such as example.org, *.example.org for all below it, or * for every host")
     return text.lower()
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_network(text))
+    except ValueError:
+        raise ValueError("an address is one such as 10.0.0.7, or a network such as 10.0.0.0/24 or fd00::/8") from None
+
+
+def _bound(text: str) -> str:
+    if text == "*":
+        raise ValueError("a secret is for hosts that are named")
+    return _host(text)
+
+
+def _secret(text: str) -> str:
+    if not text.isascii() or not text.isidentifier():
+        raise ValueError("a secret's name is letters, digits and _, such as GITHUB_TOKEN")
+    return text
 
 
 def _method(text: str) -> str:
@@ -53,8 +77,19 @@ def _command(text: str) -> str:
     return text
 
 
+def _module(text: str) -> str:
+    module, colon, attribute = text.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")) or (colon and not attribute.isidentifier()):
+        raise ValueError("it is written package.module:name, or package.module for all primitives of a module")
+    return text
+
+
 Pattern = Annotated[str, Field(max_length=4096), AfterValidator(_pattern)]
 Host = Annotated[str, Field(max_length=253), AfterValidator(_host)]
+Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
+Address = Annotated[str, Field(max_length=64), AfterValidator(_address)]
+SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_bound)]
+SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
 Method = Annotated[str, Field(max_length=32), AfterValidator(_method)]
 Operation = Annotated[str, Field(max_length=32), AfterValidator(_operation)]
 Command = Annotated[str, Field(max_length=4096), AfterValidator(_command)]
@@ -91,6 +126,7 @@ class SectionDocument(_Strict):
     allowed_hosts: list[Host] | None = None
     forbidden_hosts: list[Host] = []
     allowed_methods: list[Method] | None = None
+    allowed_addresses: list[Address] | None = None
     allowed_commands: list[Command] | None = None
     dangerous_commands: list[Command] = []
     forbidden_commands: list[Command] = []
@@ -120,6 +156,8 @@ class RulesDocument(_Strict):
     categories: dict[Category, SectionDocument] = {}
     limits: LimitsDocument = LimitsDocument()  # type: ignore[call-arg]
     primitives: dict[str, dict[str, Any]] = {}
+    primitives_from: list[Module] = Field([], max_length=100)
+    secrets: dict[SecretName, list[SecretHost]] = {}
 
 
 class Mistaken(Exception):

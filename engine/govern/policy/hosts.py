@@ -1,15 +1,27 @@
-"""Which hosts a tool may reach, and by which methods. A host that no rule of the owner's names is asked about."""
+"""Which hosts a tool may reach, and by which methods. A host that no rule of the owner's names is asked about.
+
+What a host's name leads to is judged when it is connected to (`addresses`). Here only a URL that is an address already is held
+against the same table, so that nobody is asked about what would be refused anyway. Which addresses that are not public a tool
+may reach all the same, the owner's file says: under `allowed_addresses`, or by an address or ``localhost`` among
+`allowed_hosts`, literally. A name among the hosts opens no address, since whoever owns the name says where it leads.
+"""
 
 from __future__ import annotations
 
 import re
+from ipaddress import ip_network
 from socket import inet_aton, inet_ntoa
 from urllib.parse import urlsplit
 
+from albert_tools.engine.govern.addresses import LOCALHOST, Network, parsed, refusal
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Layer, Resource
 from albert_tools.engine.model.definition import ToolDefinition
 
+#: The rule that refuses an address that isn't public.
+UNREACHABLE = "shipped.addresses"
+
+_BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
 #: What the last part of an address looks like, as the system's resolver reads it; no name ends so.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
@@ -27,15 +39,18 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
                 hint = "write it as https://example.org/…, with a name in other letters in its xn-- form"
                 return Decision("deny", rule, "host", "the URL doesn't say plainly which host is meant", hint)
             host = host or ""
-            if any(_is_host(host, pattern) for pattern in section.forbidden_hosts):
+            if any(is_host(host, pattern) for pattern in section.forbidden_hosts):
                 return Decision("deny", f"{place}.forbidden_hosts", "host", f"the host {host!r} is forbidden")
-            if section.allowed_hosts is not None and not any(_is_host(host, p) for p in section.allowed_hosts):
+            if section.allowed_hosts is not None and not any(is_host(host, p) for p in section.allowed_hosts):
                 message = f"the host {host!r} is not among those that {definition.name} may reach"
                 return Decision("deny", f"{place}.allowed_hosts", "host", message, "ask the owner to add it")
             methods = section.allowed_methods
             if methods is not None and resource.use.upper() not in methods:
                 message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
                 return Decision("deny", f"{place}.allowed_methods", "method", message)
+    unreachable = _address(layers, definition, host)
+    if unreachable is not None:
+        return unreachable
     if named:
         return None
     method, shown = resource.use.upper(), repr(host) if host else "a host that the URL doesn't say plainly"
@@ -49,6 +64,48 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
     )
 
 
+def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
+    """The addresses that may be reached though they aren't public: those that the owner's rules name, and of these only those that
+    a project's name too, where they say anything of addresses."""
+    found: list[Network] = []
+    for layer in layers:
+        sections = [s for _, s in layer.sections(definition)]
+        said = [ip_network(a, strict=False) for s in sections for a in s.allowed_addresses or ()]
+        if layer.owner:
+            found += said
+            for host in (h for s in sections for h in s.allowed_hosts or ()):
+                if host == "localhost":
+                    found += LOCALHOST
+                elif (address := parsed(plain_host(host))) is not None:
+                    found.append(ip_network(address))
+        elif any(s.allowed_addresses is not None for s in sections):
+            found = [n for n in found if any(n.version == m.version and n.subnet_of(m) for m in said)]  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(found))
+
+
+def _address(layers: tuple[Layer, ...], definition: ToolDefinition, host: str | None) -> Decision | None:
+    """The denial of a URL whose host is an address that isn't public."""
+    address = parsed(host or "")
+    if address is None:
+        return None
+    kind = refusal(address, named_addresses(layers, definition))
+    if kind is None:
+        return None
+    return unreached(host or "", kind, definition.name)
+
+
+def unreached(shown: str, kind: str, tool: str) -> Decision:
+    """The denial of an address that isn't public, which `shown` is or leads to."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    return Decision(
+        "deny",
+        UNREACHABLE,
+        "host",
+        f"{shown!r} is {article} {kind} address, which no rule of the owner's names",
+        f"the owner can name it under tools.{tool}.allowed_addresses",
+    )
+
+
 def host_of(url: str) -> str | None:
     """The host that a URL names, in one spelling; None where two readers could take it for two different hosts."""
     if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
@@ -58,13 +115,16 @@ def host_of(url: str) -> str | None:
         host = parts.hostname
     except ValueError:
         return None
+    # Between an address in brackets and the port there is nothing.
+    if "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc):
+        return None
     # What isn't ASCII becomes another name on the way, and so may what is escaped; a user's name can look like a host.
     if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
         return None
-    return _plain_host(host)
+    return plain_host(host)
 
 
-def _plain_host(host: str) -> str:
+def plain_host(host: str) -> str:
     """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in the usual one."""
     host = host.lower().rstrip(".")
     if ":" in host:
@@ -83,10 +143,10 @@ def _plain_host(host: str) -> str:
     return host
 
 
-def _is_host(host: str, pattern: str) -> bool:
+def is_host(host: str, pattern: str) -> bool:
     """Whether `pattern` (``example.org``, ``*.example.org`` for all below, ``*`` for all there are) names `host`."""
     if pattern == "*":
         return True
     if pattern.startswith("*."):
         return host.endswith(pattern[1:].rstrip(".").lower())
-    return host == _plain_host(pattern)
+    return host == plain_host(pattern)

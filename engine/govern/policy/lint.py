@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -134,7 +135,24 @@ def _useless(place: str, section: Section, definition: ToolDefinition) -> Iterat
     if (section.allowed_paths is not None or section.forbidden_paths) and not touches_files:
         yield f"{place}.allowed_paths", f"{definition.name} touches no files"
     speaks_of_hosts = (
-        section.allowed_hosts is not None or section.forbidden_hosts or section.allowed_methods is not None
+        section.allowed_hosts is not None
+        or section.forbidden_hosts
+        or section.allowed_methods is not None
+        or section.allowed_addresses is not None
     )
     if speaks_of_hosts and "network" not in definition.effects:
         yield f"{place}.allowed_hosts", f"{definition.name} doesn't use the network"
+    for key in ("allowed_commands", "forbidden_commands", "dangerous_commands"):
+        patterns: tuple[str, ...] | None = getattr(section, key)
+        if patterns is None:
+            continue
+        if patterns and "execute" not in definition.effects:
+            yield f"{place}.{key}", f"{definition.name} runs no commands"
+        for pattern in patterns:
+            if any(mark in _unquoted(pattern) for mark in (";", "|", "&", "<", ">", "$", "`")):
+                yield f"{place}.{key}", f"{pattern!r} fits nothing: a pattern is of one program with its arguments"
+
+
+def _unquoted(pattern: str) -> str:
+    """A pattern of commands without what stands in quotes."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\\.", "", pattern)

@@ -11,9 +11,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from albert_tools.engine.govern.addresses import Network
+from albert_tools.engine.govern.policy.commands import judge_environment, judge_program, judge_shell
 from albert_tools.engine.govern.policy.decision import Decision, gravest
-from albert_tools.engine.govern.policy.hosts import judge_url
+from albert_tools.engine.govern.policy.hosts import judge_url, named_addresses
 from albert_tools.engine.govern.policy.layers import Layer, Resource
+from albert_tools.engine.govern.policy.models import judge_model, judge_provider
 from albert_tools.engine.govern.policy.operations import judge_operation
 from albert_tools.engine.govern.policy.paths import PathRules, expanded
 from albert_tools.engine.govern.policy.sections import (
@@ -45,6 +48,11 @@ class _PathsOf(NamedTuple):
 JUDGES: dict[str, Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]] = {
     "url": judge_url,
     "operation": judge_operation,
+    "environment": judge_environment,
+    "program": judge_program,
+    "shell": judge_shell,
+    "provider": judge_provider,
+    "model": judge_model,
 }
 
 
@@ -59,6 +67,7 @@ class Policy:
         self._static: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._rates: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
         self._paths: dict[str, _PathsOf] = {}
+        self._named: dict[str, tuple[Network, ...]] = {}
         self._opening = {p: root_of(p, workspace, home) for p in self._absolute()}
         #: The folders that the owner's rules open beyond the workspace, each once.
         self.roots = roots_of(self._opening.values())
@@ -218,6 +227,13 @@ class Policy:
                 PathRules(opened, self._workspace, self._home),
                 tuple(opened),
             )
+        return found
+
+    def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
+        """The addresses that a tool may reach though they aren't public."""
+        found = self._named.get(definition.name)
+        if found is None:
+            found = self._named[definition.name] = named_addresses(self.layers, definition)
         return found
 
     # How much.

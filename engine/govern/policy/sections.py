@@ -23,6 +23,7 @@ class Section(NamedTuple):
     allowed_hosts: tuple[str, ...] | None = None
     forbidden_hosts: tuple[str, ...] = ()
     allowed_methods: tuple[str, ...] | None = None
+    allowed_addresses: tuple[str, ...] | None = None
     allowed_commands: tuple[str, ...] | None = None
     dangerous_commands: tuple[str, ...] = ()
     forbidden_commands: tuple[str, ...] = ()

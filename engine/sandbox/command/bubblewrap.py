@@ -175,7 +175,7 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
         # Only what is named: the rest isn't there, and what is put beside it is gone afterwards.
         made.add("--tmpfs", view.root)
     shown = [(path, "--bind") for path in view.shown or ()]
-    pins = [(path, "--bind") for path in view.pinned if view.shown is None]
+    pins = [(path, "--bind") for path in view.pinned]
     sealed = [(path, "--ro-bind") for path in view.sealed]
     hidden = [(path, "") for path in view.hidden]
     # Outer ones first, so that none covers another.

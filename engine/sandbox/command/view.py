@@ -41,14 +41,15 @@ class View:
 
     @property
     def pinned(self) -> list[str]:
-        """The folders between the workspace and what is hidden or sealed in it, outermost first."""
-        found = {above for path in (*self.hidden, *self.sealed) for above in _above(path, self.root)}
+        """The folders between the workspace, or what is shown of it, and what is hidden or sealed in it; outermost first."""
+        tops = (self.root,) if self.shown is None else self.shown
+        found = {above for path in (*self.hidden, *self.sealed) for top in tops for above in _above(path, top)}
         return sorted(found)
 
 
-def _above(path: str, root: str) -> Iterator[str]:
+def _above(path: str, top: str) -> Iterator[str]:
     above = os.path.dirname(path)
-    while above.startswith(f"{root}/"):
+    while above.startswith(f"{top}/"):
         yield above
         above = os.path.dirname(above)
 

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
-from albert_tools.engine.govern.redact import MAX_ALL, REDACTED, redacted, redacted_text
+from albert_tools import primitive
+from albert_tools.engine.govern.redact import MAX_ALL, REDACTED, recorded, redacted, redacted_text
 
 KEY = "sk-live-abcdefghij1234567890"
 
@@ -64,3 +66,34 @@ def test_much_is_never_much() -> None:
     for _ in range(5):
         deep = [deep] * 50
     assert len(json.dumps(redacted({"a": deep, "k" * 100_000: [10**9] * 100}))) < 2 * MAX_ALL
+
+
+@pytest.mark.parametrize("end", ["\n-----END RSA PRIVATE KEY-----\nbehind it", ""])
+def test_a_private_key_goes_with_all_that_belongs_to_it(end: str) -> None:
+    told = redacted_text(f"it holds -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nq83vASNFZ4mr{end}")
+    assert told == f"it holds {REDACTED}" + ("\nbehind it" if end else "")
+
+
+def test_a_number_of_tokens_is_no_secret() -> None:
+    assert redacted({"max_tokens": 4096, "prompt_tokens": 7.5}) == {"max_tokens": 4096, "prompt_tokens": 7.5}
+    assert redacted({"max_tokens": "hunter22", "token": 1234, "tokens": [1234]}) == {
+        "max_tokens": REDACTED,
+        "token": REDACTED,
+        "tokens": REDACTED,
+    }
+
+
+def test_what_is_to_be_recorded_by_its_hash() -> None:
+    @primitive(schemas={"text": {"x-recorded": "hash"}, "more": {"x-recorded": "hash"}})
+    def tell(text: str, more: str | None = None, name: str = "") -> None:
+        """Tell something."""
+
+    by_hash = tell.definition.by_hash
+    assert by_hash == ("text", "more")
+    told = recorded({"text": "äh", "more": None, "name": "ada"}, by_hash)
+    named = {"$hash": f"b3:{blake3('äh'.encode()).hexdigest()}", "size_bytes": 3}
+    assert told == {"text": named, "more": None, "name": "ada"}
+    # Of a call that is refused for it, anything can stand there.
+    assert recorded({"text": ["secret"]}, by_hash) == {"text": REDACTED}
+    assert recorded({"text": "\ud800"}, by_hash)["text"]["size_bytes"] == 3
+    assert recorded({"text": "x"}, ()) == {"text": "x"}

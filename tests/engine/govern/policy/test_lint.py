@@ -13,6 +13,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 TOOLS = [
     ToolDefinition("read_file", "", (), {}, ("read",)),
     ToolDefinition("http_request", "", (), {}, ("network",)),
+    ToolDefinition("bash", "", (), {}, ("execute",)),
     ToolDefinition("calm", "", (), {}, (), allowed_modes=("NORMAL",)),
 ]
 
@@ -40,6 +41,17 @@ TOOLS = [
             ["tools.calm.allowed_in_modes: the tool's own definition doesn't permit ALERT"],
         ),
         ({"tools": {"calm": {"allowed_paths": ["x"]}}}, ["tools.calm.allowed_paths: calm touches no files"]),
+        (
+            {"tools": {"calm": {"forbidden_commands": ["git push *"]}}},
+            ["tools.calm.forbidden_commands: calm runs no commands"],
+        ),
+        (
+            {"tools": {"bash": {"allowed_commands": ["ls *", "awk '{print $1}' *", "ls | wc", "ls > x"]}}},
+            [
+                "tools.bash.allowed_commands: 'ls | wc' fits nothing: a pattern is of one program with its arguments",
+                "tools.bash.allowed_commands: 'ls > x' fits nothing: a pattern is of one program with its arguments",
+            ],
+        ),
         (
             {"tools": {"read_file": {"allowed_hosts": ["x"]}}},
             ["tools.read_file.allowed_hosts: read_file doesn't use the network"],

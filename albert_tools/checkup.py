@@ -1,0 +1,215 @@
+"""What there is to say about an installation: where everything is, and proof that the limits and the fence hold on this machine.
+
+Told as it is found, since the proof takes seconds; `albert doctor` prints it, and the tool `self_check` hands it to whoever may
+call that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from albert_tools.engine.govern.policy.lint import lint
+from albert_tools.engine.govern.settings import Governance
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.private import check_private
+
+if TYPE_CHECKING:
+    from albert_tools.service import ToolService
+
+#: Runs that are looked at.
+MAX_RUNS = 1000
+#: Folders of the state that are the owner's alone.
+_PRIVATE = (
+    ("the state", ""),
+    ("the log", "log"),
+    ("the runs", "runs"),
+    ("the contents", "contents"),
+    ("the artifacts", "artifacts"),
+    ("the turns", "turns"),
+)
+
+#: Damaged files that are named.
+MAX_DAMAGED = 20
+
+_MEND = "define the tool again, or move the file away"
+
+
+class Finding(NamedTuple):
+    """Something that was looked at: a fact, or with `seconds` a hostile program that was tried."""
+
+    name: str
+    value: str
+    fine: bool = True
+    seconds: float | None = None
+
+
+def document(findings: list[Finding]) -> dict[str, Any]:
+    """All of it as JSON: ``{ok, facts, problems, trials}``; of a fact that is told several times, `facts` has the first."""
+    facts: dict[str, str] = {}
+    for finding in findings:
+        if finding.seconds is None:
+            facts.setdefault(finding.name, finding.value)
+    problems = [f"{f.name}: {f.value}" for f in findings if not f.fine]
+    trials = [
+        {"name": f.name, "ok": f.fine, "message": f.value, "seconds": round(f.seconds, 3)}
+        for f in findings
+        if f.seconds is not None
+    ]
+    return {"ok": not problems, "facts": facts, "problems": problems, "trials": trials}
+
+
+async def checkup(service: ToolService, trials: bool = True) -> AsyncGenerator[Finding, None]:
+    """Everything that is found, in the order in which it is told; without `trials`, no program is run."""
+    for finding in _about(service):
+        yield finding
+    governance = service.surroundings.governance
+    if isinstance(governance, Failure):
+        yield Finding("allowed", f"nothing: {governance.message}", False)
+    else:
+        for finding in await asyncio.to_thread(_rules, service, governance):
+            yield finding
+    for finding in await asyncio.to_thread(_waiting, service):
+        yield finding
+    for finding in await _saved(service):
+        yield finding
+    async for finding in _sandbox(trials):
+        yield finding
+
+
+def _about(service: ToolService) -> Iterator[Finding]:
+    from albert_tools import __version__
+
+    yield Finding("version", f"albert-tools {__version__}, Python {platform.python_version()}, {platform.system()}")
+    homes = service.homes
+    for name, folder in (("tools", homes.tools), ("cache", homes.cache), ("state", homes.state)):
+        why = unwritable(folder)
+        yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
+    yield Finding("rules", str(homes.config / "governance.yaml"))
+    workspace = service.surroundings.workspace
+    if isinstance(workspace, Failure):
+        yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
+    else:
+        yield Finding("workspace", str(workspace.root))
+
+
+def _rules(service: ToolService, governance: Governance) -> list[Finding]:
+    allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
+    none = "no gated primitive (read_system_logs, and those of an application, are off until they are named)"
+    found = [Finding("allowed", ", ".join(allowed) or none)]
+    if service.registry.imported:
+        found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
+    problem = getattr(service.surroundings.rules, "problem", None)
+    if problem:
+        found.append(Finding("edited rules", f"{problem}; the rules of before stay in force", False))
+    return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
+
+
+def _waiting(service: ToolService) -> list[Finding]:
+    """What waits for a person, and whether others could look into what is kept, or make it up."""
+    for what, name in _PRIVATE:
+        folder = service.homes.state / name
+        try:
+            check_private(folder, what)
+        except Failure as failure:
+            return [Finding("private", f"{failure.message} ({failure.hint})", False)]
+    found = [Finding("private", "what is kept is for nobody else's eyes")]
+    try:
+        count = len(service.approvals.all(("open",)))
+        found.append(
+            Finding(
+                "approvals",
+                f"{count:,} wait{'s' if count == 1 else ''} for an answer: `albert approvals`"
+                if count
+                else "none wait for an answer",
+            )
+        )
+        runs = service.runs.list(MAX_RUNS)
+    except Failure as failure:
+        return [*found, Finding("approvals", failure.message, False)]
+    suspended, cut_short = (sum(run.state == state for run in runs) for state in ("suspended", "interrupted"))
+    more = f", of the last {MAX_RUNS:,}" if len(runs) == MAX_RUNS else ""
+    hint = ": `albert runs`" if suspended + cut_short else ""
+    found.append(Finding("runs", f"{suspended:,} suspended, {cut_short:,} interrupted{more}{hint}"))
+    return found + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
+
+
+async def _saved(service: ToolService) -> list[Finding]:
+    from albert_tools.store.tools import TinyToolStore
+
+    found: list[Finding] = []
+    try:
+        listed = [t for t in await service.list() if t.kind == "composite"]
+        outdated = [t.name for t in listed if t.outdated]
+        found.append(Finding("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}"))
+        if outdated:
+            again = f"{', '.join(outdated)}: define {'it' if len(outdated) == 1 else 'them'} again"
+            found.append(Finding("outdated", again, False))
+        hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
+        damaged = await asyncio.to_thread(TinyToolStore(service.homes.tools).verify)
+        for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
+            found.append(Finding("damaged", why, False))
+        if len(damaged) > MAX_DAMAGED:
+            found.append(Finding("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False))
+    except Failure as failure:
+        found.append(Finding("saved", failure.message, False))
+    return found
+
+
+async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
+    from albert_tools.engine.sandbox.command import confinement
+    from albert_tools.engine.sandbox.confined import confinement as computing
+    from albert_tools.engine.sandbox.confined_fence import CONFINEMENTS
+    from albert_tools.engine.sandbox.fence import SENTENCES
+    from albert_tools.engine.sandbox.pool import Sandbox
+    from albert_tools.engine.sandbox.trials import trials
+
+    sandbox = Sandbox()
+    try:
+        await sandbox.start()
+        yield Finding("confinement", SENTENCES[sandbox.confinement], sandbox.confinement == "seccomp")
+        within = await asyncio.to_thread(computing)
+        weak = "nothing can be had, so primitives that run confined are refused"
+        yield Finding("confined", CONFINEMENTS.get(within, weak), within.startswith("seccomp"))
+        commands = await asyncio.to_thread(confinement.found)
+        if commands.kinds:
+            yield Finding("commands", confinement.SENTENCES[commands.kinds[0]], commands.kinds[0] == "bwrap")
+        else:
+            yield Finding(
+                "commands", f"none runs: {'; '.join(f'{kind}: {why}' for kind, why in commands.missing.items())}", False
+            )
+        if tried:
+            async for trial in trials(sandbox):
+                yield Finding(trial.name, trial.message, trial.ok, trial.seconds)
+    except Failure as failure:
+        yield Finding("confinement", failure.message, False)
+    finally:
+        await sandbox.close()
+
+
+def unwritable(folder: Path) -> str | None:
+    """Why nothing can be written in a folder, or where it would be made; None when something can. Leaves no trace."""
+    there = next(p for p in (folder, *folder.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        return f"{there} is not a folder; move it away, or set ALBERT_HOME to another place"
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            return None
+    except OSError as error:
+        where = "" if there == folder else f" in {there}"
+        return f"{error.strerror or error}{where}; check its permissions, or set ALBERT_HOME to another place"
+
+
+def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
+    """What is wrong with rules that can be read: who misspells what is to be denied has denied nothing."""
+    primitives = [p.definition for p in service.registry.primitives()]
+    held = service.surroundings.workspace
+    workspace = "" if isinstance(held, Failure) else str(held.root)
+    found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
+    missing = (problem.partition(": ") for problem in service.registry.problems)
+    return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

@@ -1,0 +1,84 @@
+"""The headers of a request: what a caller may set, what is set for it, and what goes along to another server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from albert_tools.builtins.net.secrets import SecretReference, Secrets
+from albert_tools.builtins.net.urls import Url, invalid
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import NetworkRules
+
+#: By name; a value is text, or stands for a secret.
+Headers = Mapping[str, "str | SecretReference"]
+
+#: Headers that a caller sets, and their characters.
+MAX_SET, MAX_VALUE = 100, 16 * 1024
+
+#: Headers that say how the message is carried; setting them could make the request another than the one
+#: judged.
+_OURS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer"}
+    | {"accept-encoding", "expect", "http2-settings"}
+)
+#: Headers that another server may see, too. Any other may be a credential, whatever its name.
+_HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent", "range", "cache-control"})
+
+
+def check_headers(headers: Headers) -> None:
+    """Look at what a caller wants to send.
+
+    Raises:
+        Failure: `invalid_arguments`.
+    """
+    if len(headers) > MAX_SET:
+        raise invalid("headers", f"a request has {MAX_SET} headers at most")
+    seen = set()
+    for name, value in headers.items():
+        if not name or not all(c.isalnum() or c in "!#$%&'*+-.^_`|~" for c in name) or not name.isascii():
+            raise invalid("headers", f"{name[:80]!r} is not a header's name")
+        if name.lower() in _OURS or name.lower().startswith("proxy-"):
+            raise invalid("headers", f"the header {name!r} is set by Albert itself")
+        if name.lower() in seen:
+            raise invalid("headers", f"the header {name!r} stands there twice")
+        seen.add(name.lower())
+        text = value if isinstance(value, str) else value.get("prefix", "")
+        if not text.isascii() or any(c < " " and c != "\t" for c in text) or "\x7f" in text or len(text) > MAX_VALUE:
+            raise invalid(
+                "headers",
+                f"the header {name!r} must be printable ASCII, without line breaks, {MAX_VALUE:,} characters at most",
+            )
+
+
+def written(
+    headers: Headers, url: Url, method: str, body: bytes | None, rules: NetworkRules, secrets: Secrets
+) -> list[tuple[bytes, bytes]]:
+    """The headers as they are sent, secrets put in where the rules let them go.
+
+    Raises:
+        Failure: `permission_denied`, `not_found`, `invalid_arguments`.
+    """
+    sent = [("host", url.place), ("accept-encoding", "identity")]
+    names = {name.lower() for name in headers}
+    sent += [(n, v) for n, v in (("user-agent", "albert-tools"), ("accept", "*/*")) if n not in names]
+    for name, value in headers.items():
+        if isinstance(value, str):
+            sent.append((name, value))
+        else:
+            rules.demand_secret(value["secret"], url.text)
+            sent.append((name, secrets.take(value["secret"], value.get("prefix", ""))))
+    if body is not None or method in ("POST", "PUT", "PATCH"):
+        sent.append(("content-length", str(len(body or b""))))
+    try:
+        return [(name.encode("ascii"), value.strip(" \t").encode("ascii")) for name, value in sent]
+    except UnicodeError:
+        raise Failure("invalid_arguments", "a header is not ASCII") from None
+
+
+def carried(headers: Headers, *, same: bool, body: bool) -> Headers:
+    """What of `headers` goes along with a redirect: to the `same` server all, to another nothing that could be a credential."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if (same or (name.lower() in _HARMLESS and isinstance(value, str))) and (body or name.lower() != "content-type")
+    }

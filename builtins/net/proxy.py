@@ -1,0 +1,399 @@
+"""The way out for a command that has no network of its own: a proxy that lets through what the rules do.
+
+A command is confined without a network; this stands at the one socket that it is given. It takes ``CONNECT host:port`` and
+plain HTTP in absolute form, asks `judge` about each URL, resolves the name itself, and connects to an address that was judged,
+as `client` does. So a command can ask for names, and never has an address of its own choosing, a DNS query, or anything but
+TCP. What goes through a tunnel is encrypted and can't be looked at; where it leads can.
+
+One connection carries one request, which is rewritten from what was parsed: what two readers could take for two requests
+doesn't pass. h11 parses both sides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import h11
+
+from albert_tools.builtins.net.resolving import Resolver, reachable, system_resolver
+from albert_tools.builtins.net.urls import Url, read_url
+from albert_tools.engine.govern.addresses import Network
+from albert_tools.engine.model.bounds import GiB, KiB
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import NetworkRules
+
+#: Asked about each URL with its method (``CONNECT`` for a tunnel, whose URL is ``https://host:port/``); raises Failure for no.
+Judge = Callable[[str, str], Awaitable[None]]
+
+#: Headers that are between two neighbours, or that would say something of the machine.
+_NOT_PASSED = frozenset(
+    b"connection proxy-connection keep-alive proxy-authorization proxy-authenticate te trailer upgrade host "
+    b"transfer-encoding content-length forwarded x-forwarded-for via expect".split()
+)
+_PIECE = 64 * KiB
+#: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
+_MANY_MORE = 4
+
+
+def judged_by(rules: NetworkRules) -> Judge:
+    """A judge by the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
+
+    Nobody is asked in the middle of a command, so what the rules would ask about is refused.
+    """
+
+    async def judge(url: str, method: str) -> None:
+        rules.demand(url, method)
+
+    return judge
+
+
+class ProxyBounds(NamedTuple):
+    """What a command may use: connections at a time and in all, bytes in both directions together, seconds.
+
+    `ports` are those that a tunnel may lead to; None for any.
+    """
+
+    at_once: int = 32
+    connections: int = 10_000
+    bytes: int = 1 * GiB
+    head_bytes: int = 64 * KiB
+    head_seconds: float = 30.0
+    connect_seconds: float = 10.0
+    idle_seconds: float = 60.0
+    ports: frozenset[int] | None = frozenset({443})
+
+
+class Seen(NamedTuple):
+    """One request, for the record: `refused` is the code of the failure that it got, `size_bytes` what came back through it."""
+
+    method: str
+    url: str
+    refused: str | None
+    sent_bytes: int
+    size_bytes: int
+
+
+class FilteringProxy:
+    """A proxy, while its block lasts: ``async with FilteringProxy(judge) as proxy: proxy.address``.
+
+    Args:
+        judge: Says which URLs may be reached.
+        named: Addresses that may be reached though they aren't public.
+        path: Where to listen, a socket that there isn't yet; else a port of this machine's loopback.
+        resolve: What turns names into addresses.
+        bounds: What may be used.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        named: tuple[Network, ...] = (),
+        path: Path | None = None,
+        resolve: Resolver = system_resolver,
+        bounds: ProxyBounds | None = None,
+    ) -> None:
+        self._judge = judge
+        self._named = named
+        self._path = path
+        self._resolve = resolve
+        self._bounds = bounds or ProxyBounds()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._count = 0
+        self._bytes = 0
+        #: What was asked for, in order; the last thousand.
+        self.seen: list[Seen] = []
+        #: Where it listens: the path of a socket, or host and port.
+        self.address: str | tuple[str, int] = ""
+
+    async def __aenter__(self) -> FilteringProxy:
+        if self._path is not None:
+            listening = socket.socket(socket.AF_UNIX)
+            try:
+                listening.bind(str(self._path))
+                # Before it listens, so that nobody else ever connects.
+                os.chmod(self._path, 0o600)
+                self._server = await asyncio.start_unix_server(self._accept, sock=listening)
+            except BaseException:
+                listening.close()
+                raise
+            self.address = str(self._path)
+        else:
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+            self.address = self._server.sockets[0].getsockname()[:2]
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._path is not None:
+            with suppress(OSError):
+                os.unlink(self._path)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            # One that is over while its answer is written is nobody's fault.
+            with suppress(OSError):
+                await self._serve(_Side(reader, writer, self._bounds.idle_seconds, _Pulse()))
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _serve(self, client: _Side) -> None:
+        self._count += 1
+        parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._bounds.head_bytes)
+        method, shown = "", ""
+        try:
+            if len(self._tasks) > _MANY_MORE * self._bounds.at_once:
+                return
+            async with asyncio.timeout(self._bounds.head_seconds):
+                request = await _event(parser, client)
+            if not isinstance(request, h11.Request):
+                return
+            if len(self._tasks) > self._bounds.at_once or self._count > self._bounds.connections:
+                raise Failure("rate_limited", "the command has too many connections", rule="proxy.connections")
+            method, url = self._asked(request)
+            shown = url.text
+            await self._judge(url.text, method)
+            upstream = await self._connected(url, client.pulse)
+        except (Failure, TimeoutError, h11.RemoteProtocolError) as problem:
+            failure = _failure(problem)
+            self._record(Seen(method, shown, failure.code, 0, 0))
+            await _refuse(client, failure)
+            return
+        try:
+            if method == "CONNECT":
+                await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await self._tunnel(client, upstream, parser.trailing_data[0])
+            else:
+                await self._forward(client, upstream, parser, request, url)
+        except (
+            OSError,
+            TimeoutError,
+            h11.RemoteProtocolError,
+            h11.LocalProtocolError,
+            asyncio.IncompleteReadError,
+        ) as problem:
+            if not client.sent:
+                await _refuse(client, _failure(problem))
+        finally:
+            upstream.writer.close()
+            self._record(Seen(method, shown, None, upstream.sent, upstream.received))
+
+    def _asked(self, request: h11.Request) -> tuple[str, Url]:
+        """The method and the one reading of the URL.
+
+        Raises:
+            Failure: it is no request for a proxy.
+        """
+        method = request.method.decode("ascii")
+        target = request.target.decode("ascii")
+        if method == "CONNECT":
+            url = read_url(f"https://{target}/", "target")
+            if url.text not in (f"https://{url.place}/", f"https://{target}/") or "/" in target or "?" in target:
+                raise Failure("invalid_arguments", "CONNECT takes a host and a port")
+            if self._bounds.ports is not None and url.port not in self._bounds.ports:
+                raise Failure(
+                    "permission_denied",
+                    f"a tunnel may not lead to port {url.port}",
+                    hint=f"to {', '.join(map(str, sorted(self._bounds.ports)))} it may",
+                    rule="proxy.ports",
+                )
+            return method, url
+        url = read_url(target, "target")
+        if url.scheme != "http":
+            raise Failure("invalid_arguments", "https goes through a tunnel, by CONNECT")
+        return method, url
+
+    async def _connected(self, url: Url, pulse: _Pulse) -> _Side:
+        async with asyncio.timeout(self._bounds.connect_seconds):
+            addresses = await reachable(url.host, url.port, self._named, self._resolve)
+        problem: OSError | None = None
+        for address in addresses:
+            try:
+                async with asyncio.timeout(self._bounds.connect_seconds):
+                    ends = await asyncio.open_connection(address, url.port)
+                return _Side(*ends, self._bounds.idle_seconds, pulse)
+            except TimeoutError as error:
+                problem = OSError(str(error) or "no answer")
+            except OSError as error:
+                problem = error
+        raise Failure("network_error", f"no connection to {url.place!r}: {problem}")
+
+    async def _forward(
+        self, client: _Side, upstream: _Side, parser: h11.Connection, request: h11.Request, url: Url
+    ) -> None:
+        """One request as it was parsed, and its answer."""
+        ours = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._bounds.head_bytes)
+        target = url.text.removeprefix(f"http://{url.place}") or "/"
+        dropped = _passed_not(request.headers) - {b"content-length", b"transfer-encoding"}
+        headers = [(n, v) for n, v in request.headers if n not in dropped]
+        headers = [(b"host", url.place.encode()), *headers, (b"connection", b"close")]
+        await upstream.send(ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b"")
+
+        async def send() -> None:
+            if parser.they_are_waiting_for_100_continue:
+                go_on = h11.InformationalResponse(status_code=100, headers=[])
+                await client.send(parser.send(go_on) or b"")
+            while True:
+                event = await _event(parser, client)
+                if isinstance(event, h11.Data):
+                    self._count_bytes(len(event.data))
+                    await upstream.send(ours.send(h11.Data(data=event.data)) or b"")
+                elif isinstance(event, h11.EndOfMessage):
+                    await upstream.send(ours.send(h11.EndOfMessage()) or b"")
+                    return
+                else:
+                    raise h11.RemoteProtocolError("the request ended too early")
+
+        async def receive() -> None:
+            while True:
+                event = await _event(ours, upstream)
+                if isinstance(event, h11.InformationalResponse):
+                    continue
+                if isinstance(event, h11.Response):
+                    dropped = _passed_not(event.headers)
+                    if not any(n == b"transfer-encoding" for n, _ in event.headers):
+                        dropped -= {b"content-length"}
+                    headers = [(n, v) for n, v in event.headers if n not in dropped]
+                    answer = h11.Response(
+                        status_code=event.status_code,
+                        reason=event.reason,
+                        headers=[*headers, (b"connection", b"close")],
+                    )
+                    await client.send(parser.send(answer) or b"")
+                elif isinstance(event, h11.Data):
+                    self._count_bytes(len(event.data))
+                    await client.send(parser.send(h11.Data(data=event.data)) or b"")
+                elif isinstance(event, h11.EndOfMessage):
+                    await client.send(parser.send(h11.EndOfMessage()) or b"")
+                    return
+                else:
+                    raise h11.RemoteProtocolError("the answer ended too early")
+
+        sending = asyncio.ensure_future(send())
+        try:
+            # An answer may come before all was sent, and then it is the end.
+            await receive()
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+    async def _tunnel(self, client: _Side, upstream: _Side, first: bytes) -> None:
+        if first:
+            self._count_bytes(len(first))
+            await upstream.send(first)
+
+        async def pump(source: _Side, sink: _Side) -> None:
+            while data := await source.receive():
+                self._count_bytes(len(data))
+                await sink.send(data)
+            with suppress(OSError):
+                sink.writer.write_eof()
+
+        pumps = [asyncio.ensure_future(pump(client, upstream)), asyncio.ensure_future(pump(upstream, client))]
+        try:
+            await asyncio.gather(*pumps)
+        finally:
+            for task in pumps:
+                task.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+
+    def _count_bytes(self, count: int) -> None:
+        self._bytes += count
+        if self._bytes > self._bounds.bytes:
+            raise OSError("the command has sent and received all that it may")
+
+    def _record(self, seen: Seen) -> None:
+        self.seen.append(seen)
+        del self.seen[:-1000]
+
+
+class _Pulse:
+    """When something last went through, either way."""
+
+    def __init__(self) -> None:
+        self.last = asyncio.get_running_loop().time()
+
+
+class _Side:
+    """One end of a connection. When neither end has sent anything for too long, both are over."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: float, pulse: _Pulse) -> None:
+        self.writer = writer
+        self.pulse = pulse
+        self._reader = reader
+        self._idle = idle
+        self.sent = self.received = 0
+
+    async def receive(self) -> bytes:
+        while True:
+            until = self.pulse.last + self._idle
+            try:
+                async with asyncio.timeout_at(until):
+                    data = await self._reader.read(_PIECE)
+            except TimeoutError:
+                if self.pulse.last + self._idle > until:
+                    continue
+                raise
+            self.pulse.last = asyncio.get_running_loop().time()
+            self.received += len(data)
+            return data
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        self.sent += len(data)
+        async with asyncio.timeout(self._idle):
+            await self.writer.drain()
+
+
+async def _event(parser: h11.Connection, side: _Side) -> object:
+    while True:
+        event = parser.next_event()
+        if event is not h11.NEED_DATA:
+            return event
+        parser.receive_data(await side.receive())
+
+
+def _passed_not(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """What isn't passed on, and what the connection's own header names."""
+    named = [v.lower().split(b",") for n, v in headers if n in (b"connection", b"proxy-connection")]
+    return _NOT_PASSED | {part.strip() for parts in named for part in parts}
+
+
+def _failure(problem: BaseException) -> Failure:
+    if isinstance(problem, Failure):
+        return problem
+    if isinstance(problem, TimeoutError):
+        return Failure("timeout", "nothing was heard for too long")
+    if isinstance(problem, h11.ProtocolError):
+        return Failure("invalid_arguments", f"this is not HTTP as a proxy takes it: {problem}")
+    return Failure("network_error", f"the connection broke: {problem}")
+
+
+_STATUSES = {"permission_denied": 403, "rate_limited": 429, "invalid_arguments": 400, "timeout": 504}
+
+
+async def _refuse(client: _Side, failure: Failure) -> None:
+    status = _STATUSES.get(failure.code, 502)
+    rule = f" [{failure.rule}]" if failure.rule else ""
+    hint = f"; {failure.hint}" if failure.hint else ""
+    body = f"{failure.code}{rule}: {failure.message}{hint}\n".encode()
+    head = f"HTTP/1.1 {status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+    with suppress(OSError, TimeoutError):
+        await client.send(head.encode() + b"Connection: close\r\n\r\n" + body)

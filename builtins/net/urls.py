@@ -1,0 +1,97 @@
+"""A URL that has one reading.
+
+Readers of URLs disagree, and what one judges another may not call. So what could be read in two ways is refused, the rest is
+brought into one spelling, host and all, and that is what is judged, connected to, and sent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+from albert_tools.engine.govern.addresses import parsed
+from albert_tools.engine.govern.policy.hosts import host_of
+from albert_tools.engine.model.failure import Failure
+
+#: Characters of a URL: what servers take at the most.
+MAX_URL = 8192
+
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*\Z")
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_PORTS = {"http": 80, "https": 443}
+
+
+class Url(NamedTuple):
+    """`text` is the whole in its one spelling, without a fragment; `host` has no brackets and no dot at its end."""
+
+    text: str
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """What tells one server from another."""
+        return self.scheme, self.host, self.port
+
+    @property
+    def place(self) -> str:
+        """Host and port, as a message names them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def read_url(text: str, field: str = "url") -> Url:
+    """The one reading of a URL.
+
+    Raises:
+        Failure: `invalid_arguments`.
+    """
+    if len(text) > MAX_URL:
+        raise invalid(field, f"a URL has {MAX_URL:,} characters at most")
+    if any(c <= " " or c == "\x7f" or c == "\\" or "\ud800" <= c <= "\udfff" for c in text):
+        raise invalid(field, "a URL can't hold spaces, control characters or backslashes; write %20 and so on")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise invalid(field, f"this is not a URL: {error}") from None
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not host:
+        raise invalid(field, "the URL must begin with http:// or https:// and name a host")
+    if "@" in parts.netloc:
+        raise invalid(field, "a URL can't hold a user name or password; send an authorization header")
+    plain = host_of(text)
+    if plain is None:
+        raise invalid(field, "the URL must say plainly which host is meant: in ASCII, other letters in the xn-- form")
+    if parsed(plain) is None and (not _NAME.match(plain) or _NUMBER.fullmatch(plain.rpartition(".")[2])):
+        raise invalid(field, f"{plain[:100]!r} is no host's name and no address")
+    if port == 0:
+        raise invalid(field, "there is no port 0")
+    number = _PORTS[scheme] if port is None else port
+    shown = f"[{plain}]" if ":" in plain else plain
+    place = shown if number == _PORTS[scheme] else f"{shown}:{number}"
+    return Url(urlunsplit((scheme, place, parts.path or "/", parts.query, "")), scheme, plain, number)
+
+
+def joined(base: Url, location: str) -> Url:
+    """Where a redirect leads.
+
+    Raises:
+        Failure: `network_error`: nowhere that can be called.
+    """
+    try:
+        return read_url(urljoin(base.text, location.strip()[: 2 * MAX_URL]))
+    except (Failure, ValueError) as error:
+        raise Failure(
+            "network_error",
+            f"{base.place} redirects to something that can't be called: {error}",
+            hint="don't follow it",
+        ) from None
+
+
+def invalid(field: str, message: str) -> Failure:
+    """An argument that can't be what it is."""
+    violation = {"field": field, "rule": field, "message": f"{field}: {message}"}
+    return Failure("invalid_arguments", message, details={"violations": [violation]})

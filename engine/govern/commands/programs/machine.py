@@ -1,0 +1,210 @@
+"""Programs and builtins that reach beyond files: processes, the shell's own state, what it does later."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from albert_tools.engine.govern.commands.expand import HOLE, Arg
+from albert_tools.engine.govern.commands.options import Options
+from albert_tools.engine.govern.commands.patterns import is_harmful
+from albert_tools.engine.govern.commands.places import is_broad, place
+from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
+
+_OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]".split())
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9@*]+\])?")
+
+
+def kill(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``kill``."""
+    texts = [a.text for a in args]
+    if texts[:1] in (["-l"], ["-L"]):
+        return
+    targets = texts[2:] if texts[:1] in (["-s"], ["-n"]) else texts[1:] if texts and texts[0].startswith("-") else texts
+    if any(t.startswith("-") and t != "--" for t in targets) or "0" in targets or "1" in targets or texts[:1] == ["-1"]:
+        yield Finding("kill_all")
+    yield from unknown(args)
+
+
+def history(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``history``."""
+    if args and not args[0].text.isdigit():
+        yield Finding("history")
+
+
+def declare(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``export``, ``declare``, …"""
+    for arg in args:
+        text = arg.text
+        name, _equals, _ = text.partition("=")
+        if text.startswith(("-", "+")):
+            if set(text[1:]) - set("aAgxprtlufF"):
+                yield Finding("", "it makes a variable that runs or stands for something else")
+        elif is_harmful(name.rstrip("+")):
+            yield Finding("environment")
+        elif HOLE in name or not _NAME.fullmatch(name.rstrip("+")):
+            yield Finding("", "which variable it is isn't known before it runs")
+
+
+def names(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``read``, ``unset``, …: builtins that take names of variables, whose subscripts they evaluate."""
+    options = Options(args, "dinNptuO")
+    if options.has("C"):
+        yield Finding("", "it runs a command for what it reads")
+    for arg in options.operands:
+        if is_harmful(arg.text):
+            yield Finding("environment")
+        elif not _NAME.fullmatch(arg.text):
+            yield Finding("", "which variable it is isn't known before it runs")
+    yield from unknown(args)
+
+
+def printf(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``printf``, which can set a variable."""
+    if args and args[0].text.startswith("-v"):
+        yield from names([Arg(args[0].text[2:])] if args[0].text[2:] else args[1:2])
+    elif args and args[0].text.startswith(HOLE):
+        yield Finding("", "it may set a variable that isn't known before it runs")
+
+
+def test(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``test``, ``[``: asked whether a variable is set, they evaluate its subscript."""
+    for before, arg in itertools.pairwise(args):
+        if before.text in ("-v", "-R") and not _NAME.fullmatch(arg.text):
+            yield Finding("", "which variable it is isn't known before it runs")
+        # An operator that isn't known could be that one.
+        elif HOLE in before.text and arg.text not in _OPERATORS and (HOLE in arg.text or "[" in arg.text):
+            yield Finding("", "which test it is isn't known before it runs")
+
+
+def let(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``let``."""
+    if not all(re.fullmatch(r"[\w\s+\-*/%=<>!&|()~^?:,]*", a.text) for a in args):
+        yield Finding("", "it evaluates what isn't known before it runs")
+
+
+def settings(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``set``."""
+    index = 0
+    while index < len(args):
+        text = args[index].text
+        if text in ("--", "-"):
+            return
+        if text in ("-o", "+o"):
+            if index + 1 < len(args) and args[index + 1].text not in (
+                "pipefail",
+                "errexit",
+                "nounset",
+                "xtrace",
+                "noglob",
+                "noclobber",
+            ):
+                yield Finding("", "it changes how the shell reads what follows")
+            index += 1
+        elif re.fullmatch(r"[-+][eufxCvo]+", text):
+            index += text.endswith("o")
+        elif text.startswith(("-", "+", HOLE)):
+            yield Finding("", "it changes how the shell reads what follows")
+        else:
+            return
+        index += 1
+
+
+def changes_shell(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``shopt``, ``alias``, …"""
+    if args:
+        yield Finding("", "it changes what the commands after it mean")
+
+
+def hash_table(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``hash``."""
+    if any(a.text != "-r" for a in args):
+        yield Finding("", "it changes what the commands after it mean")
+
+
+def enter(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``cd``, ``pushd``: names behind it mean others."""
+    for arg in args:
+        if arg.text in ("-P", "-L", "--", "-"):
+            continue
+        found = place(arg)
+        if found and found != "startup_file":
+            yield Finding(found)
+        elif arg.text.startswith("/") and is_broad(arg):
+            yield Finding("system_files")
+        elif HOLE in arg.text or arg.splits or arg.glob:
+            yield Finding("", "which folder it enters isn't known before it runs")
+
+
+def complete(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``compgen``, ``bind``, …"""
+    yield Finding("", "it can run commands of its own")
+
+
+def runs_others(args: Sequence[Arg]) -> Iterator[Finding]:
+    """Programs that are told in many ways to run others."""
+    yield Finding("", "it can run any other command")
+
+
+def hostname(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``hostname``, ``date``: asked, they answer; given something, they set it."""
+    if any(not a.text.startswith(("-", "+")) for a in args):
+        yield Finding("services")
+
+
+def make(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``make``, whose variables and options name programs."""
+    options = Options(args, "CfIjloW", "directory file makefile jobs eval")
+    if options.has("E", "eval"):
+        yield Finding("", "it runs a text of its own")
+    yield from (f for f in written(options.given("C", "directory")) if f.pattern)
+    if any(
+        a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text
+        for a in args
+    ):
+        yield Finding("environment")
+    if options.unknown or any("$" in a.text for a in args):
+        yield from unknown(args)
+        yield Finding("", "what it runs isn't known before it runs")
+
+
+def archive(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``unzip``, ``patch``, compilers: they write where an option says."""
+    options = Options(args, "dopr", "output directory")
+    yield from written([*options.given("d", "o", "output", "directory")])
+
+
+LOOKS: dict[str, Look] = {
+    "kill": kill,
+    "history": history,
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
+    **dict.fromkeys(("read", "unset", "mapfile", "readarray", "getopts", "wait"), names),
+    "printf": printf,
+    **dict.fromkeys(("test", "["), test),
+    "let": let,
+    "set": settings,
+    **dict.fromkeys(("shopt", "alias", "enable", "unalias", "disown"), changes_shell),
+    "hash": hash_table,
+    **dict.fromkeys(("cd", "pushd", "chdir"), enter),
+    **dict.fromkeys(("complete", "compgen", "compopt", "bind"), complete),
+    **dict.fromkeys(
+        (
+            "script scriptreplay ssh-agent newgrp sg hyperfine proxychains proxychains4 torsocks cpulimit run-one "
+            "tsp expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace strace dtruss "
+            "dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot fakeroot faketime "
+            "systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently vi vim nvim view ex "
+            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- stop-daemon daemonize "
+            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 ld-linux.so.2 ld- "
+            "linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
+            "tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala groovy jshell julia R Rscript "
+            "octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin ts-node tsx deno crystal nim "
+            "dart xterm gnome-terminal konsole zip ansible-console puppet salt-call chef-client parallel-ssh pdsh "
+            "cssh"
+        ).split(),
+        runs_others,
+    ),
+    **dict.fromkeys(("hostname", "hostnamectl", "timedatectl", "localectl"), hostname),
+    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "cmake", "meson"), make),
+    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "gcc", "cc", "g++", "clang", "ld", "split", "csplit"), archive),
+}

@@ -1,0 +1,54 @@
+"""Which models may be asked, and at whose place: names as providers write them, with ``*`` for whatever stands there.
+
+Where no rule speaks of them, what the owner has configured may be used: a provider without configuration can't be reached anyway.
+"""
+
+from __future__ import annotations
+
+import re
+
+from albert_tools.engine.govern.policy.decision import Decision
+from albert_tools.engine.govern.policy.layers import Layer, Resource
+from albert_tools.engine.model.definition import ToolDefinition
+
+#: Names that a denial lists.
+_MAX_SHOWN = 20
+
+
+def judge_provider(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """What the rules say of a provider; None where they allow it."""
+    for layer in layers:
+        for place, section in layer.sections(definition):
+            if not _among(resource.name, section.allowed_providers):
+                return _denied(f"{place}.allowed_providers", definition, resource, section.allowed_providers)
+    return None
+
+
+def judge_model(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """What the rules say of a model; None where they allow it."""
+    for layer in layers:
+        for place, section in layer.sections(definition):
+            if not _among(resource.name, section.allowed_models):
+                return _denied(f"{place}.allowed_models", definition, resource, section.allowed_models)
+    return None
+
+
+def _among(name: str, patterns: tuple[str, ...] | None) -> bool:
+    return patterns is None or any(matches_name(name, pattern) for pattern in patterns)
+
+
+def matches_name(name: str, pattern: str) -> bool:
+    """Whether a pattern names `name`: letter by letter, ``*`` for any others."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+def _denied(rule: str, definition: ToolDefinition, resource: Resource, allowed: tuple[str, ...] | None) -> Decision:
+    kind: str = resource.kind
+    shown = ", ".join((allowed or ())[:_MAX_SHOWN]) or "none"
+    return Decision(
+        "deny",
+        rule,
+        "provider" if kind == "provider" else "model",
+        f"the {kind} {resource.name[:256]!r} is not among those that {definition.name} may use: {shown}",
+        "use one of these, or ask the owner to add it",
+    )

@@ -1,0 +1,145 @@
+"""A definition in words, for lists and pages: what a schema bounds, what touches what, and a call to begin with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, spell
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.schema import violations
+
+#: How descriptions give an example, which is JSON: ``for example "notes/today.md"``.
+_EXAMPLE = re.compile(r'[Ff]or example (?=["\[{])')
+
+#: Texts that a format lets through, where "text" isn't one.
+_OF_FORMAT = {
+    "albert-hash": "b3:" + "0" * 64,
+    "albert-prompt-hash": "b3:" + "0" * 64,
+    "albert-entry": "NAME=value",
+    "albert-path": "notes.md",
+    "albert-time": "2026-01-31T12:00:00Z",
+}
+
+_OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boolean": True, "object": {}}
+
+
+def bounds_of(schema: Schema) -> str:
+    """What a value may be beyond its type: ``1 to 4,096 characters``; empty where nothing is said."""
+    for inner in schema.get("anyOf", ()):
+        if found := bounds_of(inner):
+            return found
+    parts = [
+        _range(
+            schema.get("minimum"),
+            schema.get("maximum"),
+            "",
+            schema.get("exclusiveMinimum"),
+            schema.get("exclusiveMaximum"),
+        ),
+        _range(schema.get("minLength"), schema.get("maxLength"), " character"),
+        _range(schema.get("minItems"), schema.get("maxItems"), " item"),
+    ]
+    items = schema.get("items")
+    each = bounds_of(items) if isinstance(items, dict) else ""
+    if each:
+        parts.append(f"each {each}")
+    if "pattern" in schema:
+        parts.append(f"of the form {schema['pattern']}")
+    return ", ".join(p for p in parts if p)
+
+
+def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None) -> str:
+    def counted(number: Any) -> str:
+        shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+        return f"{shown}{unit}{'s' if unit and number != 1 else ''}"
+
+    if low is not None and high is not None and (low or not unit):
+        return f"{low:,} to {counted(high)}" if low != high else f"exactly {counted(low)}"
+    said = [f"at least {counted(low)}"] if low else ["at least 0"] if low is not None and not unit else []
+    said += [f"more than {counted(above)}"] if above is not None else []
+    said += [f"at most {counted(high)}"] if high is not None else []
+    said += [f"less than {counted(below)}"] if below is not None else []
+    return ", ".join(said)
+
+
+def shape_of(parameter: ToolParameter) -> str:
+    """``path: string``, and what it is when not given."""
+    default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
+    return f"{parameter.name}: {spell(parameter.schema)}{default}"
+
+
+def example_of(definition: ToolDefinition) -> dict[str, Json]:
+    """Arguments of a call: what has no default, as its description shows it or else as its type is."""
+    return {p.name: _example(p) for p in definition.parameters if p.required}
+
+
+def _example(parameter: ToolParameter) -> Json:
+    shown = _shown(parameter)
+    return _of_schema(parameter.schema) if shown is None else shown
+
+
+def _shown(parameter: ToolParameter) -> Json:
+    """The value that the description shows, where the schema lets it in; else None."""
+    # A line break within it is one of the docstring.
+    text = " ".join(parameter.description.split())
+    for found in _EXAMPLE.finditer(text):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            continue
+        for candidate in (value, [value]):
+            if not violations(candidate, parameter.schema, parameter.name):
+                return candidate
+    return None
+
+
+def _of_schema(schema: Schema) -> Json:
+    """A value of a type."""
+    if "anyOf" in schema:
+        schema = next((s for s in schema["anyOf"] if s.get("type") != "null"), schema)
+    for known in ("const", "enum"):
+        if known in schema:
+            return schema[known][0] if known == "enum" else schema[known]
+    kind = schema.get("type", "string")
+    kind = next((k for k in kind if k != "null"), "string") if isinstance(kind, list) else kind
+    if kind == "string":
+        return _OF_FORMAT.get(str(schema.get("format")), "text")
+    if kind == "array":
+        return [_of_schema(schema.get("items") or {})] * (schema.get("minItems") or 0)
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if kind in ("integer", "number") and ((low or 0) > 1 or (high is not None and high < 1)):
+        return low if low is not None else high
+    return _OF_TYPE.get(kind)
+
+
+def resources_of(primitive: Primitive) -> dict[str, str]:
+    """Which parameters rules judge, and as what: ``{"path": "path to write"}``."""
+    return dict(_resources(primitive))
+
+
+def _resources(primitive: Primitive) -> Iterator[tuple[str, str]]:
+    for name, use in primitive.paths.items():
+        yield name, f"path to {use}"
+    for name, method in primitive.urls.items():
+        yield name, f"URL, with the method that `{method}` says" if method else "URL"
+    for name, kind in primitive.judged.items():
+        yield name, _KINDS.get(kind, kind)
+
+
+_KINDS = {"shell": "shell command", "program": "program and its arguments", "provider": "provider of a model"}
+
+
+def confined_of(primitive: Primitive) -> str:
+    """What of it runs confined: ``function``, all of it; ``command``, what it starts, as all of ours do; else nothing."""
+    if primitive.definition.sandbox:
+        return "function"
+    ours = primitive.function.__module__.startswith("albert_tools.builtins.")
+    return "command" if ours and "execute" in primitive.definition.effects else ""
+
+
+def timeout_of(seconds: float) -> str:
+    """``30 s``, ``10 min``."""
+    return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{seconds:g} s"

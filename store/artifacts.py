@@ -1,0 +1,147 @@
+"""What was published under a name: a record for each, written once and never changed.
+
+A record is a small file, `artifacts/<first two hex digits>/<the other sixty-two>`, named by the BLAKE3 of the workspace and the
+id, so any text can be an id, and no workspace sees another's. It names its content by reference; the content itself lies among the
+contents, and is never collected while a record names it (`named.named` reads this folder, too). A record carries a hash of itself:
+what was changed later is damaged, not another artifact.
+
+The lock of the folder of two digits makes looking and writing one step, so of two processes that publish under one id, one finds
+the other's record; and writing is atomic, so whoever is killed leaves the whole record or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from albert_tools.engine.model.definition import canonical
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Artifact, ContentStore
+from albert_tools.store.atomic import write_atomic, writing
+from albert_tools.store.contents import REF
+from albert_tools.store.private import check_private, make_private
+from albert_tools.store.trouble import io_failure
+
+#: Bytes of one record that are read; what is written has a megabyte of metadata at most, whatever it looks like escaped.
+MAX_RECORD = 16 * 1024 * 1024
+
+
+class Artifacts:
+    """`ArtifactStore` on files under `folder`, which need not exist. Any number of threads and processes may share it."""
+
+    def __init__(self, folder: Path, contents: ContentStore) -> None:
+        self.folder = Path(os.path.abspath(folder))
+        self._contents = contents
+
+    def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
+        """As `ArtifactStore`. What makes two the same is everything but when they were made.
+
+        Raises:
+            Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` for what is no reference.
+        """
+        path = self._path(workspace, artifact.id)
+        # Proved, and young from here on: whoever collects just now has read the records before this one is there.
+        self._contents.renew(artifact.content)
+        make_private(self.folder, "the artifacts")
+        with writing(path.parent):
+            there = self._read(workspace, artifact.id, path)
+            if there is None:
+                try:
+                    write_atomic(path.parent, path, _record(workspace, artifact))
+                except OSError as error:
+                    raise io_failure("write the record of an artifact at", path, error) from error
+                return artifact, True
+        differs = [
+            name.replace("_", " ")
+            for name in ("content", "category", "metadata")
+            if getattr(there, name) != getattr(artifact, name)
+        ]
+        if differs:
+            raise Failure(
+                "exists",
+                f"an artifact {artifact.id[:100]!r} was published before, with another {' and another '.join(differs)}",
+                hint="artifacts never change: publish it under another id, for example with a version at its end",
+                details={"content": there.content, "created": there.created},
+            )
+        return there, False
+
+    def get(self, workspace: str, id: str) -> Artifact:
+        """As `ArtifactStore`."""
+        path = self._path(workspace, id)
+        check_private(self.folder, "the artifacts")
+        found = self._read(workspace, id, path)
+        if found is None:
+            raise Failure("not_found", f"no artifact {id[:100]!r} was published in this workspace")
+        return found
+
+    def _path(self, workspace: str, id: str) -> Path:
+        name = blake3(canonical([workspace, id])).hexdigest()
+        return self.folder / name[:2] / name[2:]
+
+    def _read(self, workspace: str, id: str, path: Path) -> Artifact | None:
+        """The record at `path`, proved to be that of an id; None where there is none."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise io_failure("read the record of an artifact at", path, error) from error
+        try:
+            with open(handle, "rb") as file:
+                found = os.fstat(handle)
+                data = file.read(MAX_RECORD + 1) if stat.S_ISREG(found.st_mode) else b""
+        except OSError as error:
+            raise io_failure("read the record of an artifact at", path, error) from error
+        artifact = _artifact(data, workspace, id)
+        if artifact is None:
+            raise Failure(
+                "damaged",
+                f"the record of the artifact {id[:100]!r} is not what was written",
+                hint=f"move away {path}, and publish it again",
+                details={"path": str(path)},
+            )
+        return artifact
+
+
+def _record(workspace: str, artifact: Artifact) -> bytes:
+    body = {
+        "id": artifact.id,
+        "workspace": workspace,
+        "content": artifact.content,
+        "size_bytes": artifact.size_bytes,
+        "category": artifact.category,
+        "metadata": list(artifact.metadata),
+        "created": artifact.created,
+    }
+    return canonical({"artifact": body, "check": blake3(canonical(body)).hexdigest()}) + b"\n"
+
+
+def _artifact(data: bytes, workspace: str, id: str) -> Artifact | None:
+    """The artifact of a record; None for anything that this module hasn't written for that id."""
+    try:
+        document: Any = json.loads(data)
+        body = document["artifact"]
+        if document["check"] != blake3(canonical(body)).hexdigest():
+            return None
+        artifact = Artifact(
+            id=body["id"],
+            content=body["content"],
+            size_bytes=body["size_bytes"],
+            category=body["category"],
+            metadata=tuple(body["metadata"]),
+            created=body["created"],
+        )
+        proper = (
+            (artifact.id, body["workspace"]) == (id, workspace)
+            and REF.match(artifact.content) is not None
+            and type(artifact.size_bytes) is int
+            and all(isinstance(text, str) for text in (artifact.category, artifact.created, *artifact.metadata))
+        )
+        return artifact if proper and data == _record(workspace, artifact) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

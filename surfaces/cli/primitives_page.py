@@ -1,0 +1,99 @@
+"""The page about primitives, read off their declarations: `docs/primitives.md`, and `albert tools --markdown` for those at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from albert_tools.engine.govern.policy.layers import Layer
+from albert_tools.engine.govern.policy.rules import Policy
+from albert_tools.engine.model.definition import MODES, spell
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.showing import bounds_of, confined_of, resources_of, shape_of, timeout_of
+
+_INTRODUCTION = """# Primitives
+
+The tools that programs and agents begin with: Python functions under `@primitive`, called as `tools.NAME(…)` or `albert run NAME`.
+Each call is judged by its effects and category, the mode and the rules ([governance.md](governance.md)), and by what it touches;
+what fails has one of the codes in [errors.md](errors.md). This page is read off the declarations, which are what a model is shown.
+"""
+
+_TABLE = """| tool | effects | category | risk | modes | approval | confined | timeout | calls per hour |
+|---|---|---|---|---|---|---|---|---|"""
+
+_LEGEND = """\
+*Approval*: `always` is the tool's own demand; `asks` is what the shipped rules say in NORMAL, where the owner's say nothing of the
+tool; `off` means that it is denied until the owner names it. *Confined*: a `function` runs in a process of its own that can only
+compute; what a `command` starts runs in the sandbox for commands. *Calls per hour* and *timeout* are the tool's own; rules may set
+less, never more.
+"""
+
+
+def primitives_page(primitives: Sequence[Primitive], introduction: str = _INTRODUCTION) -> str:
+    """The whole page: a table of all, then each by family. `introduction` has the title."""
+    families: dict[str, list[Primitive]] = {}
+    for primitive in primitives:
+        families.setdefault(primitive.definition.family, []).append(primitive)
+    together = [p for members in families.values() for p in members]
+    lines = [introduction, _TABLE, *(_row(p) for p in together), "", _LEGEND]
+    for family, members in families.items():
+        lines += [f"## Family: {family}", ""]
+        for primitive in members:
+            lines += _of(primitive)
+    return "\n".join(lines)
+
+
+def _row(primitive: Primitive) -> str:
+    d = primitive.definition
+    cells = [
+        f"[`{d.name}`](#{d.name.lower()})",
+        " ".join(d.effects) or "none",
+        d.category,
+        d.risk,
+        "all" if set(d.allowed_modes) == set(MODES) else " ".join(d.allowed_modes),
+        _approval(primitive),
+        confined_of(primitive) or "–",
+        timeout_of(d.timeout),
+        f"{d.rate_limit:,}" if d.rate_limit is not None else "–",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _approval(primitive: Primitive) -> str:
+    """What becomes of a call in NORMAL where only the shipped rules speak."""
+    d = primitive.definition
+    if d.approval:
+        return "off, then always" if primitive.gated else "always"
+    shipped = Policy((Layer(),), "/workspace", "/home/nobody").permits(d, primitive.gated, "NORMAL")
+    return {"allow": "–", "ask": "asks", "deny": "off" if primitive.gated else "denied"}[shipped.verdict]
+
+
+def _of(primitive: Primitive) -> Iterator[str]:
+    d = primitive.definition
+    yield from (f"### {d.name}", "", "```text", d.signature(), "```", "", _escaped(d.description), "")
+    if d.parameters:
+        yield "Parameters:"
+        yield ""
+        for p in d.parameters:
+            bounds = bounds_of(p.schema)
+            text = f"{', ' if bounds else ''}{bounds}. {_escaped(p.description)}".rstrip()
+            yield f"- `{shape_of(p)}`{text}"
+        yield ""
+    facts = [f"Result: `{spell(d.result)}`."]
+    facts += [f"At most one of {_names(i.names)} is given." for i in d.invariants if i.rule == "excludes"]
+    judged = [f"`{name}` as a {what}" for name, what in resources_of(primitive).items()]
+    facts += [f"Rules judge {', '.join(judged)}."] if judged else []
+    facts += ["Doing it twice is the same as doing it once."] if d.idempotent else []
+    facts += [f"An answer holds for {timeout_of(d.cache_seconds)}."] if d.cache_seconds else []
+    yield " ".join(facts)
+    yield ""
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _escaped(text: str) -> str:
+    """Prose of a docstring in Markdown: outside of code, what would be a tag or emphasis is what it was."""
+    parts = text.split("`")
+    parts[::2] = [p.replace("<", "&lt;").replace("*", "\\*") for p in parts[::2]]
+    return "`".join(parts)

@@ -1,0 +1,80 @@
+"""A home and a workspace of their own, for primitives that are met the way they are used: called, denied, in programs, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from albert_tools import Failure, SyncToolService, ToolResult
+from albert_tools.engine.model.schema import violations
+from albert_tools.store.log.log import Log
+
+
+class Governed:
+    """A service on a fresh home; `calls` are made as whoever holds `session`, or as the owner."""
+
+    def __init__(self, base: Path, **options: Any) -> None:
+        self.home, self.work = base / "home", base / "work"
+        (self.work / ".albert").mkdir(parents=True, exist_ok=True)
+        self.options = options
+        self.service = SyncToolService.open(home=self.home, workspace=self.work, **options)
+        self.session: str | None = None
+
+    def call(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> ToolResult:
+        """The result, whose output must be what the tool's schema says."""
+        result = self.service.invoke(name, {**(arguments or {}), **more}, session=self.session)
+        if result.ok:
+            schema = self.service.describe(name).definition.result
+            assert violations(result.output, schema) == []
+        return result
+
+    def value(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> Any:
+        return self.call(name, arguments, **more).value()
+
+    def error(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> Failure:
+        error = self.call(name, arguments, **more).error
+        assert error is not None
+        return error
+
+    def broken(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> list[tuple[str, str]]:
+        """The fields of a call that is refused for its arguments, each with its rule."""
+        error = self.error(name, arguments, **more)
+        assert error.code == "invalid_arguments", error
+        return [(v["field"], v["rule"]) for v in error.details["violations"]]
+
+    def composite(self, body: str, parameters: str = "", **arguments: Any) -> Any:
+        """What a saved tool with this body gives."""
+        self.service.define(f'def t({parameters}) -> Any:\n    """Do it."""\n    {body}\n')
+        return self.service.invoke("t", arguments, session=self.session).value()
+
+    def entries(self, kind: str) -> list[Any]:
+        """What stands in the ledger of one kind, in order."""
+        with Log(self.home / "state" / "log") as log:
+            return [entry.data for entry in log.changes(kinds={kind})[0]]
+
+    def effects(self, tool: str) -> list[dict[str, Any]]:
+        """The effects of a tool's calls, as the ledger has them, in order."""
+        found = [effect for entry in self.entries("result") for effect in entry.get("effects", ())]
+        return [effect for effect in found if effect["tool"] == tool]
+
+    def recorded(self) -> str:
+        """Everything that the ledger has, as text."""
+        return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "log").rglob("*")) if p.is_file())
+
+
+@contextmanager
+def governing(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
+    """Makes homes: ``make(governance={…})``."""
+    made: list[Governed] = []
+
+    def make(**options: Any) -> Governed:
+        made.append(Governed(tmp_path.resolve() / f"g{len(made)}", **options))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for each in made:
+            each.service.close()

@@ -1,0 +1,199 @@
+"""fetch_url against pages of a real server, and the process that reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from albert_tools.builtins.apart import call_apart
+from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.pages import fetch_url
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import call_primitive
+from albert_tools.engine.model.schema import violations
+from tests.builtins.network import Calling, answer, calling, raw
+
+RULES = {"tools": {"fetch_url": {"allowed_hosts": ["127.0.0.1"]}}}
+
+ARTICLE = """<!doctype html><html><head><title>On  Otters &amp; Rivers</title><script>alert("no")</script></head>
+<body><nav><a href="/a">Home</a> <a href="/b">Shop</a></nav>
+<article><h1>On Otters</h1>
+<p>The otter lives along rivers and eats fish, which it catches with some skill, mostly at night and in winter too.</p>
+<p>Otters <a href="/more">sleep in holts</a>, which have several entrances, some of them under the water line of the river.</p>
+<ul><li>They swim well.</li><li>They run badly.</li></ul></article>
+<footer>Copyright, imprint, cookies</footer></body></html>"""
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    client = Client()
+    yield client
+    await client.aclose()
+
+
+async def read(client: Client, served: bytes, remaining: float = 60, **more: Any) -> tuple[Any, Calling]:
+    with raw(lambda head, c: c.sendall(served)) as server:
+        arguments = {"url": f"http://127.0.0.1:{server.port}/page", **more}
+        context = calling(fetch_url, arguments, RULES, client, remaining)
+        try:
+            result = await call_primitive(fetch_url, arguments, context)
+        except Failure as failure:
+            return failure, context
+    assert violations(result, fetch_url.definition.result) == []
+    return result, context
+
+
+def page(text: str | bytes, kind: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
+    data = text if isinstance(text, bytes) else text.encode()
+    return answer(data, status, [f"Content-Type: {kind}"])
+
+
+async def test_a_page_is_what_it_is_about(client: Client) -> None:
+    got, context = await read(client, page(ARTICLE))
+    assert (got["status"], got["content_type"], got["title"]) == (200, "text/html", "On Otters & Rivers")
+    assert "catches with some skill" in got["text"]
+    assert "They swim well." in got["text"]
+    assert "/more" not in got["text"]
+    for rest in ("alert", "Shop", "cookies"):
+        assert rest not in got["text"]
+    assert not got["truncated"]
+    assert [kind for kind, _ in context.effects] == ["network"]
+
+
+async def test_links_stay_where_they_are_wanted(client: Client) -> None:
+    got, _ = await read(client, page(ARTICLE), links=True)
+    assert "/more)" in got["text"]
+
+
+async def test_a_text_is_cut_where_it_is_said(client: Client) -> None:
+    got, _ = await read(client, page("word " * 1000, "text/plain"), limit=100)
+    assert (len(got["text"]), got["truncated"]) == (100, True)
+
+
+@pytest.mark.parametrize(
+    ("served", "part"),
+    [
+        (page('{"a": 1}', "application/json"), '{"a": 1}'),
+        (page("# Title\n", "text/markdown"), "# Title\n"),
+        (page("<p>Only a little.", "text/html"), "Only a little."),
+        (page(ARTICLE.replace("skill", "G\xe9nie").encode("latin-1"), "text/html; charset=latin-1"), "G\xe9nie"),
+        (page(ARTICLE, "text/html; charset=no-such"), "catches with some skill"),
+        (page("nothing here", "text/plain", "404 Not Found"), "nothing here"),
+        (page(b"", "text/html"), ""),
+    ],
+)
+async def test_other_texts_and_odd_pages(client: Client, served: bytes, part: str) -> None:
+    got, _ = await read(client, served)
+    assert part in got["text"]
+
+
+async def test_what_is_no_text(client: Client) -> None:
+    got, context = await read(client, page(b"\x89PNG", "image/png"))
+    assert (got.code, "image/png" in got.message) == ("encoding_error", True)
+    assert len(context.effects) == 1
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<div>" * 200_000 + "deep",
+        "<table><tr><td>" * 20_000 + "deep",
+        "<a" + " x=y" * 200_000 + ">many</a>",
+        "<!--" * 100_000,
+        "<p>&" + "amp;" * 200_000,
+        '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]><p>&c;</p>',
+        '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><p>&b;</p>',
+        "\0\1\2" * 1000,
+    ],
+    ids=["deep", "deep tables", "attributes", "comments", "entities", "own entities", "file entities", "controls"],
+)
+async def test_hostile_pages_are_read_or_fail_plainly(client: Client, hostile: str) -> None:
+    got, _ = await read(client, page(hostile))
+    if isinstance(got, Failure):
+        assert got.code in ("timeout", "memory_limit", "io_error", "too_large")
+    else:
+        assert "root:" not in got["text"]
+
+
+async def test_it_is_cancelled_with_the_process_that_reads(client: Client) -> None:
+    def children() -> set[int]:
+        return {p.pid for p in psutil.Process().children(recursive=True)}
+
+    before = children()
+    task = asyncio.create_task(call_apart("time:sleep", {"seconds": 60}, 60))
+    task2 = asyncio.create_task(call_apart("tests.builtins.test_pages:forever", {}, 60))
+    while len(children() - before) < 2:
+        await asyncio.sleep(0.02)
+    for each in (task, task2):
+        each.cancel()
+        with pytest.raises((asyncio.CancelledError, Failure)):
+            await each
+    assert children() <= before
+
+
+def forever() -> None:
+    while True:
+        time.sleep(1)
+
+
+def hungry() -> int:
+    return len(b"x" * 10**10)
+
+
+def dies() -> None:
+    os.kill(os.getpid(), 11)
+
+
+def chatty() -> str:
+    return "x" * 20_000_000
+
+
+def writes(path: str) -> str:
+    with open(path, "w") as file:
+        file.write("x" * 10)
+        file.flush()
+    return "written"
+
+
+def environment() -> dict[str, str]:
+    return dict(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("function", "seconds", "code"),
+    [
+        ("forever", 1.0, "timeout"),
+        ("hungry", 30.0, "memory_limit"),
+        ("dies", 30.0, "io_error"),
+        ("chatty", 30.0, "too_large"),
+        ("writes", 30.0, "io_error"),
+        ("nowhere", 30.0, "io_error"),
+    ],
+)
+async def test_whatever_the_process_does_is_a_failure(tmp_path: Path, function: str, seconds: float, code: str) -> None:
+    arguments = {"path": str(tmp_path / "file")} if function == "writes" else {}
+    with pytest.raises(Failure) as caught:
+        await call_apart(f"tests.builtins.test_pages:{function}", arguments, seconds)
+    assert caught.value.code == code
+
+
+async def test_the_process_knows_nothing_of_ours(monkeypatch: Any) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_TOKEN", "very secret value")
+    assert "ALBERT_SECRET_TOKEN" not in await call_apart("tests.builtins.test_pages:environment", {}, 30)
+
+
+async def test_without_the_library_it_says_what_to_install(client: Client, monkeypatch: Any) -> None:
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "trafilatura" else found(name))
+    got, context = await read(client, page(ARTICLE))
+    assert (got.code, "pip install 'albert-tools[pages]'" in got.hint) == ("not_found", True)
+    assert context.effects == []

@@ -1,0 +1,307 @@
+"""The filtering proxy, with real clients and servers: what gets through, what doesn't, and that nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import stat
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds, judged_by
+from albert_tools.builtins.web import http_request
+from albert_tools.engine.govern.addresses import LOCALHOST
+from albert_tools.engine.model.failure import Failure
+from tests.builtins.network import Authorities, answer, calling, hello, raw, resolving
+
+TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
+ANY_PORT = ProxyBounds(ports=None)
+
+
+async def everything(url: str, method: str) -> None:
+    """Allows it."""
+
+
+@asynccontextmanager
+async def proxied(judge: Any = everything, **more: Any) -> Any:
+    given = {"bounds": ANY_PORT, "named": LOCALHOST, **more}
+    async with FilteringProxy(judge, **given) as proxy:
+        yield proxy
+
+
+def through(proxy: FilteringProxy, trust: ssl.SSLContext | bool = True) -> httpx.AsyncClient:
+    host, port = proxy.address
+    return httpx.AsyncClient(proxy=f"http://{host}:{port}", verify=trust, trust_env=False, timeout=30)
+
+
+async def spoken(proxy: FilteringProxy, data: bytes, seconds: float = 30) -> bytes:
+    """All that the proxy says to these bytes."""
+    if isinstance(proxy.address, str):
+        reader, writer = await asyncio.open_unix_connection(proxy.address)
+    else:
+        reader, writer = await asyncio.open_connection(*proxy.address)
+    try:
+        async with asyncio.timeout(seconds):
+            writer.write(data)
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_plain_http_goes_through_and_is_recorded() -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def judge(url: str, method: str) -> None:
+        asked.append((method, url))
+
+    body = b"x" * 300_000
+    with raw(lambda head, c: c.sendall(answer(body, headers=["X-A: 1", "Connection: X-B", "X-B: 2"]))) as server:
+        async with proxied(judge) as proxy, through(proxy) as client:
+            url = f"http://127.0.0.1:{server.port}/a?b=c"
+            got = await client.get(url, headers={"x-mine": "1", "proxy-authorization": "Basic eA=="})
+    assert got.content == body
+    assert got.headers["x-a"] == "1"
+    assert "x-b" not in got.headers
+    assert asked == [("GET", url)]
+    (seen,) = proxy.seen
+    assert (seen.method, seen.url, seen.refused) == ("GET", url, None)
+    assert seen.size_bytes > len(body)
+    head = server.seen[0].lower()
+    assert head.startswith(b"get /a?b=c http/1.1\r\nhost: 127.0.0.1:%d\r\n" % server.port)
+    assert b"x-mine: 1" in head
+    assert b"proxy-" not in head
+    assert b"via" not in head
+
+
+@pytest.mark.parametrize("content", [b"", b"some", b"x" * 1_000_000, "chunked"])
+async def test_a_body_goes_through(content: Any) -> None:
+    received = bytearray()
+
+    def echo(head: bytes, connection: socket.socket) -> None:
+        data = head.partition(b"\r\n\r\n")[2]
+        if b"chunked" in head.lower():
+            while b"0\r\n\r\n" not in data:
+                data += connection.recv(65536)
+        else:
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+            while len(data) < length:
+                data += connection.recv(65536)
+        received.extend(data)
+        connection.sendall(answer(str(len(data)).encode()))
+
+    async def pieces() -> Any:
+        for _ in range(3):
+            yield b"piece"
+
+    with raw(echo) as server:
+        async with proxied() as proxy, through(proxy) as client:
+            given = pieces() if content == "chunked" else content
+            got = await client.post(f"http://127.0.0.1:{server.port}/", content=given)
+    assert got.status_code == 200
+    assert (received.count(b"piece") == 3) if content == "chunked" else (received == content)
+
+
+async def test_a_tunnel(tmp_path: Path) -> None:
+    authorities = Authorities(tmp_path)
+    resolve = resolving({"good.example": ["127.0.0.1"]})
+    with raw(hello, authorities.server("good.example")) as server:
+        async with proxied(resolve=resolve) as proxy, through(proxy, authorities.client()) as client:
+            url = f"https://good.example:{server.port}/"
+            assert (await client.get(url)).text == "hello"
+    assert [(s.method, s.url, s.refused) for s in proxy.seen] == [("CONNECT", url, None)]
+
+
+async def test_a_unix_socket_for_one_user_only(tmp_path: Path) -> None:
+    path = tmp_path / "proxy"
+    with raw(hello) as server:
+        async with proxied(path=path) as proxy:
+            assert proxy.address == str(path)
+            assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+            transport = httpx.AsyncHTTPTransport(uds=str(path))
+            said = await spoken(proxy, b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: a\r\n\r\n" % server.port)
+            await transport.aclose()
+    assert said.endswith(b"hello")
+    assert not path.exists()
+
+
+async def test_what_the_judge_refuses_is_not_called() -> None:
+    async def judge(url: str, method: str) -> None:
+        raise Failure("permission_denied", f"not {url}", rule="some.rule", hint="ask")
+
+    with raw(hello) as server:
+        async with proxied(judge) as proxy, through(proxy) as client:
+            got = await client.get(f"http://127.0.0.1:{server.port}/")
+            with pytest.raises(httpx.ProxyError, match="403"):
+                await client.get(f"https://127.0.0.1:{server.port}/")
+    assert (got.status_code, got.text.split(":")[0]) == (403, "permission_denied [some.rule]")
+    assert server.connections == 0
+    assert [s.refused for s in proxy.seen] == ["permission_denied"] * 2
+
+
+async def test_the_rules_of_a_call_judge() -> None:
+    rules = {"tools": {"http_request": {"forbidden_hosts": ["evil.example"], "allowed_addresses": ["127.0.0.1"]}}}
+    resolve = resolving({f"{name}.example": ["127.0.0.1"] for name in ("good", "evil", "new")})
+    with raw(hello) as server:
+        going = calling(http_request, {"url": f"http://good.example:{server.port}/"}, rules, Client()).network
+        assert going is not None
+        async with proxied(judged_by(going), named=going.named, resolve=resolve) as proxy, through(proxy) as client:
+            found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new")}
+        assert len(server.seen) == 1
+    assert found["good"].text == "hello"
+    assert "[tools.http_request.forbidden_hosts]" in found["evil"].text
+    assert "[shipped.new_host_asks]" in found["new"].text
+
+
+@pytest.mark.parametrize("tunnel", [False, True])
+async def test_every_url_of_the_table_is_refused(tunnel: bool) -> None:
+    with raw(hello, host="::") as server:
+        async with proxied(named=()) as proxy:
+            for url, _ in TABLE["urls"]:
+                target = url.format(port=server.port)
+                if tunnel:
+                    rest = target.partition("//")[2].partition("/")[0]
+                    line = f"CONNECT {rest if ':' in rest else rest + ':443'} HTTP/1.1\r\nHost: x\r\n\r\n"
+                else:
+                    line = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"
+                said = await spoken(proxy, line.encode())
+                assert said.split()[1] in (b"400", b"403"), url
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize("addresses", TABLE["names"], ids=str)
+async def test_every_name_of_the_table_is_refused(addresses: list[str]) -> None:
+    with raw(hello, host="::") as server:
+        async with proxied(named=(), resolve=resolving({"name.example": addresses})) as proxy:
+            for line in ("GET http://name.example:%d/", "CONNECT name.example:%d"):
+                said = await spoken(proxy, (line % server.port).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert b"[shipped.addresses]" in said
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n", b"400"),
+        (b"GET https://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"CONNECT 127.0.0.1:{port}/x HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"CONNECT user@127.0.0.1:{port} HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"CONNECT http://127.0.0.1:{port} HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n", b"400"),
+        (
+            b"POST http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            b"400",
+        ),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
+        (b"SSH-2.0-x\r\n\r\n", b"400"),
+        (b"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000, b"400"),
+    ],
+)
+async def test_what_is_no_request_for_a_proxy(request_bytes: bytes, status: bytes) -> None:
+    with raw(hello) as server:
+        async with proxied() as proxy:
+            said = await spoken(proxy, request_bytes.replace(b"{port}", b"%d" % server.port))
+        assert said.split()[1] == status
+        assert server.connections == 0
+
+
+async def test_a_second_request_in_the_same_connection_is_not_passed_on() -> None:
+    smuggled = b"GET http://127.0.0.1:%d/%s HTTP/1.1\r\nHost: a\r\n\r\n"
+    with raw(hello) as server:
+        async with proxied() as proxy:
+            await spoken(proxy, smuggled % (server.port, b"first") + smuggled % (server.port, b"second"))
+        assert len(server.seen) == 1
+        assert b"second" not in server.seen[0]
+
+
+async def test_a_tunnel_leads_only_to_the_ports_that_it_may() -> None:
+    with raw(hello) as server:
+        async with proxied(bounds=ProxyBounds()) as proxy:
+            said = await spoken(proxy, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: a\r\n\r\n" % server.port)
+        assert b"[proxy.ports]" in said
+        assert server.connections == 0
+
+
+async def test_bytes_are_bounded_both_ways() -> None:
+    def endless(head: bytes, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            connection.sendall(b"x" * 65536)
+
+    bounds = ANY_PORT._replace(bytes=1_000_000)
+    with raw(endless) as server:
+        async with proxied(bounds=bounds) as proxy:
+            url = b"127.0.0.1:%d" % server.port
+            plain = await spoken(proxy, b"GET http://" + url + b"/ HTTP/1.1\r\nHost: a\r\n\r\n", 60)
+        async with proxied(bounds=bounds) as proxy:
+            tunnel = await spoken(proxy, b"CONNECT " + url + b" HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n\r\n", 60)
+    for said in (plain, tunnel):
+        assert 900_000 < len(said) < 2_000_000
+
+
+async def test_who_says_nothing_is_not_waited_for() -> None:
+    def silent(head: bytes, connection: socket.socket) -> None:
+        time.sleep(20)
+
+    bounds = ANY_PORT._replace(head_seconds=0.3, idle_seconds=0.5)
+    with raw(silent) as server:
+        async with proxied(bounds=bounds) as proxy:
+            assert b"504" in await spoken(proxy, b"GET http://127.0.0.1/ HT")
+            url = b"127.0.0.1:%d" % server.port
+            assert b"504" in await spoken(proxy, b"GET http://" + url + b"/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            said = await spoken(proxy, b"CONNECT " + url + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert said == b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+async def test_one_way_may_be_silent_while_the_other_is_not() -> None:
+    def slow(head: bytes, connection: socket.socket) -> None:
+        for _ in range(10):
+            connection.sendall(b"tick")
+            time.sleep(0.25)
+        connection.close()
+
+    with raw(slow) as server:
+        async with proxied(bounds=ANY_PORT._replace(idle_seconds=1.5)) as proxy:
+            url = b"127.0.0.1:%d" % server.port
+            said = await spoken(proxy, b"CONNECT " + url + b" HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+    assert said.endswith(b"tick" * 10)
+
+
+async def test_connections_are_bounded() -> None:
+    bounds = ANY_PORT._replace(at_once=3)
+    async with proxied(bounds=bounds) as proxy:
+        waiting = [await asyncio.open_connection(*proxy.address) for _ in range(3)]
+        await asyncio.sleep(0.2)
+        assert b"429" in await spoken(proxy, b"GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        for _, writer in waiting:
+            writer.close()
+    async with proxied(bounds=ANY_PORT._replace(connections=1), resolve=resolving({})) as proxy:
+        first = await spoken(proxy, b"GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        second = await spoken(proxy, b"GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert b"502" in first
+    assert b"429" in second
+
+
+async def test_nothing_goes_on_when_it_has_ended() -> None:
+    def silent(head: bytes, connection: socket.socket) -> None:
+        time.sleep(20)
+
+    with raw(silent) as server:
+        async with proxied() as proxy:
+            reader, writer = await asyncio.open_connection(*proxy.address)
+            writer.write(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: a\r\n\r\nx" % server.port)
+            await reader.readuntil(b"\r\n\r\n")
+            address = proxy.address
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        writer.close()
+        with pytest.raises(OSError):
+            await asyncio.open_connection(*address)

@@ -1,0 +1,399 @@
+"""What a request carries and what it doesn't: redirects, secrets, manners, and nothing of the machine's own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.net.courtesy import MAX_AT_ONCE, Courtesy, seconds_of
+from albert_tools.builtins.web import http_request
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import call_primitive
+from tests.builtins.network import Authorities, Calling, answer, calling, hello, raw, resolving
+
+HERE = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.0/8", "::1"]}}}
+TOKEN = 'tok/en+with=odd&signs"1'
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    client = Client(resolving({"a.example": ["127.0.0.1"], "b.example": ["127.0.0.1"]}))
+    yield client
+    await client.aclose()
+
+
+async def fetch(
+    client: Client, url: str, rules: dict[str, Any] = HERE, remaining: float = 30, **more: Any
+) -> tuple[Any, Calling]:
+    arguments = {"url": url, **more}
+    context = calling(http_request, arguments, rules, client, remaining)
+    try:
+        return await call_primitive(http_request, arguments, context), context
+    except Failure as failure:
+        return failure, context
+
+
+def redirecting(status: str, location: str) -> Any:
+    """Redirects the first request, and tells what it was sent with any other."""
+
+    def handle(head: bytes, connection: socket.socket) -> None:
+        if head.split()[1] == b"/":
+            connection.sendall(answer(b"", status, [f"Location: {location}"]))
+        else:
+            connection.sendall(answer(b"\n".join(head.split(b"\r\n"))))
+
+    return handle
+
+
+# Redirects.
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "then"),
+    [
+        ("301 Moved", "GET", "GET"),
+        ("302 Found", "POST", "GET"),
+        ("301 Moved", "PUT", "PUT"),
+        ("303 See Other", "PUT", "GET"),
+        ("303 See Other", "HEAD", "HEAD"),
+        ("307 Temporary", "POST", "POST"),
+        ("308 Permanent", "PATCH", "PATCH"),
+    ],
+)
+async def test_a_redirect_is_followed_as_browsers_do(client: Client, status: str, method: Any, then: str) -> None:
+    body = "sent" if method in ("POST", "PUT", "PATCH") else None
+    with raw(redirecting(status, "/there")) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        got, context = await fetch(
+            client, url, method=method, body=body, headers={"X-Mine": "1", "Content-Type": "text/x"}, follow=1
+        )
+    assert got["url"] == f"{url}there"
+    second = server.seen[1]
+    assert second.startswith(f"{then} /there ".encode())
+    # To the same server everything goes along that still means something.
+    assert b"X-Mine: 1" in second
+    keeps = then == method and body is not None
+    assert (b"Content-Type" in second) == keeps
+    assert second.endswith(b"sent") == keeps
+    assert [facts["url"] for _, facts in context.effects] == [url, f"{url}there"]
+
+
+async def test_to_another_server_nothing_goes_along_that_could_be_a_credential(
+    client: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
+    rules = {**HERE, "secrets": {"KEY": ["127.0.0.1", "localhost"]}}
+    headers = {
+        "Authorization": "Bearer abc",
+        "Cookie": "a=b",
+        "X-Api-Key": "k",
+        "X-Key": {"secret": "KEY"},
+        "Accept": "text/x",
+    }
+    with raw(hello) as other, raw(redirecting("302 Found", f"http://127.0.0.1:{other.port}/there")) as server:
+        got, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers=headers, follow=3)
+    assert got["body"] == "hello"
+    first, second = server.seen[0].lower(), other.seen[0].lower()
+    for name in (b"authorization", b"cookie", b"x-api-key", b"x-key"):
+        assert name in first
+        assert name not in second
+    assert b"accept: text/x" in second
+
+
+async def test_a_redirect_to_a_host_that_would_be_asked_about_names_it(client: Client) -> None:
+    with raw(hello) as other, raw(redirecting("302 Found", f"http://b.example:{other.port}/there?token=x")) as server:
+        rules = {"tools": {"http_request": {"allowed_addresses": ["127.0.0.1"]}}}
+        got, context = await fetch(client, f"http://a.example:{server.port}/", rules, follow=3)
+    assert (got.code, got.rule) == ("permission_denied", "shipped.new_host_asks")
+    assert got.details["url"] == f"http://b.example:{other.port}/there?token=x"
+    assert "b.example" in got.message
+    assert other.connections == 0
+    assert len(context.effects) == 1
+
+
+# Secrets.
+
+
+async def test_a_secret_is_sent_and_nowhere_else(client: Client, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
+    rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"]}}
+    spellings = [
+        TOKEN,
+        f"Bearer {TOKEN}",
+        json.dumps(TOKEN),
+        "tok%2Fen%2Bwith%3Dodd%26signs%221",
+        "tok/en+with=odd&amp;signs&quot;1",
+        base64.b64encode(TOKEN.encode()).decode(),
+        base64.b64encode(f"Bearer {TOKEN}".encode()).decode().rstrip("="),
+        TOKEN.encode().hex(),
+    ]
+    body = " | ".join(spellings)
+
+    def echo(head: bytes, connection: socket.socket) -> None:
+        data = body.encode("utf-16")
+        if b"utf16" in head:
+            connection.sendall(answer(data, headers=["Content-Type: text/plain; charset=utf-16"]))
+        else:
+            connection.sendall(answer(body.encode(), headers=[f"X-Echo: {TOKEN}"]))
+
+    headers = {"Authorization": {"secret": "KEY", "prefix": "Bearer "}}
+    with raw(echo) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        got, context = await fetch(client, url, rules, headers=headers)
+        wide, _ = await fetch(client, f"{url}utf16", rules, headers=headers)
+    assert f"Authorization: Bearer {TOKEN}".encode() in server.seen[0]
+    everything = json.dumps([got, wide, context.effects])
+    for spelling in spellings:
+        assert spelling not in everything
+        assert json.dumps(spelling)[1:-1] not in everything
+    assert got["body"].count("[redacted]") == wide["body"].count("[redacted]") == len(spellings)
+    assert got["headers"]["x-echo"] == "[redacted]"
+
+
+@pytest.mark.parametrize("location", ["http://b.example/?got={0}", "http://b.example/{0}", "no-such:{0}"])
+async def test_a_secret_that_a_redirect_tells_is_taken_out(client: Client, monkeypatch: Any, location: str) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", "a+value/that=nobody&sees")
+    rules = {
+        "tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}},
+        "secrets": {"KEY": ["127.0.0.1"]},
+    }
+    told = location.format("a+value/that=nobody&sees")
+    with raw(redirecting("302 Found", told)) as server:
+        got, context = await fetch(
+            client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}}, follow=1
+        )
+        kept, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}})
+    assert isinstance(got, Failure)
+    assert "nobody" not in json.dumps([got.as_dict(), context.effects, kept])
+    assert "[redacted]" in kept["headers"]["location"]
+
+
+async def test_a_secret_at_the_end_of_a_long_body_is_not_cut_into(client: Client, monkeypatch: Any) -> None:
+    from albert_tools.builtins.net.bounds import MAX_BODY
+
+    value = "0123456789abcdef" * 4
+    monkeypatch.setenv("ALBERT_SECRET_KEY", value)
+    rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"]}}
+    filled = b"x" * (MAX_BODY - 40) + value.encode() * 100
+    with raw(lambda head, c: c.sendall(answer(filled))) as server:
+        got, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}})
+    assert got["truncated"]
+    assert value[:8] not in got["body"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "environment", "code"),
+    [
+        ({"secret": "OTHER"}, TOKEN, "permission_denied"),
+        ({"secret": "ELSEWHERE"}, TOKEN, "permission_denied"),
+        ({"secret": "KEY"}, None, "not_found"),
+        ({"secret": "KEY"}, "short", "invalid_arguments"),
+        ({"secret": "KEY"}, "two\r\nlines: of it", "invalid_arguments"),
+        ({"secret": "KEY"}, "nicht-aus-ASCII-é", "invalid_arguments"),
+        ({"secret": "../KEY"}, TOKEN, "permission_denied"),
+        ({"secret": "KEY", "prefix": "a\r\nb: "}, TOKEN, "invalid_arguments"),
+    ],
+)
+async def test_a_secret_that_is_not_sent(
+    client: Client, monkeypatch: Any, reference: Any, environment: str | None, code: str
+) -> None:
+    if environment is not None:
+        for name in ("KEY", "OTHER", "ELSEWHERE"):
+            monkeypatch.setenv(f"ALBERT_SECRET_{name}", environment)
+    rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"], "ELSEWHERE": ["api.example.org"]}}
+    with raw(hello) as server:
+        got, context = await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": reference})
+    assert got.code == code
+    assert environment is None or environment not in str(got.as_dict())
+    assert server.connections == 0
+    assert context.effects == []
+
+
+async def test_the_keyring_is_asked_where_the_environment_has_nothing(client: Client, monkeypatch: Any) -> None:
+    import keyring
+
+    class Ring(keyring.backend.KeyringBackend):  # type: ignore[name-defined, misc]
+        priority = 1
+
+        def get_password(self, service: str, name: str) -> str | None:
+            return {("albert-tools", "KEY"): "from-the-keyring"}.get((service, name))
+
+        def set_password(self, service: str, name: str, value: str) -> None: ...
+
+        def delete_password(self, service: str, name: str) -> None: ...
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Ring())
+    try:
+        rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"]}}
+        with raw(hello) as server:
+            await fetch(client, f"http://127.0.0.1:{server.port}/", rules, headers={"k": {"secret": "KEY"}})
+        assert b"k: from-the-keyring" in server.seen[0]
+    finally:
+        keyring.set_keyring(before)
+
+
+# Nothing of the machine's own.
+
+
+async def test_nothing_is_remembered_or_taken_from_the_machine(
+    client: Client, tmp_path: Path, monkeypatch: Any
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    for name, value in {
+        "HOME": str(tmp_path),
+        "NETRC": str(tmp_path / ".netrc"),
+        "HTTP_PROXY": "http://127.0.0.1:1",
+        "ALL_PROXY": "http://127.0.0.1:1",
+        "http_proxy": "http://127.0.0.1:1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with raw(lambda head, c: c.sendall(answer(b"x", headers=["Set-Cookie: id=1; Path=/"]))) as server:
+        for _ in range(2):
+            got, _ = await fetch(client, f"http://127.0.0.1:{server.port}/")
+            assert got["headers"]["set-cookie"] == "id=1; Path=/"
+    for head in server.seen:
+        names = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:] if line}
+        assert names == {b"host", b"accept-encoding", b"accept", b"user-agent"}
+    # One connection did for both.
+    assert server.connections == 1
+
+
+async def test_a_connection_that_the_server_has_closed_is_not_used(client: Client) -> None:
+    def once(head: bytes, connection: socket.socket) -> None:
+        connection.sendall(answer(b"hello"))
+        connection.close()
+
+    with raw(once) as server:
+        for _ in range(3):
+            got, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", method="POST")
+            assert got["body"] == "hello"
+            await asyncio.sleep(0.1)
+
+
+async def test_ipv6_and_a_second_address(client: Client) -> None:
+    with raw(hello, host="::1") as server:
+        got, _ = await fetch(client, f"http://[::1]:{server.port}/")
+        assert got["body"] == "hello"
+        # Nobody answers at the first one.
+        second = Client(resolving({"two.example": ["127.0.0.1", "::1"]}))
+        got, _ = await fetch(second, f"http://two.example:{server.port}/")
+        await second.aclose()
+        assert got["body"] == "hello"
+
+
+# Manners.
+
+
+async def test_a_host_that_wants_to_be_left_alone_is(client: Client) -> None:
+    with raw(lambda head, c: c.sendall(answer(b"", "429 Too Many Requests", ["Retry-After: 120"]))) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        first, _ = await fetch(client, url)
+        second, context = await fetch(client, url)
+    assert (first["status"], first["retry_after_ms"]) == (429, 120_000)
+    assert (second.code, second.retryable, second.rule) == ("rate_limited", True, "retry_after")
+    assert 100_000 < second.retry_after_ms <= 120_001
+    assert len(server.seen) == 1
+    assert context.effects == []
+
+
+async def test_a_short_pause_is_waited_for(client: Client) -> None:
+    turns: list[float] = []
+
+    def handle(head: bytes, connection: socket.socket) -> None:
+        turns.append(time.monotonic())
+        first = len(turns) == 1
+        connection.sendall(answer(b"hello", "503 Busy" if first else "200 OK", ["Retry-After: 1"] if first else []))
+
+    with raw(handle) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        assert (await fetch(client, url))[0]["retry_after_ms"] == 1000
+        assert (await fetch(client, url))[0]["status"] == 200
+    assert turns[1] - turns[0] > 0.9
+
+
+def test_what_a_host_can_ask_for() -> None:
+    assert seconds_of(" 30 ") == 30
+    assert seconds_of("soon") is None
+    assert seconds_of("-1") is None
+    assert seconds_of("1e9") is None
+    when = seconds_of(format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True))
+    assert when is not None
+    assert 80 < when <= 100
+    assert seconds_of(format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)) == 0
+    courtesy = Courtesy()
+    assert courtesy.told(("a", 80), 429, "9999999") == 3600_000
+    assert courtesy.told(("a", 80), 200, "30") is None
+    assert courtesy.told(("a", 80), 429, None) is None
+
+
+async def test_one_host_is_not_called_by_many_at_once(client: Client) -> None:
+    lock, now, most = threading.Lock(), 0, 0
+
+    def slow(head: bytes, connection: socket.socket) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.1)
+        with lock:
+            now -= 1
+        connection.sendall(answer(b"hello"))
+
+    with raw(slow) as server:
+        found = await asyncio.gather(*(fetch(client, f"http://127.0.0.1:{server.port}/") for _ in range(20)))
+    assert [got["body"] for got, _ in found] == ["hello"] * 20
+    assert 1 < most <= MAX_AT_ONCE
+
+
+async def test_a_call_that_is_called_off_leaves_nothing_open(client: Client) -> None:
+    begun = threading.Event()
+
+    def stall(head: bytes, connection: socket.socket) -> None:
+        begun.set()
+        # What is left of the call is that its end hangs up.
+        assert connection.recv(1) == b""
+        hung.set()
+
+    hung = threading.Event()
+    arguments = {"url": ""}
+    with raw(stall) as server:
+        arguments["url"] = f"http://127.0.0.1:{server.port}/"
+        context = calling(http_request, arguments, HERE, client)
+        task = asyncio.create_task(call_primitive(http_request, arguments, context))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(hung.wait, 20)
+    # It was sent, so it is recorded; what came of it isn't known.
+    assert [(facts["status"], facts["size_bytes"]) for _, facts in context.effects] == [(None, 0)]
+
+
+async def test_tls_to_a_name_and_a_secret_to_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
+    authorities = Authorities(tmp_path)
+    client = Client(resolving({"a.example": ["127.0.0.1"]}), authorities.client())
+    rules = {**HERE, "secrets": {"KEY": ["a.example"]}}
+    with raw(hello, authorities.server("a.example")) as server, raw(hello) as plain:
+        secret = {"headers": {"k": {"secret": "KEY"}}}
+        got, _ = await fetch(client, f"https://a.example:{server.port}/", rules, **secret)
+        refused, _ = await fetch(client, f"http://a.example:{plain.port}/", rules, **secret)
+    await client.aclose()
+    assert got["body"] == "hello"
+    assert b"k: " + TOKEN.encode() in server.seen[0]
+    assert (refused.code, refused.rule) == ("permission_denied", "secrets.KEY")
+    assert plain.connections == 0

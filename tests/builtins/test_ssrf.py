@@ -1,0 +1,361 @@
+"""What must not get through: URLs, names and redirects as a table, and servers that misbehave; real sockets all the way."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import ssl
+import time
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from albert_tools.builtins.net.bounds import MAX_BODY
+from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.web import http_request
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import call_primitive
+from tests.builtins.network import Authorities, Calling, Raw, answer, calling, hello, raw, resolving
+
+TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
+
+EVERY_HOST = {"tools": {"http_request": {"allowed_hosts": ["*"]}}}
+#: One address of this machine is named, no other.
+ONE_ADDRESS = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.1"]}}}
+
+
+STATUSES = ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"]
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    client = Client(resolving({"inside.example": ["10.0.0.1"], "localhost": ["127.0.0.2"]}))
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(scope="module")
+def bystander() -> Iterator[Raw]:
+    """Listens on every address of this machine, and should hear nothing."""
+    with raw(hello, host="::") as server:
+        yield server
+
+
+async def fetch(
+    client: Client, url: str, rules: dict[str, Any], seconds: float = 30, **more: Any
+) -> tuple[Any, Calling]:
+    arguments = {"url": url, **more}
+    context = calling(http_request, arguments, rules, client, seconds)
+    try:
+        return await call_primitive(http_request, arguments, context), context
+    except Failure as failure:
+        return failure, context
+
+
+def test_the_table_is_large() -> None:
+    assert len(TABLE["urls"]) + len(TABLE["names"]) + len(TABLE["redirects"]) >= 100
+
+
+@pytest.mark.parametrize(("url", "code"), TABLE["urls"])
+async def test_a_url_that_must_not_be_called(bystander: Raw, url: str, code: str) -> None:
+    before = bystander.connections
+    client = Client()  # With the system's own resolver.
+    outcome, context = await fetch(client, url.format(port=bystander.port), EVERY_HOST)
+    await client.aclose()
+    assert isinstance(outcome, Failure)
+    assert outcome.code == code
+    assert (outcome.rule == "shipped.addresses") == (code == "permission_denied")
+    assert context.effects == []
+    assert bystander.connections == before
+
+
+@pytest.mark.parametrize("addresses", TABLE["names"], ids=str)
+async def test_a_name_that_leads_where_nobody_may_go(bystander: Raw, addresses: list[str]) -> None:
+    before = bystander.connections
+    client = Client(resolving({"name.example": addresses}))
+    outcome, context = await fetch(client, f"http://name.example:{bystander.port}/", EVERY_HOST)
+    await client.aclose()
+    assert (outcome.code, outcome.rule) == ("permission_denied", "shipped.addresses")
+    assert context.effects == []
+    assert bystander.connections == before
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "status"),
+    [(*row, STATUSES[i % len(STATUSES)]) for i, row in enumerate(TABLE["redirects"])],
+)
+async def test_a_redirect_that_must_not_be_followed(
+    client: Client, bystander: Raw, target: str, code: str, status: str
+) -> None:
+    before = bystander.connections
+    location = f"Location: {target.format(port=bystander.port)}"
+    with raw(lambda head, c: c.sendall(answer(b"", status, [location]))) as server:
+        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, follow=5)
+    assert outcome.code == code
+    assert len(server.seen) == 1
+    # What was done is recorded all the same.
+    assert [facts["status"] for _, facts in context.effects] == [int(status[:3])]
+    assert bystander.connections == before
+
+
+async def test_a_name_that_answers_differently_the_second_time(bystander: Raw) -> None:
+    turns = count()
+    client = Client(resolving({"turns.example": lambda: ["127.0.0.1"] if next(turns) == 0 else ["127.0.0.2"]}))
+    with raw(lambda head, c: (c.sendall(answer(b"first", headers=["Connection: close"])), c.close())) as server:
+        url = f"http://turns.example:{server.port}/"
+        first, _ = await fetch(client, url, ONE_ADDRESS)
+        second, _ = await fetch(client, url, ONE_ADDRESS)
+    await client.aclose()
+    # One look for one connection: what was judged is what was connected to.
+    assert first["body"] == "first"
+    assert b"Host: turns.example" in server.seen[0].replace(b"host:", b"Host:")
+    assert (second.code, second.rule) == ("permission_denied", "shipped.addresses")
+    assert next(turns) == 2
+    assert len(server.seen) == 1
+
+
+async def test_an_open_connection_is_no_way_round_new_rules(client: Client) -> None:
+    with raw(hello) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        assert (await fetch(client, url, ONE_ADDRESS))[0]["body"] == "hello"
+        outcome, _ = await fetch(client, url, EVERY_HOST)
+        assert (outcome.code, outcome.rule) == ("permission_denied", "shipped.addresses")
+        assert len(server.seen) == 1
+
+
+# Servers that misbehave.
+
+
+def endless_headers(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    for i in count():
+        connection.sendall(b"X-%d: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" % i)
+
+
+def endless_header(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+    while True:
+        connection.sendall(b"a" * 65536)
+
+
+def many_headers(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(answer(b"", headers=[f"X-{i}: a" for i in range(1000)]))
+
+
+def endless_interim_answers(head: bytes, connection: socket.socket) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000)
+
+
+def endless_chunk_extension(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;")
+    while True:
+        connection.sendall(b"a" * 65536)
+
+
+def endless_trailers(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+    for i in count():
+        connection.sendall(b"X-%d: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" % i)
+
+
+def endless_nothing_packed(head: bytes, connection: socket.socket) -> None:
+    """Gzip members that hold nothing, one after the other."""
+    empty = gzip.compress(b"") * 3000
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        connection.sendall(b"%x\r\n%s\r\n" % (len(empty), empty))
+
+
+def two_lengths(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 50\r\n\r\nhello")
+
+
+def no_http(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+    connection.close()
+
+
+def folded_name(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n")
+
+
+def hangs_up(head: bytes, connection: socket.socket) -> None:
+    connection.close()
+
+
+def cut_short(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello")
+    connection.close()
+
+
+def cut_packed(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(answer(gzip.compress(b"hello" * 100)[:-9], headers=["Content-Encoding: gzip"]))
+
+
+def endless_redirects(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(answer(b"", "302 Found", [f"Location: {head.split()[1].decode()}x"]))
+
+
+def drips_head(head: bytes, connection: socket.socket) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nX: " + b"a" * 1000:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.1)
+
+
+def drips_body(head: bytes, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(1000):
+        connection.sendall(b"a")
+        time.sleep(0.1)
+
+
+def says_nothing(head: bytes, connection: socket.socket) -> None:
+    time.sleep(15)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        (endless_headers, "network_error"),
+        (endless_header, "network_error"),
+        (many_headers, "too_large"),
+        (endless_interim_answers, "too_large"),
+        (endless_chunk_extension, "network_error"),
+        (endless_trailers, "network_error"),
+        (endless_nothing_packed, "too_large"),
+        (two_lengths, "network_error"),
+        (no_http, "network_error"),
+        (folded_name, "network_error"),
+        (hangs_up, "network_error"),
+        (cut_short, "network_error"),
+        (cut_packed, "encoding_error"),
+    ],
+)
+async def test_a_server_that_misbehaves(client: Client, behaviour: Any, code: str) -> None:
+    with raw(behaviour) as server:
+        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 120)
+    assert isinstance(outcome, Failure)
+    assert outcome.code == code
+    # It was called, so that is recorded.
+    assert len(context.effects) == 1
+
+
+@pytest.mark.parametrize("behaviour", [drips_head, drips_body, says_nothing])
+async def test_a_server_that_takes_its_time(client: Client, behaviour: Any) -> None:
+    with raw(behaviour) as server:
+        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 1.0)
+    assert (outcome.code, outcome.retryable) == ("timeout", True)
+    assert len(context.effects) == 1
+
+
+async def test_a_server_that_never_shakes_hands(client: Client) -> None:
+    with raw(hello) as server:
+        # It waits for a request, and TLS for its certificate.
+        outcome, context = await fetch(client, f"https://127.0.0.1:{server.port}/", ONE_ADDRESS, 2.0)
+    assert outcome.code == "timeout"
+    assert context.effects == []
+
+
+async def test_redirects_without_end(client: Client) -> None:
+    with raw(endless_redirects) as server:
+        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, follow=10)
+    assert outcome["status"] == 302
+    assert outcome["url"].endswith("/" + "x" * 10)
+    assert len(server.seen) == len(context.effects) == 11
+
+
+async def test_bombs_go_off_within_bounds(client: Client) -> None:
+    once = gzip.compress(b"0" * 100_000_000, 1)
+    for packed in (once, gzip.compress(once, 1) * 50):
+        with raw(lambda head, c, p=packed: c.sendall(answer(p, headers=["Content-Encoding: gzip"]))) as server:  # type: ignore[misc]
+            outcome, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 120)
+        if isinstance(outcome, Failure):
+            # What is packed twice is bytes, not text.
+            assert outcome.code == "encoding_error"
+        else:
+            assert (len(outcome["body"]), outcome["truncated"]) == (MAX_BODY, True)
+
+
+# TLS, under the name and not under the address.
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> Authorities:
+    return Authorities(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.mark.parametrize(
+    ("names", "url", "accepted"),
+    [
+        (["good.example"], "https://good.example", True),
+        (["127.0.0.1"], "https://127.0.0.1", True),
+        (["*.good.example"], "https://www.good.example", True),
+        (["other.example"], "https://good.example", False),
+        # The address that it is connected to is not what it is called by.
+        (["127.0.0.1"], "https://good.example", False),
+    ],
+)
+async def test_certificates_are_for_the_name(
+    authorities: Authorities, names: list[str], url: str, accepted: bool
+) -> None:
+    client = Client(resolving({"good.example": ["127.0.0.1"], "www.good.example": ["127.0.0.1"]}), authorities.client())
+    heard: list[str | None] = []
+    context = authorities.server(*names)
+    context.sni_callback = lambda connection, name, _: heard.append(name)  # type: ignore[assignment, func-returns-value]
+    with raw(hello, context) as server:
+        outcome, made = await fetch(client, f"{url}:{server.port}/", ONE_ADDRESS)
+    await client.aclose()
+    if accepted:
+        assert outcome["body"] == "hello"
+    else:
+        assert outcome.code == "network_error"
+        assert "certificate" in outcome.message
+        assert server.seen == []
+        assert made.effects == []
+    assert heard == [url.partition("//")[2] if "good" in url else None]
+
+
+async def test_a_certificate_that_nobody_vouches_for_or_that_is_over(authorities: Authorities, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authorities(tmp_path / "other")
+    for trust, shown in (
+        (authorities.client(), other.server("good.example")),
+        (authorities.client(), authorities.server("good.example", expired=True)),
+        (None, authorities.server("good.example")),
+    ):
+        client = Client(resolving({"good.example": ["127.0.0.1"]}), trust)
+        with raw(hello, shown) as server:
+            outcome, _ = await fetch(client, f"https://good.example:{server.port}/", ONE_ADDRESS)
+        await client.aclose()
+        assert outcome.code == "network_error"
+        assert server.seen == []
+
+
+async def test_the_owner_can_name_a_certificate_authority(authorities: Authorities, monkeypatch: Any) -> None:
+    # The environment can't.
+    monkeypatch.setenv("SSL_CERT_FILE", authorities.file)
+    for settings, accepted in (({}, False), ({"ca_file": authorities.file}, True), ({"ca_file": "/none"}, False)):
+        client = Client(resolving({"good.example": ["127.0.0.1"]}))
+        rules = {**ONE_ADDRESS, "primitives": {"http_request": settings}}
+        with raw(hello, authorities.server("good.example")) as server:
+            outcome, _ = await fetch(client, f"https://good.example:{server.port}/", rules)
+        await client.aclose()
+        assert isinstance(outcome, dict) == accepted
+
+
+async def test_old_protocols_are_refused(authorities: Authorities) -> None:
+    context = authorities.server("good.example")
+    with suppress(ValueError), warnings.catch_warnings(action="ignore"):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    client = Client(resolving({"good.example": ["127.0.0.1"]}), authorities.client())
+    with raw(hello, context) as server:
+        outcome, _ = await fetch(client, f"https://good.example:{server.port}/", ONE_ADDRESS)
+    await client.aclose()
+    assert outcome.code == "network_error"

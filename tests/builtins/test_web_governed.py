@@ -1,0 +1,297 @@
+"""The tools of the web through the service: allowed, asked about, denied, out of time, called off, recorded, and from programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from albert_tools import Question, ToolService
+from tests.builtins.network import Raw, answer, raw
+
+TOOLS = ["http_request", "fetch_url", "web_search"]
+PAGE = (
+    "<html><head><title>Otters</title></head><body><article><p>"
+    + "The otter eats fish. " * 20
+    + "</p></article></body></html>"
+)
+
+
+def serve(head: bytes, connection: socket.socket) -> None:
+    """A page, what a search found, or nothing at all for a while."""
+    path = head.split()[1]
+    if b"stall" in path:
+        stalled.set()
+        connection.recv(1)
+    elif b"/search" in path:
+        found = {"results": [{"title": "Otters", "url": "https://example.org/", "content": "fish"}]}
+        connection.sendall(answer(json.dumps(found).encode(), headers=["Content-Type: application/json"]))
+    elif b"/echo" in path:
+        connection.sendall(answer(head, headers=["Content-Type: text/plain"]))
+    else:
+        connection.sendall(answer(PAGE.encode(), headers=["Content-Type: text/html"]))
+
+
+stalled = threading.Event()
+
+
+@pytest.fixture
+def server() -> Any:
+    stalled.clear()
+    with raw(serve) as server:
+        yield server
+
+
+def call_of(tool: str, server: Raw, path: str = "page") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of a call that leads to the server, and the settings that it needs."""
+    url = f"http://127.0.0.1:{server.port}/{path}"
+    if tool != "web_search":
+        return {"url": url}, {}
+    path = path if path != "page" else "search"
+    return {"query": "otters"}, {"web_search": {"provider": "searxng", "url": f"http://127.0.0.1:{server.port}/{path}"}}
+
+
+def opened(tmp_path: Path, rules: dict[str, Any], **more: Any) -> Any:
+    (tmp_path / "work" / ".albert").mkdir(parents=True, exist_ok=True)
+    return ToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance=rules, **more)
+
+
+NAMED = {"categories": {"network": {"allowed_hosts": ["127.0.0.1"]}}}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_an_allowed_call_and_its_record(tmp_path: Path, server: Raw, tool: str) -> None:
+    arguments, settings = call_of(tool, server)
+    async with opened(tmp_path, {**NAMED, "primitives": settings}) as service:
+        result = await service.invoke(tool, arguments)
+        assert result.ok, result.error
+        (effect,) = result.effects
+        assert (effect.kind, effect.facts["status"], effect.facts["method"]) == ("network", 200, "GET")
+        assert effect.facts["url"].startswith(f"http://127.0.0.1:{server.port}/")
+        assert len(effect.facts["sha256"]) == 64
+    written = "".join(p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file())
+    assert effect.facts["sha256"] in written
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    ("rules", "rule"),
+    [
+        ({"deny": TOOLS}, "deny"),
+        ({"categories": {"network": {"forbidden_hosts": ["127.0.0.1"]}}}, "categories.network.forbidden_hosts"),
+        ({"categories": {"network": {"allowed_hosts": ["example.org"]}}}, "categories.network.allowed_hosts"),
+        (
+            {"categories": {"network": {"allowed_hosts": ["*"], "allowed_methods": ["POST"]}}},
+            "categories.network.allowed_methods",
+        ),
+        ({"categories": {"network": {"forbidden_in_modes": ["NORMAL"]}}}, "categories.network.forbidden_in_modes"),
+    ],
+)
+async def test_a_denied_call_names_its_rule(
+    tmp_path: Path, server: Raw, tool: str, rules: dict[str, Any], rule: str
+) -> None:
+    arguments, settings = call_of(tool, server)
+    async with opened(tmp_path, {**rules, "primitives": settings}) as service:
+        result = await service.invoke(tool, arguments)
+    assert (result.error.code, result.error.rule) == ("permission_denied", rule)
+    assert result.effects == ()
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("tool", ["http_request", "fetch_url"])
+async def test_a_new_host_is_asked_about_and_an_address_is_not(tmp_path: Path, server: Raw, tool: str) -> None:
+    asked: list[str] = []
+
+    async def person(question: Question) -> bool:
+        asked.append(question.decision.rule)
+        return True
+
+    async with opened(tmp_path, {}, ask=person) as service:
+        # Nobody is asked about what would be refused anyway …
+        result = await service.invoke(tool, {"url": f"http://127.0.0.1:{server.port}/"})
+        assert (result.error.rule, asked) == ("shipped.addresses", [])
+        # … and a person's yes to a name opens no address that it leads to.
+        result = await service.invoke(tool, {"url": f"http://localhost:{server.port}/"})
+        assert (result.error.rule, asked) == ("shipped.addresses", ["shipped.new_host_asks"])
+    async with opened(tmp_path, {}, patience=None) as service:
+        result = await service.invoke(tool, {"url": "https://example.org/"})
+        assert (result.error.code, result.error.rule) == ("permission_denied", "shipped.new_host_asks")
+    rules = {"tools": {tool: {"allowed_addresses": ["127.0.0.1"]}}}
+    async with opened(tmp_path, rules, ask=person) as service:
+        result = await service.invoke(tool, {"url": f"http://127.0.0.1:{server.port}/"})
+        assert result.ok, result.error
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_out_of_time(tmp_path: Path, server: Raw, tool: str) -> None:
+    arguments, settings = call_of(tool, server, "stall")
+    rules = {"tools": {tool: {"timeout_seconds": 0.8, "allowed_hosts": ["127.0.0.1"]}}, "primitives": settings}
+    async with opened(tmp_path, rules) as service:
+        result = await service.invoke(tool, arguments)
+    assert result.error.code == "timeout"
+    assert [e.kind for e in result.effects] == ["network"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_called_off(tmp_path: Path, server: Raw, tool: str) -> None:
+    arguments, settings = call_of(tool, server, "stall")
+    async with opened(tmp_path, {**NAMED, "primitives": settings}) as service:
+        call = asyncio.create_task(service.invoke(tool, arguments))
+        assert await asyncio.to_thread(stalled.wait, 30)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    # It was sent, and the record has that.
+    written = "".join(p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file())
+    assert "called off" in written
+    assert '"network"' in written
+
+
+SOURCES = {
+    "http_request": 'return tools.http_request(url=where, headers={"x-a": "b"})["body"]',
+    "fetch_url": 'return tools.fetch_url(url=where)["text"]',
+    "web_search": 'return tools.web_search(query=where, count=3)[0]["snippet"]',
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_from_a_program(tmp_path: Path, server: Raw, tool: str) -> None:
+    arguments, settings = call_of(tool, server)
+    source = f'''def ask(where: str) -> str:
+    """Ask the web.
+
+    Args:
+        where: What to ask for.
+    """
+    {SOURCES[tool]}
+'''
+    async with opened(tmp_path, {**NAMED, "primitives": settings}) as service:
+        await service.define(source)
+        result = await service.invoke("ask", {"where": next(iter(arguments.values()))})
+    assert result.ok, result.error
+    assert "fish" in result.output
+    assert [e.tool for e in result.effects] == [tool]
+
+
+async def test_a_secret_stands_nowhere(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
+    value = "a-value-that-nobody-sees"
+    monkeypatch.setenv("ALBERT_SECRET_TOKEN", value)
+    source = '''def ask(url: str) -> dict:
+    """Ask with a secret.
+
+    Args:
+        url: Where.
+    """
+    answer = tools.http_request(url=url, headers={"Authorization": {"secret": "TOKEN", "prefix": "Bearer "}})
+    print(answer["body"])
+    return answer
+'''
+    told: list[Any] = []
+
+    class Watch:
+        def started(self, notice: Any) -> None:
+            told.append(repr(notice))
+
+        def ended(self, notice: Any) -> None:
+            told.append(repr(notice))
+
+    async with opened(tmp_path, {**NAMED, "secrets": {"TOKEN": ["127.0.0.1"]}}, telemetry=Watch()) as service:
+        await service.define(source)
+        result = await service.invoke("ask", {"url": f"http://127.0.0.1:{server.port}/echo"})
+        assert result.ok, result.error
+    assert f"Authorization: Bearer {value}".encode() in server.seen[0]
+    assert "[redacted]" in result.output["body"]
+    everything = [repr(result), result.log, *told]
+    everything += [p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file()]
+    assert not any(value in text for text in everything)
+    assert any("TOKEN" in text for text in everything)
+
+
+async def test_a_project_binds_no_secrets(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_TOKEN", "a-value-that-nobody-sees")
+    (tmp_path / "work" / ".albert").mkdir(parents=True)
+    (tmp_path / "work" / ".albert" / "governance.yaml").write_text("secrets: {TOKEN: [127.0.0.1]}\n")
+    async with opened(tmp_path, NAMED) as service:
+        headers = {"k": {"secret": "TOKEN"}}
+        result = await service.invoke("http_request", {"url": f"http://127.0.0.1:{server.port}/", "headers": headers})
+    assert (result.error.code, result.error.rule) == ("permission_denied", "secrets")
+    assert server.connections == 0
+
+
+async def test_what_arguments_can_not_be(tmp_path: Path) -> None:
+    async with opened(tmp_path, NAMED) as service:
+        for tool, arguments in (
+            ("http_request", {"url": ""}),
+            ("http_request", {"url": "http://127.0.0.1/" + "a" * 9000}),
+            ("http_request", {"url": "http://127.0.0.1/", "method": "CONNECT"}),
+            ("http_request", {"url": "http://127.0.0.1/", "follow": 11}),
+            ("http_request", {"url": "http://127.0.0.1/", "headers": {"a": {"secrets": "B"}}}),
+            ("http_request", {"url": "http://127.0.0.1/", "headers": {"a": 1}}),
+            ("fetch_url", {"url": "http://127.0.0.1/", "limit": 1}),
+            ("web_search", {"query": ""}),
+            ("web_search", {"query": "a", "count": 51}),
+        ):
+            result = await service.invoke(tool, arguments)
+            assert result.error.code == "invalid_arguments", arguments
+
+
+async def test_network_bytes_are_taken_from_a_budget(tmp_path: Path, server: Raw) -> None:
+    async with opened(tmp_path, NAMED) as service:
+        result = await service.invoke(
+            "http_request", {"url": f"http://127.0.0.1:{server.port}/", "method": "POST", "body": "12345"}
+        )
+    assert result.budget_consumed["network_bytes"] == len(PAGE) + 5
+
+
+async def test_connections_are_kept_and_end_with_the_service(tmp_path: Path, server: Raw) -> None:
+    def connected() -> int:
+        found = psutil.Process().net_connections("tcp")
+        return sum(1 for c in found if c.raddr and c.raddr.port == server.port and c.status == psutil.CONN_ESTABLISHED)
+
+    async with opened(tmp_path, NAMED) as service:
+        for _ in range(3):
+            assert (await service.invoke("http_request", {"url": f"http://127.0.0.1:{server.port}/"})).ok
+        assert (server.connections, connected()) == (1, 1)
+    assert connected() == 0
+
+
+async def test_new_rules_hold_for_what_was_open(tmp_path: Path, server: Raw) -> None:
+    rules = tmp_path / "governance.yaml"
+    rules.write_text(json.dumps(NAMED))
+    (tmp_path / "work" / ".albert").mkdir(parents=True)
+    arguments = {"url": f"http://127.0.0.1:{server.port}/"}
+    async with ToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance=rules) as service:
+        assert (await service.invoke("http_request", arguments)).ok
+        rules.write_text(json.dumps({"categories": {"network": {"allowed_hosts": ["*"]}}}))
+        result = await service.invoke("http_request", arguments)
+        assert (result.error.code, result.error.rule) == ("permission_denied", "shipped.addresses")
+    assert len(server.seen) == 1
+
+
+async def test_a_redirect_on_the_host_that_a_person_said_yes_to(tmp_path: Path) -> None:
+    def moved(head: bytes, connection: socket.socket) -> None:
+        first = head.split()[1] == b"/"
+        connection.sendall(answer(b"" if first else b"here", "302 Found" if first else "200 OK", ["Location: /there"]))
+
+    asked = []
+
+    async def person(question: Question) -> bool:
+        asked.append(question.decision.subject)
+        return True
+
+    rules = {"categories": {"network": {"allowed_addresses": ["127.0.0.1"]}}}
+    with raw(moved) as server:
+        async with opened(tmp_path, rules, ask=person) as service:
+            arguments = {"url": f"http://127.0.0.1:{server.port}/", "follow": 2}
+            result = await service.invoke("http_request", arguments)
+    assert result.ok, result.error
+    assert result.output["body"] == "here"
+    assert asked == ["GET 127.0.0.1"]
+    assert len(result.effects) == 2

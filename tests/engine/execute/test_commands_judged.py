@@ -1,0 +1,127 @@
+"""A command that is dangerous or can't be told asks, also where ordinary ones may run; an answer is for that call alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import Question, SyncToolService, primitive
+from albert_tools.engine.model.result import ToolResult
+
+RAN: list[tuple[str, str]] = []
+ASKED: list[Question] = []
+#: What a person answers.
+ANSWER: list[Any] = []
+
+
+@primitive(effects=["execute"], judged={"command": "shell", "env": "environment"})
+def shell(command: str, cwd: str = "", env: list[str] = []) -> str:  # noqa: B006
+    """Run a command."""
+    RAN.append((command, cwd))
+    return command
+
+
+@primitive(effects=["execute"], judged={"argv": "program"})
+def program(argv: list[str]) -> str:
+    """Run a program."""
+    RAN.append((argv[0], ""))
+    return argv[0]
+
+
+async def person(question: Question) -> Any:
+    """Answers as it is told to."""
+    ASKED.append(question)
+    return ANSWER[0]
+
+
+RULES = {
+    "tools": {
+        "shell": {"allowed_in_modes": ["NORMAL"], "forbidden_commands": ["git push *"]},
+        "program": {"allowed_in_modes": ["NORMAL"]},
+    }
+}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[SyncToolService]:
+    RAN.clear()
+    ASKED.clear()
+    ANSWER[:] = [False]
+    (tmp_path / "work").mkdir()
+    with SyncToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "work", governance=RULES, primitives=[shell, program], ask=person
+    ) as opened:
+        yield opened
+
+
+def call(service: SyncToolService, command: str, **more: Any) -> ToolResult:
+    return service.invoke("shell", {"command": command, **more})
+
+
+def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
+    assert call(service, "ls; git status").ok
+    assert (len(RAN), ASKED) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("command", "rule", "rationale"),
+    [
+        ("ls; sudo ls", "shipped.dangerous_command", "dangerous_command"),
+        ("ls; rm $x", "shipped.dynamic_command", "dynamic_command"),
+    ],
+)
+def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: str, rationale: str) -> None:
+    result = call(service, command)
+    assert RAN == []
+    assert result.error is not None
+    assert (result.error.code, result.error.rule) == ("permission_denied", rule)
+    assert [(q.decision.rule, q.decision.rationale) for q in ASKED] == [(rule, rationale)]
+    assert "`" in ASKED[0].decision.message
+    assert ASKED[0].decision.hint
+    ANSWER[:] = [True]
+    assert call(service, command).ok
+    assert len(RAN) == 1
+
+
+def test_a_variable_that_changes_what_a_command_is_asks(service: SyncToolService) -> None:
+    assert call(service, "ls", env=["A=1", "B=2"]).ok
+    assert not call(service, "ls", env=["A=1", "PATH=."]).ok
+    assert [q.decision.rule for q in ASKED] == ["shipped.dangerous_command"]
+
+
+def test_what_is_forbidden_is_not_asked_about(service: SyncToolService) -> None:
+    ANSWER[:] = [True]
+    error = call(service, "git push").error
+    assert error is not None
+    assert (error.rule, ASKED, RAN) == ("tools.shell.forbidden_commands", [], [])
+
+
+def test_a_lasting_answer_is_about_the_very_call(service: SyncToolService) -> None:
+    ANSWER[:] = ["session"]
+    assert call(service, "rm -rf build").ok
+    assert call(service, "rm -rf build").ok
+    assert len(ASKED) == 1
+    assert call(service, "rm -rf other").ok
+    assert call(service, "rm -rf build", cwd="sub").ok
+    assert call(service, "sudo ls").ok
+    assert len(ASKED) == 4
+
+
+def test_an_answer_for_a_saved_tool_is_about_the_very_call_as_well(service: SyncToolService) -> None:
+    service.define('def clean(what: str) -> str:\n    """Clean."""\n    return tools.shell(command=f"rm -rf {what}")\n')
+    ANSWER[:] = ["always"]
+    assert service.invoke("clean", {"what": "build"}).ok
+    assert service.invoke("clean", {"what": "build"}).ok
+    assert len(ASKED) == 1
+    assert service.invoke("clean", {"what": "src"}).ok
+    assert len(ASKED) == 2
+
+
+def test_a_program_is_judged_without_a_shell(service: SyncToolService) -> None:
+    assert service.invoke("program", {"argv": ["echo", "; sudo ls"]}).ok
+    assert ASKED == []
+    assert not service.invoke("program", {"argv": ["env", "sudo", "ls"]}).ok
+    assert [q.decision.rule for q in ASKED] == ["shipped.dangerous_command"]

@@ -1,0 +1,212 @@
+"""The owner's rules name the application's own primitives: a real package, met through the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.children import Child, Report
+
+from .conftest import Albert, Done, be_albert
+
+TOOLS = '''
+from albert_tools import CallContext, primitive
+
+print("a module that talks")
+
+
+@primitive(effects=["network"], approval=True, risk="high", rate_limit=5, schemas={"cents": {"minimum": 1}})
+def send_invoice(customer: str, cents: int, note: str = "") -> dict[str, int]:
+    """Send an invoice.
+
+    Returns {"number"}.
+
+    Args:
+        customer: Who pays.
+        cents: How much.
+        note: What it is for.
+    """
+    return {"number": 7}
+
+
+@primitive(sandbox=True)
+def read_order(text: str) -> list[str]:
+    """Read an order that a customer has written."""
+    return text.split(",")
+
+
+def no_primitive(x: int) -> int:
+    return x
+
+
+MANY = [send_invoice, read_order]
+NUMBER = 7
+'''
+
+
+def be_albert_there(report: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
+    """With a folder of installed packages more."""
+    sys.path.append(environ.pop("SITE"))
+    be_albert(report, words, cwd, environ, streams)
+
+
+class There(Albert):
+    """``albert`` in a Python that has further packages."""
+
+    def _born(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
+        with tempfile.TemporaryDirectory() as folder:
+            streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
+            streams[0].write_bytes(stdin)
+            code = Child(be_albert_there, words, cwd, environ, streams).wait()
+            return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
+
+
+class Shop:
+    """An installed package, and an owner whose rules name parts of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.albert = There(folder)
+        self.site = folder / "site"
+        self.package = self.site / "shop"
+        self.package.mkdir(parents=True)
+        (self.package / "__init__.py").write_text("", "utf-8")
+        (self.package / "tools.py").write_text(TOOLS, "utf-8")
+
+    def rules(self, *entries: str, **more: Any) -> None:
+        config = self.albert.home / "config"
+        config.mkdir(parents=True, exist_ok=True)
+        (config / "governance.yaml").write_text(json.dumps({"primitives_from": entries, **more}), "utf-8")
+
+    def __call__(self, *words: str) -> Done:
+        return self.albert(*words, env={"SITE": str(self.site)})
+
+    def anew(self, *words: str) -> Done:
+        """By a Python that is started anew."""
+        found = f"{self.albert.environ['PYTHONPATH']}:{self.site}"
+        return self.albert(*words, env={"PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_they_are_listed_and_shown_like_ours(shop: Shop) -> None:
+    shop.rules("shop.tools")
+    listed = {t["name"]: t for t in shop("tools", "--json").document()["tools"]}
+    assert (listed["send_invoice"]["effects"], listed["send_invoice"]["policy"]["verdict"]) == (["network"], "ask")
+    assert listed["send_invoice"]["policy"]["rule_id"] == "definition.approval"
+    assert (listed["read_order"]["effects"], listed["read_order"]["policy"]["verdict"]) == ([], "allow")
+    shown = shop("show", "send_invoice")
+    assert "Send an invoice." in shown.out
+    assert "5 calls an hour" in shown.out
+    assert shown.err == "a module that talks\n"
+
+
+def test_they_are_judged_and_run_like_ours(shop: Shop) -> None:
+    shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
+    waits = shop("run", "send_invoice", "customer=a", "cents:=5")
+    assert waits.code == 4
+    assert "send_invoice always asks a person" in waits.err
+    (shop.albert.project / "t.tool").write_text(
+        'def total(text: str) -> int:\n    """Count."""\n    return len(tools.read_order(text=text))\n', "utf-8"
+    )
+    assert shop("define", "t.tool").code == 0
+    done = shop("run", "total", "text=a,b,c")
+    assert (done.out, done.err) == ("3\n", "a module that talks\n")
+    shop.rules("shop.tools", deny=["send_invoice"])
+    assert shop("run", "send_invoice", "customer=a", "cents:=5").code == 3
+    assert shop("run", "send_invoice", "customer=a", "cents:=0").code == 2
+
+
+def test_a_list_of_them_is_as_good(shop: Shop) -> None:
+    shop.rules("shop.tools:MANY")
+    names = [t["name"] for t in shop("tools", "--json").document()["tools"]]
+    assert {"send_invoice", "read_order", "read_file"} <= set(names)
+    done = shop("doctor")
+    assert "send_invoice, read_order, as primitives_from says" in done.out
+
+
+def test_they_are_documented_like_ours(shop: Shop) -> None:
+    shop.rules("shop.tools")
+    page = shop("tools", "--markdown").out
+    assert "| [`send_invoice`](#send_invoice) | network | network | high | all | always | – | 30 s | 5 |" in page
+    assert "\n### send_invoice\n" in page
+    assert "`cents: integer`, at least 1. How much." in page
+
+
+WRONG = {
+    "shop_": "there is no module 'shop_': install it in the Python that runs Albert Tools",
+    "shop.tool": "there is no module 'shop.tool': shop has none",
+    "shop": "no function of it stands under @primitive(effects=[…])",
+    "shop.tools:send_invoise": "there is no 'send_invoise' in it; did you mean 'send_invoice'?",
+    "shop.tools:no_primitive": "it is a function and no primitive; put @primitive(effects=[…]) over the function",
+    "shop.tools:NUMBER": "it is of type int and no primitive",
+    "shop.raises": "its import failed: ValueError: not today",
+    "shop.leaves": "its import failed: SystemExit: 3",
+    "shop.clash": "the name 'read_file' is taken by another primitive",
+    "shop.wrong": "its import failed: TypeError: f: parameter 'x' needs an annotation",
+}
+
+
+def test_what_is_wrong_is_said_and_the_others_are_there(shop: Shop) -> None:
+    head = "from albert_tools import primitive\n"
+    (shop.package / "raises.py").write_text("raise ValueError('not today')", "utf-8")
+    (shop.package / "leaves.py").write_text("raise SystemExit(3)", "utf-8")
+    (shop.package / "clash.py").write_text(head + "@primitive\ndef read_file(x: int) -> int:\n    return x\n", "utf-8")
+    (shop.package / "wrong.py").write_text(head + "@primitive\ndef f(x):\n    return x\n", "utf-8")
+    shop.rules(*WRONG, "shop.tools:read_order")
+    listed, missing = shop("tools"), shop("run", "send_invoice")
+    assert (listed.code, missing.code) == (0, 1)
+    assert "no tool named 'send_invoice'" in missing.err
+    for entry, said in WRONG.items():
+        assert f"primitives_from: {entry}: {said}" in listed.err
+        assert f"primitives_from: {entry}: {said}" in missing.err
+    assert "read_order" in listed.out
+    # Ours is still ours.
+    assert "encoding" in shop("show", "read_file").out
+
+
+def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
+    shop.rules("shop.gone")
+    checked = shop("policy", "check")
+    assert (checked.code, "primitives_from: shop.gone: there is no module" in checked.out) == (1, True)
+    done = shop("doctor", "--json")
+    assert done.code == 1
+    assert any("shop.gone" in problem for problem in done.document()["problems"])
+
+
+def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
+    mark = shop.albert.project / "imported"
+    source = f"open({str(mark)!r}, 'w').close()\n" + TOOLS
+    (shop.albert.project / "local.py").write_text(source, "utf-8")
+    (shop.albert.project / "pack").mkdir()
+    (shop.albert.project / "pack" / "inner.py").write_text(source, "utf-8")
+    (shop.site / "linked.py").symlink_to(shop.albert.project / "local.py")
+    shop.rules("local", "pack.inner", "linked", "shop.tools:read_order")
+    # `python -m` looks for modules in the current folder, too.
+    done = shop.anew("tools")
+    for name in ("local", "pack", "linked"):
+        assert f"{name} lies in the workspace, where tools can change it" in done.err
+    assert not mark.exists()
+    assert "read_order" in done.out
+
+
+def test_a_projects_file_names_no_code(shop: Shop) -> None:
+    (shop.albert.project / ".albert" / "governance.yaml").write_text("primitives_from: [shop.tools]\n", "utf-8")
+    done = shop("run", "current_time")
+    assert done.code == 3
+    assert "primitives_from can stand in the owner's file only" in done.err
+
+
+def test_what_is_no_name_of_a_module_is_a_mistake_of_the_rules(shop: Shop) -> None:
+    for wrong in ("shop/tools.py", "shop.tools:", "shop.tools:a.b", "../x", ""):
+        shop.rules(wrong)
+        done = shop("run", "current_time")
+        assert done.code == 3
+        assert "primitives_from.0: it is written package.module:name" in done.err
