@@ -6,14 +6,16 @@ import argparse
 import platform
 import sys
 
-from benchmarks import confined, evaluate, governed, journaled, keeping, observers, records, runs, web
+from benchmarks import confined, evaluate, files, governed, journaled, keeping, observers, records, runs, web
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--only", choices=["evaluate", "runs", "keeping", "records", "governed", "web", "commands"], help="one part"
+        "--only",
+        choices=["evaluate", "runs", "keeping", "records", "governed", "web", "files", "commands"],
+        help="one part",
     )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
     parser.add_argument("--full", action="store_true", help="the store at 100,000 tools too (minutes)")
@@ -42,6 +44,8 @@ def main() -> None:
             sep="\n",
             flush=True,
         )
+    if options.only in (None, "files"):
+        print("## Files\n", *files.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "web"):
         print("## A request to the web\n", *web.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "commands"):

@@ -1,7 +1,7 @@
 """Bytes to text and back, exactly or not at all.
 
 A guess at an encoding that is wrong once is a file that is damaged silently. So there is none: bytes that are
-not text in the encoding asked for are a failure that says where.
+not text in the encoding asked for are a failure that says where; and a NUL, which no text holds, is one, too.
 """
 
 from __future__ import annotations
@@ -45,15 +45,35 @@ def decode(data: bytes, encoding: str, what: str, cut: bool = False) -> str:
         text = codecs.getincrementaldecoder(name)("strict").decode(data, final=not cut)
         text.encode("utf-8")  # Some encodings (UTF-7) can spell half a surrogate pair, which is not text.
     except UnicodeDecodeError as error:
-        raise Failure(
-            "encoding_error",
-            f"{what} is not {encoding} text: byte {error.start} does not fit",
-            hint="name the encoding that it is in" if name == "utf-8" else None,
-            details={"encoding": name, "offset": error.start},
-        ) from None
+        raise not_text(what, name, error.start) from None
     except UnicodeError as error:
         raise Failure("encoding_error", f"{what} is not {encoding} text: {error}") from None
     return text
+
+
+def not_text(what: str, name: str, offset: int) -> Failure:
+    """The failure where a byte doesn't fit the encoding `name`."""
+    return Failure(
+        "encoding_error",
+        f"{what} is not {name} text: byte {offset} does not fit",
+        hint="name the encoding that it is in" if name == "utf-8" else None,
+        details={"encoding": name, "offset": offset},
+    )
+
+
+def demand_text(text: str, name: str, what: str) -> None:
+    """Refuse what decodes and is binary all the same, which a NUL tells; but not where every byte is asked for as a character.
+
+    Raises:
+        Failure: `encoding_error`.
+    """
+    if "\0" in text and name != "iso8859-1":
+        raise Failure(
+            "encoding_error",
+            f"{what} is binary, not text: it holds a NUL",
+            hint="encoding='latin-1' makes a character of each byte, whatever it is",
+            details={"encoding": name},
+        )
 
 
 def encode(text: str, what: str) -> bytes:

@@ -54,7 +54,7 @@ async def run_primitive(
     once = partial(_once, primitive, arguments, chain, governance, authority, own, clock)
     cache = chain.request.surroundings.cache
     if not primitive.definition.cache_seconds or cache is None:
-        return await _tried(primitive, chain, own, once)
+        return await _tried(primitive, arguments, chain, own, once)
     return await _cached(primitive, arguments, chain, authority, own, once, cache)
 
 
@@ -74,7 +74,7 @@ async def _cached(
     key = await asyncio.to_thread(key_of, primitive, arguments, workspace)
     found = cache.find(key)
     if found is None:
-        output = await _tried(primitive, chain, own, once)
+        output = await _tried(primitive, arguments, chain, own, once)
         cache.keep(key, primitive.definition.cache_seconds, export(output, MAX_ANSWER), tuple(own))
         return output
     own.extend(found[1])
@@ -82,20 +82,20 @@ async def _cached(
     return found[0]
 
 
-async def _tried(primitive: Primitive, chain: Chain, own: list[Effect], once: Once) -> Any:
+async def _tried(primitive: Primitive, arguments: dict[str, Any], chain: Chain, own: list[Effect], once: Once) -> Any:
     """Once, and where it is worth it once more."""
     try:
         return await once()
     except Failure as failure:
-        if not _worth_another(primitive, failure, own):
+        if not _worth_another(primitive, arguments, failure, own):
             raise
     await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
     chain.retried += 1
     return await once()
 
 
-def _worth_another(primitive: Primitive, failure: Failure, own: list[Effect]) -> bool:
-    again = primitive.definition.idempotent or set(primitive.definition.effects) <= {"read"}
+def _worth_another(primitive: Primitive, arguments: dict[str, Any], failure: Failure, own: list[Effect]) -> bool:
+    again = primitive.repeatable(arguments)
     return failure.retryable and failure.code in TRANSIENT and again and not own
 
 

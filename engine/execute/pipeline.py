@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -300,7 +300,7 @@ class Pipeline:
                     return arguments, governance, authority
                 if known is not None and target.primitive is not None and target.primitive.settle is not None:
                     await _settle(target.primitive, arguments, known, chain, governance, authority, own)
-                if known is not None and not _again_is_harmless(target, chain):
+                if known is not None and not _again_is_harmless(target, arguments, chain):
                     decision = gravest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
@@ -751,10 +751,10 @@ def _answered(chain: Chain) -> bool:
     return chain.settled is not None and chain.settled.value is not ...
 
 
-def _again_is_harmless(target: Target, chain: Chain) -> bool:
+def _again_is_harmless(target: Target, arguments: Mapping[str, Json], chain: Chain) -> bool:
     if chain.settled is not None:
         return chain.settled.outcome == "not applied" or _answered(chain)
-    return target.definition.idempotent or not _changes(target)
+    return target.primitive is None or target.primitive.repeatable(arguments)
 
 
 def _interrupted(chain: Chain, name: str) -> Decision:

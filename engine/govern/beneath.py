@@ -174,3 +174,47 @@ def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
             here = above
     finally:
         os.close(here)
+
+
+def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
+    """Give what is in the open folder `from_folder` another name, if nothing has it; in one step where the system can.
+
+    Where it can't, the file has both names for a moment.
+
+    Raises:
+        OSError: ``EEXIST``, ``EXDEV``, …
+    """
+    old, new = os.fsencode(source), os.fsencode(target)
+    rename = _rename_new()
+    if rename is not None:
+        try:
+            rename(from_folder, old, folder, new)
+        except OSError as error:
+            # A file system that knows nothing of it.
+            if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+                raise
+        else:
+            return
+    os.link(old, new, src_dir_fd=from_folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(old, dir_fd=from_folder)
+
+
+@cache
+def _rename_new() -> Callable[[int, bytes, int, bytes], None] | None:
+    """The system's renaming that replaces nothing, or None where there is none."""
+    import ctypes
+
+    # The flag that replaces nothing: RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS.
+    name, flag = ("renameat2", 1) if sys.platform.startswith("linux") else ("renameatx_np", 4)
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is None:
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.restype = ctypes.c_int
+
+    def rename(from_folder: int, old: bytes, folder: int, new: bytes) -> None:
+        if function(from_folder, old, folder, new, flag) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+
+    return rename

@@ -1,24 +1,13 @@
-"""The workspace: the folder whose files tools can reach, and what the owner's rules open beside it.
+"""The workspace: what tools do to the files that `reach` leads to.
 
-It is held as an open folder, not as a path, and every file in it is reached as (open folder, name): first the
-folder that holds it (see `beneath`: no link is followed, nothing leads out), then the name in it, again
-without following a link. Once the folder is open it can be renamed or replaced by a link as often as anyone
-likes; what is read or written is in the folder that was judged. Reads may go through links that stay in the
-workspace: where they lead is found out first, and that path, which has no link in it, is what is opened.
-Writes go through none, so that a rule about a path can't be got around by another name for it.
+Reads may go through links that stay in the workspace: where they lead is found out first, and that path, which has no link in it,
+is what is opened. Writes go through none, so that a rule about a path can't be got around by another name for it.
 
-Albert's own files, and git's, are told by identity, not by name: the folder is asked for the folders above it, so that no
-spelling of a path hides where it is.
+A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hardlinks`). Other names it
+may have can't be known. Writing replaces the name, so what the other names stand for stays as it was; that is why appending and
+editing replace as well, and don't write into the file that is there.
 
-A folder beyond the workspace (`roots`) is reached in the same way, from the root of the file system down, each time anew:
-whatever stands at its path then, no link on the way there is followed either, and every folder above is looked at for what is
-forbidden.
-
-A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hardlinks`). Other names
-it may have can't be known. Writing replaces the name, so what the other names stand for stays as it was.
-
-Three forms of a path: as it is *written*, relative to the working directory or absolute; *spelled*, the plain form that can be
-written again; and *absolute*, which is what rules judge.
+Files are moved, folders aren't: with a folder everything in it would get another path at once, unseen by rules that speak of paths.
 """
 
 from __future__ import annotations
@@ -27,279 +16,420 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from copy import copy
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from albert_tools.engine.govern import beneath
-from albert_tools.engine.govern.hardlinks import LinkIndex, TooMany
-from albert_tools.engine.govern.pathrules import (
-    ALBERT_FOLDER,
-    GIT_FOLDER,
-    albert_own,
-    failure_of,
-    forbidden,
-    kept,
-    kept_folder,
-    outside,
-    plain_parts,
-    show,
-)
-from albert_tools.engine.govern.roots import Root
+from albert_tools.engine.govern import beneath, infolder
+from albert_tools.engine.govern.infolder import Demand, Entry, EntryType, FileFacts
+from albert_tools.engine.govern.pathrules import kept, kept_folder, show
+from albert_tools.engine.govern.reach import Reach, Tree, identities
+from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
+
+__all__ = ["Entry", "EntryType", "FileFacts", "Info", "Met", "Moved", "Opened", "Removed", "Workspace"]
 
 #: Entries of one listing: more than this helps no one, and a listing is held in memory whole.
 MAX_ENTRIES = 10_000
 
-#: Names of a folder that are looked through for the nearest one when a name is not found.
-_NAMES_LOOKED_AT = 1_000
+#: Names of one folder that a walk sorts, and so holds; names that it looks at in all; folders within folders that it enters.
+MAX_NAMES = 100_000
+MAX_WALKED = 1_000_000
+MAX_DEPTH = 200
 
-EntryType = Literal["file", "directory", "symlink", "other"]
-
-
-class FileFacts(NamedTuple):
-    """What was written: `path` relative to the workspace, `size` in bytes, `sha256` in 64 hex digits."""
-
-    path: str
-    size: int
-    sha256: str
+#: Told an absolute path without a link in it; may raise.
+Judge = Callable[[str], object]
 
 
-class Entry(NamedTuple):
-    """A line of a listing: `path` relative to the workspace; `size` in bytes, 0 for what is not a file."""
+def _nothing(_: object = None) -> None:
+    """Has nothing against it."""
+
+
+class Removed(NamedTuple):
+    """What was deleted. `size` in bytes and `sha256` are those of a file; None where it could not be read."""
 
     path: str
     type: EntryType
     size: int
+    sha256: str | None
 
 
-class _Tree:
-    """What files are reached beneath: the open workspace. `top` is its absolute path, `parts` the same in parts."""
+class Moved(NamedTuple):
+    """What was moved, its old path and its new one, both for records; `shown` is the new one spelled."""
 
-    def __init__(self, top: str, fd: int = -1) -> None:
-        self.top = top
-        self.parts = tuple(p for p in top.split("/") if p)
-        self.fd = fd
-
-    @contextmanager
-    def opened(self) -> Iterator[tuple[int, int]]:
-        """The top as a descriptor, and the folder up to which folders above are asked for."""
-        yield self.fd, self.fd
+    source: str
+    target: str
+    shown: str
+    size: int
+    sha256: str
 
 
-class _Beyond(_Tree):
-    """A folder beyond the workspace. Of the folders above it all are asked for."""
+class Info(NamedTuple):
+    """What stands at a path. `path` is spelled, without a link before its last part; `link` is what a link says."""
 
-    @contextmanager
-    def opened(self) -> Iterator[tuple[int, int]]:
-        slash = os.open("/", beneath.FOLDER)
-        try:
-            try:
-                top = beneath.open_folder(slash, self.parts)
-            except OSError as error:
-                if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                    raise
-                raise outside(self.top, "it is no longer the folder that the owner's rules opened") from None
-            try:
-                yield top, slash
-            finally:
-                os.close(top)
-        finally:
-            os.close(slash)
+    path: str
+    type: EntryType
+    facts: os.stat_result
+    sha256: str | None
+    link: str | None
 
 
-class Workspace:
-    """The open workspace. Safe to use from any thread.
+class Met(NamedTuple):
+    """Something that a walk meets. `path` is to be shown, `absolute` for rules; `folder` is open until the walk goes on."""
 
-    `root` is its canonical path, for showing; `sealed` are folders that tools can neither read nor change (where Albert keeps its
-    state), in it or in what is opened beside it; `secret` are files and folders that no tool reaches by any name.
-    """
+    path: str
+    type: EntryType
+    absolute: str
+    folder: int
+    name: str
 
-    def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
-        """Open `root`, a canonical path.
+
+class Opened:
+    """A file that is open for reading; `path` is where it really is, for records. Closed by leaving its block."""
+
+    __slots__ = ("_going", "_handle", "_most", "_rule", "_shown", "facts", "path")
+
+    def __init__(self, handle: int, facts: os.stat_result, path: str, shown: str) -> None:
+        self._handle = handle
+        self.facts = facts
+        self.path = path
+        self._shown = shown
+        self._most: int | None = None
+        self._rule: str | None = None
+        self._going: Callable[[], object] = _nothing
+
+    def bound(self, most: int, rule: str, going: Callable[[], object]) -> None:
+        """At most so many bytes are read at once, because of a rule; `going` is asked now and then, and may raise."""
+        self._most, self._rule, self._going = most, rule, going
+
+    def most(self, limit: int) -> int:
+        """`limit`, or what the rules have instead."""
+        return limit if self._most is None else min(limit, self._most)
+
+    def read(self, limit: int) -> bytes:
+        """The whole content, if it has `limit` bytes or fewer.
 
         Raises:
-            OSError: it is not a folder, or its last part is a symbolic link.
+            Failure: `too_large`, `io_error`.
         """
-        self.root = root
-        self.sealed = tuple(sealed)
-        self.secret = tuple(secret)
-        self._tree = _Tree(str(root), os.open(root, beneath.FOLDER))
-        self._beyond: list[tuple[tuple[beneath.Parts, ...], _Tree]] = []
-        self._base: beneath.Parts = ()
-        self._view = False
-        # What isn't beneath the top can't be met there, and needn't be looked at for each file.
-        self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
-        self._links = LinkIndex([*self.sealed, *self.secret])
-        self.identity = beneath.identity(os.fstat(self._tree.fd))
+        try:
+            return infolder.read_all(self._handle, self.facts, self._shown, self.most(limit))
+        except Failure as failure:
+            if failure.code == "too_large" and self._most is not None and self._most < limit:
+                failure.rule = self._rule
+            raise
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content in pieces.
+
+        Raises:
+            Failure: `cancelled`: the call is over.
+        """
+        return infolder.blocks(self._handle, self._going)
 
     def close(self) -> None:
-        """Let go of the folder; further calls fail, also of what `at` and `reaching` gave. Of those it does nothing."""
-        if self._view:
-            return
-        fd, self._tree.fd = self._tree.fd, -1
-        if fd >= 0:
-            os.close(fd)
+        """Let go of it."""
+        os.close(self._handle)
 
-    def at(self, folder: str) -> Workspace:
-        """The same workspace, with `folder`, which must be in it, as the working directory: relative paths begin there.
-
-        It holds as much as before: absolute paths are what they were, and ``..`` stays refused.
-
-        Raises:
-            Failure: as `listing`.
-        """
-        tree, parts = self._find(folder)
-        if tree is not self._tree:
-            raise outside(folder, "a working directory is in the workspace")
-        with self._reporting(folder, tree, parts):
-            real = beneath.follow(tree.fd, parts)
-            with self._folder(tree, real, folder):
-                pass
-        found = copy(self)
-        found._base, found._view = real, True
-        return found
-
-    def reaching(self, roots: Iterable[Root]) -> Workspace:
-        """The same workspace, with these folders beyond it. What tools may do there is for the rules to say."""
-        found = copy(self)
-        found._view = True
-        found._beyond = []
-        for root in roots:
-            tree = _Beyond(root.real)
-            starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
-            found._beyond.append((starts, tree))
-        # The innermost first: it is the one that contains most.
-        found._beyond.sort(key=lambda pair: -len(pair[1].parts))
-        return found
-
-    def __enter__(self) -> Workspace:
+    def __enter__(self) -> Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"Workspace({str(self.root)!r})"
 
-    def _find(self, path: str) -> tuple[_Tree, beneath.Parts]:
-        """Which tree a path, as it is written, leads into, and its parts beneath the top; from its text alone.
+class Workspace(Reach):
+    """The open workspace. Safe to use from any thread."""
 
-        Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
-        """
-        parts = plain_parts(path)
-        if not path.startswith("/"):
-            return self._tree, self._base + parts
-        top = self._tree.parts
-        if parts[: len(top)] == top:
-            return self._tree, parts[len(top) :]
-        for starts, tree in self._beyond:
-            for start in starts:
-                if parts[: len(start)] == start:
-                    return tree, parts[len(start) :]
-        raise outside(path, f"it is not under {self.root}" + (", nor in what is opened beside it" * bool(self._beyond)))
+    # Reading.
 
-    def _spelled(self, tree: _Tree, parts: beneath.Parts) -> str:
-        if tree is not self._tree:
-            whole, top = tree.parts + parts, self._tree.parts
-            if whole[: len(top)] != top:
-                return "/" + "/".join(whole)
-            parts = whole[len(top) :]
-        if parts[: len(self._base)] == self._base:
-            return "/".join(parts[len(self._base) :]) or "."
-        return "/".join((self._tree.top, *parts))
-
-    def absolute(self, path: str) -> str:
-        """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not looked for.
+    def open(self, path: str, *, follow: bool = True, judge: Judge | None = None) -> Opened:
+        """The file at `path`. Links that stay in the workspace are followed unless `follow` is false (for a path that `locate`
+        gave). `judge` is told where the file really is before it is opened.
 
         Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
+            Failure: `not_found`, `not_a_file`, `not_a_directory`, `io_error`, `invalid_arguments`, `permission_denied` (rules
+                `path_traversal`, `outside_workspace`, `albert_own`, `hard_link`).
         """
         tree, parts = self._find(path)
-        return "/".join((tree.top, *parts))
+        try:
+            if not parts:
+                raise IsADirectoryError(errno.EISDIR, "")
+            with tree.opened() as (top, ceiling):
+                folder, parts, seen = _plainly(top, parts, follow)
+                try:
+                    if judge is not None:
+                        judge("/".join((tree.top, *parts)))
+                    self._judge(tree, top, ceiling, folder, path, writing=False)
+                    handle, facts = infolder.open_file(folder, parts[-1], path, self._links, seen)
+                finally:
+                    os.close(folder)
+        except OSError as error:
+            raise self._reported(error, path, tree, parts) from None
+        return Opened(handle, facts, self._recorded(tree, parts), path)
 
-    def recorded(self, path: str) -> str:
-        """`path` as records keep it: relative to the workspace, whatever the working directory; else absolute.
+    def read(self, path: str, limit: int, *, follow: bool = True) -> bytes:
+        """The content of the file at `path`, if it has `limit` bytes or fewer. `follow` as in `open`.
 
         Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
+            Failure: as `open`, and `too_large`.
         """
-        tree, parts = self._find(path)
-        return self.absolute(path) if tree is not self._tree else "/".join(parts) or "."
+        with self.open(path, follow=follow) as opened:
+            return opened.read(limit)
 
-    def locate(self, path: str) -> str:
-        """Where `path` really is, spelled: relative to the working directory (else absolute), links resolved, ``.`` for itself.
-
-        The spelling for policy to judge and for records to keep. What it names exists, or did a moment ago.
+    def info(self, path: str, judge: Judge = _nothing, going: Callable[[], object] = _nothing) -> Info:
+        """What stands at `path`, a link itself. Of a file of 1 GiB or less with its sha256.
 
         Raises:
-            Failure: `invalid_arguments`, `permission_denied`, `not_found`, `not_a_directory`, `io_error`.
+            Failure: as `open`, but for `not_a_file`.
         """
         tree, parts = self._find(path)
         with self._reporting(path, tree, parts), tree.opened() as (top, _):
-            return self._spelled(tree, beneath.follow(top, parts))
+            real = (*beneath.follow(top, parts[:-1]), *parts[-1:])
+            judge("/".join((tree.top, *real)))
+            with self._folder(tree, real[:-1], path) as folder:
+                name = real[-1] if real else "."
+                facts = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+                kind, found, link = infolder.type_of(facts.st_mode), None, None
+                if kind == "symlink":
+                    link = infolder.spoken(os.readlink(name, dir_fd=folder))
+                elif kind == "directory":
+                    with self._folder(tree, real, path):
+                        pass
+                elif kind == "file":
+                    facts, found = self._digested(folder, name, path, going)
+            return Info(self._spelled(tree, real), kind, facts, found, link)
 
-    def spell(self, path: str) -> str:
-        """The plain form of `path`, from its text alone; nothing needs to be there. It can be given to any method again.
+    def _digested(
+        self, folder: int, name: str, path: str, going: Callable[[], object]
+    ) -> tuple[os.stat_result, str | None]:
+        """The facts of a file and the sha256 of its content; none of one that is too large, or closed to us."""
+        try:
+            handle, facts = infolder.open_file(folder, name, path, self._links)
+        except PermissionError:
+            return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False), None
+        try:
+            return facts, infolder.digest(handle, going) if facts.st_size <= MAX_READ else None
+        finally:
+            os.close(handle)
 
-        Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
-        """
-        return self._spelled(*self._find(path))
-
-    def read(self, path: str, limit: int, *, follow: bool = True) -> bytes:
-        """The content of the file at `path`, if it has `limit` bytes or fewer.
-
-        Links that stay in the workspace are followed unless `follow` is false (for a path that `locate`
-        gave).
-
-        Raises:
-            Failure: `not_found`, `not_a_file`, `not_a_directory`, `too_large`, `io_error`,
-                `invalid_arguments`, `permission_denied` (rules `path_traversal`, `outside_workspace`,
-                `albert_own`).
-        """
-        tree, parts = self._find(path)
-        with self._reporting(path, tree, parts):
-            if not parts:
-                raise IsADirectoryError(errno.EISDIR, "")
-            if follow:
-                with tree.opened() as (top, _):
-                    parts = beneath.follow(top, parts)
-            with self._folder(tree, parts[:-1], path) as folder:
-                return _read(folder, parts[-1], path, limit, self._links)
+    # Changing.
 
     def replace(
-        self, path: str, data: bytes, demand: Callable[[os.stat_result | None], object] = lambda facts: None
+        self, path: str, data: bytes, demand: Demand = _nothing, *, new: bool = False, mode: int = 0o666
     ) -> FileFacts:
-        """Make `data` the content of the file at `path`, which need not exist; its folder must.
+        """Make `data` the content of the file at `path`, which need not exist, and must not with `new`; its folder must.
 
         Atomic and durable: readers see the old content or the new one, and a failure leaves the old. The
-        file's permission bits (and its owner, as far as we may) stay; other names for the same file keep the
-        old content. `demand` is told what stands there at the very last, and may raise.
+        file's permission bits (and its owner, as far as we may) stay, a new one has those of `mode` that the umask leaves; other
+        names for the same file keep the old content. `demand` is told what stands there at the very last, and may raise.
 
         Raises:
-            Failure: as `read`, and `permission_denied` with rule `symbolic_link` where `path` goes through a
-            link.
+            Failure: as `open`, `exists`, and `permission_denied` with rule `symbolic_link` where `path` goes through a
+                link, `git_own` or `albert_own`.
+        """
+        with self._changing(path) as (tree, parts, folder):
+            infolder.replace(folder, parts[-1], path, data, demand, new=new, mode=mode)
+            return FileFacts(self._spelled(tree, parts), len(data), hashlib.sha256(data).hexdigest())
+
+    def rewrite(
+        self,
+        path: str,
+        change: Callable[[bytes | None], bytes],
+        limit: int,
+        demand: Demand = _nothing,
+        *,
+        missing: bool = False,
+    ) -> FileFacts:
+        """Make of the content of the file at `path`, of `limit` bytes or fewer, what `change` says; what it raises changes nothing.
+
+        As `replace`, and only if nobody has changed the file meanwhile. With `missing` it need not be there, and then `change` is
+        given None.
+
+        Raises:
+            Failure: as `replace`, `not_found`, `too_large`; retryable `io_error` where somebody has changed it meanwhile.
+        """
+        with self._changing(path) as (tree, parts, folder):
+            old, facts = None, None
+            try:
+                handle, facts = infolder.open_file(folder, parts[-1], path, self._links)
+            except FileNotFoundError:
+                if not missing:
+                    raise
+            else:
+                try:
+                    old = infolder.read_all(handle, facts, path, limit)
+                finally:
+                    os.close(handle)
+            data = change(old)
+
+            def last(now: os.stat_result | None) -> None:
+                if not infolder.same(facts, now):
+                    raise _changed(path)
+                demand(now)
+
+            infolder.replace(folder, parts[-1], path, data, last, new=facts is None)
+            return FileFacts(self._spelled(tree, parts), len(data), hashlib.sha256(data).hexdigest())
+
+    def remove(self, path: str, demand: Demand = _nothing, going: Callable[[], object] = _nothing) -> Removed:
+        """Delete the file, the link or the empty folder at `path`.
+
+        Raises:
+            Failure: as `replace`; `not_a_file` for a folder that isn't empty; `io_error` for a file that is read-only.
+        """
+        with self._changing(path, folders=True) as (tree, parts, folder):
+            facts = os.stat(os.fsencode(parts[-1]), dir_fd=folder, follow_symlinks=False)
+            kind, found = infolder.type_of(facts.st_mode), None
+            if kind == "directory":
+                with self._folder(tree, parts, path, writing=True):
+                    pass
+            elif kind == "file":
+                infolder.demand_writable(facts, path)
+                with suppress(Failure):
+                    # What it is another name of may be none of a tool's business; the name may go all the same.
+                    facts, found = self._digested(folder, parts[-1], path, going)
+                going()
+            now = infolder.looked(folder, parts[-1])
+            if not infolder.same(facts, now):
+                raise _changed(path)
+            demand(now)
+            infolder.unlink(folder, parts[-1], facts)
+            return Removed(self._recorded(tree, parts), kind, facts.st_size if kind == "file" else 0, found)
+
+    def move(
+        self,
+        source: str,
+        target: str,
+        limit: int,
+        demands: tuple[Demand, Demand] = (_nothing, _nothing),
+        room: Callable[[int], object] = _nothing,
+        going: Callable[[], object] = _nothing,
+        *,
+        new: bool = True,
+    ) -> Moved:
+        """Give the file at `source` the path `target`, where nothing may be if `new`, and else at the most a file.
+
+        In one step, so that the file is there under one of its names at any time; from one file system to another it is copied (if
+        it has `limit` bytes or fewer) and then deleted. `demands` are told what stands at both, `room` the size.
+
+        Raises:
+            Failure: as `replace` and `rewrite`.
+        """
+        with self._changing(source) as (from_tree, from_parts, from_folder):
+            handle, facts = infolder.open_file(from_folder, from_parts[-1], source, self._links)
+            try:
+                infolder.demand_writable(facts, source)
+                room(facts.st_size)
+                found = infolder.digest(handle, going)
+                with self._changing(target) as (tree, parts, folder):
+                    if (from_tree, from_parts) == (tree, parts):
+                        raise Failure("invalid_arguments", "source and target are the same path", hint="name another")
+                    old = infolder.looked(folder, parts[-1])
+                    again = old is not None and beneath.identity(old) == beneath.identity(facts)
+                    if old is not None and not again:
+                        if new:
+                            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                        infolder.demand_file(old, target)
+                        infolder.demand_writable(old, target)
+                    if again and facts.st_nlink > 1:
+                        raise Failure(
+                            "exists",
+                            f"{show(target)} is another name of the same file already",
+                            hint="delete one of the two",
+                        )
+                    now = infolder.looked(from_folder, from_parts[-1])
+                    if not infolder.same(facts, now):
+                        raise _changed(source)
+                    demands[1](infolder.looked(folder, parts[-1]))
+                    demands[0](now)
+                    try:
+                        # The same file in another spelling, where case doesn't count, is no other file in the way.
+                        _rename(from_folder, from_parts[-1], folder, parts[-1], new and not again)
+                    except OSError as error:
+                        if error.errno != errno.EXDEV:
+                            raise
+                        os.lseek(handle, 0, os.SEEK_SET)
+                        data = infolder.read_all(handle, facts, source, limit)
+                        mode = facts.st_mode
+                        infolder.replace(folder, parts[-1], target, data, demands[1], new=new, mode=mode)
+                        os.unlink(os.fsencode(from_parts[-1]), dir_fd=from_folder)
+                    infolder.sync(folder)
+                    infolder.sync(from_folder)
+                    old_path, new_path = self._recorded(from_tree, from_parts), self._recorded(tree, parts)
+                    return Moved(old_path, new_path, self._spelled(tree, parts), facts.st_size, found)
+            finally:
+                os.close(handle)
+
+    def make_folder(self, path: str, judge: Judge = _nothing, *, parents: bool = True) -> list[str]:
+        """Make the folder at `path`, with `parents` those above it, too; the ones that were made, for records. None if it is there.
+
+        `judge` is told the absolute path of each before it is made.
+
+        Raises:
+            Failure: as `replace`; `exists` where something else stands, `not_found` without `parents`.
         """
         tree, parts = self._find(path)
-        for part in parts if tree is self._tree else tree.parts + parts:
-            folder_name = kept_folder(part)
-            if folder_name is not None:
-                raise kept(path, folder_name)
+        self._demand_free(tree, parts, path)
+        made: list[str] = []
         with self._reporting(path, tree, parts):
-            if not parts or path.endswith("/"):
-                raise IsADirectoryError(errno.EISDIR, "")
             try:
-                with self._folder(tree, parts[:-1], path, writing=True) as folder:
-                    self._refuse_future_home(tree, parts, path)
-                    return _replace(folder, parts[-1], self._spelled(tree, parts), path, data, demand)
+                # Almost always everything above is there.
+                start = len(parts)
+                while start and not self._is_folder(tree, parts[:start], path):
+                    start -= 1
+                if len(parts) - start > 1 and not parents:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                for n in range(start, len(parts)):
+                    judge("/".join((tree.top, *parts[: n + 1])))
+                    self._refuse_future_home(tree, parts[: n + 1], path)
+                    with self._folder(tree, parts[:n], path, writing=True) as folder:
+                        try:
+                            os.mkdir(os.fsencode(parts[n]), dir_fd=folder)
+                        except FileExistsError:
+                            if self._is_folder(tree, parts[: n + 1], path):
+                                continue
+                            if n + 1 == len(parts):
+                                raise
+                            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+                        infolder.sync(folder)
+                        made.append(self._recorded(tree, parts[: n + 1]))
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
                 raise self._through_link(path, tree, parts) from None
+        return made
+
+    def _is_folder(self, tree: Tree, parts: beneath.Parts, path: str) -> bool:
+        try:
+            with self._folder(tree, parts, path):
+                return True
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    @contextmanager
+    def _changing(self, path: str, folders: bool = False) -> Iterator[tuple[Tree, beneath.Parts, int]]:
+        """The folder in which something is to change, open and judged; with `folders`, it may be a folder that changes."""
+        tree, parts = self._find(path)
+        self._demand_free(tree, parts, path)
+        with self._reporting(path, tree, parts):
+            if not parts or (path.endswith("/") and not folders):
+                raise IsADirectoryError(errno.EISDIR, "")
+            try:
+                with self._folder(tree, parts[:-1], path, writing=True) as folder:
+                    self._refuse_future_home(tree, parts, path)
+                    yield tree, parts, folder
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+                raise self._through_link(path, tree, parts) from None
+
+    def _demand_free(self, tree: Tree, parts: beneath.Parts, path: str) -> None:
+        for part in parts if tree is self._tree else tree.parts + parts:
+            folder_name = kept_folder(part)
+            if folder_name is not None:
+                raise kept(path, folder_name)
+
+    # Looking around.
 
     def listing(self, path: str, recursive: bool = False, *, real: str | None = None) -> list[Entry]:
         """What is in the folder at `path`, sorted by path; with `recursive` in all folders under it as well.
@@ -308,7 +438,7 @@ class Workspace:
         found out (and judged) before: it is opened without following a link.
 
         Raises:
-            Failure: `not_found`, `not_a_directory`, `too_large` past `MAX_ENTRIES`, and as `read`.
+            Failure: `not_found`, `not_a_directory`, `too_large` past `MAX_ENTRIES`, and as `open`.
         """
         tree, parts = self._find(path)
         spelled = self._spelled(tree, parts)
@@ -325,7 +455,7 @@ class Workspace:
                 shown, here = ahead.pop()
                 try:
                     with self._folder(tree, here, path) as folder:
-                        inner = _entries(folder, shown, MAX_ENTRIES - len(found), path)
+                        inner = infolder.entries_of(folder, shown, MAX_ENTRIES - len(found), MAX_ENTRIES, path)
                 except (FileNotFoundError, NotADirectoryError):
                     if here == top:
                         raise
@@ -343,270 +473,158 @@ class Workspace:
                     )
         return sorted(found)
 
-    @contextmanager
-    def folder(self, path: str, *, follow: bool = True) -> Iterator[int]:
-        """The folder at `path` as a descriptor, for a command to start in; closed at the end. `follow` as in `read`.
+    def walk(self, path: str, enter: Callable[[Met], bool] = lambda met: True) -> Iterator[Met]:
+        """Everything under the folder at `path`, one after the other, sorted by path; a file is met alone.
+
+        Each folder that `enter` says yes to is entered, and held open until all in it was met. Links are met and not followed,
+        sealed folders not entered; neither are those that are closed to us, or go away.
 
         Raises:
-            Failure: as `listing`.
+            Failure: as `listing`; `too_large` past `MAX_NAMES` in a folder or `MAX_WALKED` in all.
         """
         tree, parts = self._find(path)
+        shown = self._spelled(tree, parts)
+        levels: list[tuple[int, str, str, Iterator[tuple[EntryType | None, str]]]] = []
+        walked = 0
         with self._reporting(path, tree, parts), tree.opened() as (top, ceiling):
-            real = beneath.follow(top, parts) if follow else parts
-            opened = beneath.open_folder(top, real)
             try:
-                self._judge(tree, top, ceiling, opened, path, writing=False)
-            except BaseException:
-                os.close(opened)
-                raise
-        try:
-            yield opened
-        finally:
-            os.close(opened)
-
-    @contextmanager
-    def _folder(self, tree: _Tree, parts: beneath.Parts, path: str, writing: bool = False) -> Iterator[int]:
-        with tree.opened() as (top, ceiling):
-            opened = beneath.open_folder(top, parts)
-            try:
-                self._judge(tree, top, ceiling, opened, path, writing)
-                yield opened
-            finally:
-                os.close(opened)
-
-    def _judge(self, tree: _Tree, top: int, ceiling: int, folder: int, path: str, writing: bool) -> None:
-        """Refuse an open folder that is not beneath the top after all, or is in Albert's own or another place no tool reaches."""
-        above = beneath.chain(ceiling, folder)
-        if above is None:
-            raise outside(path, "its folder is no longer in it")
-        sealed = self._sealed_inside if tree is self._tree else self.sealed
-        if any(i in above for i in _identities(sealed)):
-            raise albert_own(path, sealed=True)
-        tops = [(self._tree.fd, self.identity)]
-        if tree is not self._tree:
-            own_top = beneath.identity(os.fstat(top))
-            if own_top not in above:
-                raise outside(path, "its folder is no longer in it")
-            if any(i in above for i in _identities(self.secret)):
-                raise forbidden(path, "no tool reaches what is there")
-            tops.append((top, own_top))
-        if writing:
-            for name in (ALBERT_FOLDER, GIT_FOLDER):
-                for place, identity in tops:
-                    with suppress(OSError):
-                        # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
-                        own = beneath.identity(os.stat(name, dir_fd=place))
-                        if own in above and own != identity:
-                            raise kept(path, name)
-
-    def _refuse_future_home(self, tree: _Tree, parts: beneath.Parts, path: str) -> None:
-        """A sealed folder that doesn't exist yet has no identity; its name must not be taken either."""
-        full = os.path.join(tree.top, *parts).casefold()
-        for place in self.sealed:
-            if f"{full}/".startswith(f"{place}/".casefold()) or f"{place}/".casefold().startswith(f"{full}/"):
-                raise albert_own(path, sealed=True)
-
-    def _through_link(self, path: str, tree: _Tree, parts: beneath.Parts) -> Failure:
-        try:
-            with tree.opened() as (top, _):
-                real = self._spelled(tree, beneath.follow(top, parts))
-            hint = f"write to {real!r}, where it leads"
-        except OSError as error:
-            if error.errno == errno.EXDEV:
-                return failure_of(error, path)
-            hint = "write to a path without a link in it"
-        return Failure(
-            "permission_denied",
-            f"{show(path)} goes through a symbolic link, and files are written at their real path only",
-            rule="symbolic_link",
-            hint=hint,
-        )
-
-    @contextmanager
-    def _reporting(self, path: str, tree: _Tree, parts: beneath.Parts) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            failure = failure_of(error, path)
-            if failure.code == "not_found":
-                failure.hint = self._hint(tree, parts)
-            raise failure from None
-
-    def _hint(self, tree: _Tree, parts: beneath.Parts) -> str | None:
-        """What to do about a path that isn't there: the nearest name, or that the folder is missing."""
-        from albert_tools.engine.model.naming import nearest
-
-        if not parts:
-            return None
-        try:
-            with tree.opened() as (top, _):
-                above = beneath.follow(top, parts[:-1])
-            with self._folder(tree, above, "") as folder:
-                names = _names(folder, files="." in parts[-1])
-        except FileNotFoundError:
-            return f"its folder {self._spelled(tree, parts[:-1])!r} does not exist"
-        except (OSError, Failure):
-            return None
-        near = nearest(parts[-1], names)
-        return f"did you mean {self._spelled(tree, (*parts[:-1], near))!r}?" if near else None
-
-
-def _identities(places: Iterable[Path]) -> Iterator[tuple[int, int]]:
-    for place in places:
-        with suppress(OSError):
-            yield beneath.identity(os.stat(place))
-
-
-def _names(folder: int, files: bool) -> list[str]:
-    """The names in a folder; only those of `files`, where a name with an ending was asked for."""
-    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        with os.scandir(listed) as entries:
-            looked_at = (entry for entry, _ in zip(entries, range(_NAMES_LOOKED_AT), strict=False))
-            return [entry.name for entry in looked_at if not (files and entry.is_dir())]
-    finally:
-        os.close(listed)
-
-
-def _read(folder: int, name: str, path: str, limit: int, links: LinkIndex) -> bytes:
-    # Look before opening: opening a FIFO or a device is already an effect.
-    _demand_file(os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False), path)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    with open(os.open(os.fsencode(name), flags, dir_fd=folder), "rb", buffering=0) as file:
-        facts = os.fstat(file.fileno())
-        _demand_file(facts, path)
-        if facts.st_nlink > 1:
-            _demand_harmless_names(facts, path, links)
-        if facts.st_size > limit:
-            raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
-        pieces: list[bytes] = []
-        size = 0
-        while piece := file.read(min(limit + 1 - size, 1 << 20)):
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                raise _too_large(path, "grew while it was read", limit)
-        return b"".join(pieces)
-
-
-def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -> None:
-    try:
-        place = links.place_of(facts)
-    except TooMany:
-        failure = forbidden(path, "it has other names, and whether one of them is forbidden can't be told")
-        failure.rule = "hard_link"
-        raise failure from None
-    if place is not None:
-        failure = forbidden(path, "it is another name (a hard link) of a file that no tool reaches")
-        failure.rule = "hard_link"
-        raise failure
-
-
-def _too_large(path: str, what: str, limit: int) -> Failure:
-    return Failure("too_large", f"{show(path)} {what}, and {limit:,} is the most that can be read")
-
-
-def _demand_file(facts: os.stat_result, path: str) -> None:
-    mode = facts.st_mode
-    if stat.S_ISREG(mode):
-        return
-    if stat.S_ISLNK(mode):
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    if stat.S_ISDIR(mode):
-        raise Failure("not_a_file", f"{show(path)} is a folder, not a file", hint="list it with list_directory")
-    kind = "a FIFO" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-    raise Failure("not_a_file", f"{show(path)} is {kind}, not a file")
-
-
-def _replace(
-    folder: int,
-    name: str,
-    relative: str,
-    path: str,
-    data: bytes,
-    demand: Callable[[os.stat_result | None], object],
-) -> FileFacts:
-    old = _looked(folder, name)
-    if old is not None:
-        _demand_file(old, path)
-        if not old.st_mode & 0o222:
-            # A rename would replace it all the same; who took the write permission away meant it.
-            raise Failure("io_error", f"{show(path)} is read-only")
-    temporary = f".albert-write-{os.urandom(8).hex()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A new file gets what the umask leaves; one that replaces another is private until it has the other's
-    # mode.
-    opened = os.open(temporary, flags, 0o666 if old is None else 0o600, dir_fd=folder)
-    try:
-        with open(opened, "wb") as file:
-            file.write(data)
-            file.flush()
-            if old is not None:
-                with suppress(PermissionError):
-                    os.fchown(opened, old.st_uid, old.st_gid)
-                os.fchmod(opened, old.st_mode & 0o777)
-            os.fsync(opened)
-        demand(_looked(folder, name))
-        os.rename(temporary, os.fsencode(name), src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
-    _sync(folder)
-    return FileFacts(relative, len(data), hashlib.sha256(data).hexdigest())
-
-
-def _looked(folder: int, name: str) -> os.stat_result | None:
-    with suppress(FileNotFoundError):
-        return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
-    return None
-
-
-def _sync(folder: int) -> None:
-    """Make the new name durable; a folder that can't be read can't be synced, and the file stands all the
-    same."""
-    with suppress(OSError):
-        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _entries(folder: int, shown: beneath.Parts, room: int, path: str) -> list[tuple[str, Entry]]:
-    """Name and entry of everything in an open folder, at most `room` of them."""
-    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    found: list[tuple[str, Entry]] = []
-    try:
-        with os.scandir(handle) as entries:
-            for entry in entries:
-                if len(found) == room:
-                    raise Failure(
-                        "too_large",
-                        f"{show(path)} holds more than {MAX_ENTRIES:,} entries, the most a listing can have",
-                        hint="list one of its folders, or without recursive",
-                    )
+                folder, real, _ = _plainly(top, parts, True) if parts else (beneath.open_folder(top, ()), (), None)
+                absolute = "/".join((tree.top, *real))
                 try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                # A name that is not UTF-8 can't be passed on; it is shown with escapes, so that it is seen at
-                # least.
-                name = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
-                line = Entry("/".join((*shown, name)), _type(facts.st_mode), _size(facts))
-                found.append((entry.name, line))
-    finally:
+                    self._judge(tree, top, ceiling, folder, path, writing=False)
+                    facts = infolder.looked(folder, real[-1]) if real else None
+                    if facts is not None and stat.S_ISREG(facts.st_mode):
+                        yield Met(shown, "file", absolute, folder, real[-1])
+                        return
+                finally:
+                    os.close(folder)
+                closed = set(identities([*self.sealed, *self.secret]))
+                folder = beneath.open_folder(top, real)
+                try:
+                    self._judge(tree, top, ceiling, folder, path, writing=False)
+                    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+                finally:
+                    os.close(folder)
+                prefix = "" if shown == "." else f"{shown.rstrip('/')}/"
+                levels.append((handle, prefix, absolute, iter(())))
+                levels[0] = (handle, prefix, absolute, iter(_sorted(handle, path)))
+                while levels:
+                    handle, prefix, absolute, entries = levels[-1]
+                    kind, name = next(entries, ("other", ""))
+                    if not name:
+                        os.close(handle)
+                        levels.pop()
+                        continue
+                    met = Met(prefix + infolder.spoken(name), kind or "directory", f"{absolute}/{name}", handle, name)
+                    if kind is not None:
+                        walked += 1
+                        if walked > MAX_WALKED:
+                            raise _too_many(path, f"{MAX_WALKED:,} things")
+                        yield met
+                    elif len(levels) < MAX_DEPTH and enter(met):
+                        inner = _entered(handle, name, closed)
+                        if inner is not None:
+                            levels.append((inner, f"{met.path}/", met.absolute, iter(())))
+                            levels[-1] = (*levels[-1][:3], iter(_sorted(inner, met.path)))
+            finally:
+                for level in levels:
+                    os.close(level[0])
+
+    def open_met(self, met: Met) -> Opened:
+        """The file that a walk has just met.
+
+        Raises:
+            Failure: as `open`.
+        """
+        try:
+            handle, facts = infolder.open_file(met.folder, met.name, met.path, self._links)
+        except OSError as error:
+            raise self._reported(error, met.path, self._tree, ()) from None
+        return Opened(handle, facts, met.path, met.path)
+
+    def demand_going(self) -> None:
+        """Whether what is being done is still wanted; here it always is.
+
+        Raises:
+            Failure: `cancelled`, in a workspace of one call that is over.
+        """
+
+
+def _plainly(top: int, parts: beneath.Parts, follow: bool) -> tuple[int, beneath.Parts, os.stat_result | None]:
+    """The folder that holds what `parts` lead to, as a descriptor, the parts without a link among them, and what was seen there.
+
+    Most paths have none, and are opened as they are.
+    """
+    folder = -1
+    try:
+        folder = beneath.open_folder(top, parts[:-1])
+        facts = os.stat(os.fsencode(parts[-1]), dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISLNK(facts.st_mode) or not follow:
+            return folder, parts, facts
+    except OSError as error:
+        if folder >= 0:
+            os.close(folder)
+        if error.errno != errno.ELOOP or not follow:
+            raise
+    else:
+        os.close(folder)
+    parts = beneath.follow(top, parts)
+    return beneath.open_folder(top, parts[:-1]), parts, None
+
+
+def _rename(from_folder: int, source: str, folder: int, target: str, new: bool) -> None:
+    if new:
+        beneath.rename_new(from_folder, source, folder, target)
+    else:
+        os.rename(os.fsencode(source), os.fsencode(target), src_dir_fd=from_folder, dst_dir_fd=folder)
+
+
+def _entered(folder: int, name: str, closed: set[tuple[int, int]]) -> int | None:
+    """A folder in an open one, to be listed; None of one that is sealed, closed to us, or gone."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        handle = os.open(os.fsencode(name), flags, dir_fd=folder)
+    except OSError:
+        return None
+    if beneath.identity(os.fstat(handle)) in closed:
         os.close(handle)
-    return found
+        return None
+    return handle
 
 
-def _type(mode: int) -> EntryType:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
+def _sorted(folder: int, path: str) -> list[tuple[EntryType | None, str]]:
+    """What is in an open folder, in the order in which the paths of everything under it are sorted.
+
+    A folder is there twice: itself, and, as None, where what is in it has its place, behind names like ``folder.old``.
+    """
+    found: list[tuple[bytes, EntryType | None, str]] = []
+    with os.scandir(folder) as entries:
+        for count, entry in enumerate(entries):
+            if count == MAX_NAMES:
+                raise _too_many(path, f"{MAX_NAMES:,} names in one folder")
+            key = os.fsencode(entry.name)
+            if entry.is_symlink():
+                found.append((key, "symlink", entry.name))
+            elif entry.is_dir(follow_symlinks=False):
+                found += [(key, "directory", entry.name), (key + b"/", None, entry.name)]
+            else:
+                found.append((key, "file" if entry.is_file(follow_symlinks=False) else "other", entry.name))
+    found.sort(key=lambda line: line[0])
+    return [(kind, name) for _, kind, name in found]
 
 
-def _size(facts: os.stat_result) -> int:
-    return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+def _too_many(path: str, what: str) -> Failure:
+    return Failure(
+        "too_large",
+        f"{show(path)} holds more than can be looked through, {what}",
+        hint="look in one of its folders",
+    )
+
+
+def _changed(path: str) -> Failure:
+    return Failure(
+        "io_error",
+        f"{show(path)} was changed by somebody else meanwhile, so nothing was done",
+        hint="look at it again",
+        retryable=True,
+    )

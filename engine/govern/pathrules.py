@@ -117,6 +117,7 @@ _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENOTDIR: ("not_a_directory", "{path} goes through something that is not a folder"),
     errno.EISDIR: ("not_a_file", "{path} is a folder, not a file"),
     errno.ELOOP: ("io_error", "{path} goes through too many symbolic links"),
+    errno.ENOTEMPTY: ("not_a_file", "{path} is a folder that is not empty"),
     errno.EEXIST: ("exists", "something is at {path} already"),
     errno.EACCES: ("io_error", "the operating system does not permit access to {path}"),
     errno.EPERM: ("io_error", "the operating system does not permit access to {path}"),

@@ -62,11 +62,18 @@ class Primitive:
     urls: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
     settle: Settling | None = None
+    once: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name that programs call it by."""
         return self.definition.name
+
+    def repeatable(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether making a call twice is the same as making it once."""
+        if set(self.definition.effects) <= {"read"}:
+            return True
+        return self.definition.idempotent and not any(arguments.get(name) for name in self.once)
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Each path that a call names, with its use. What is empty or no text names none."""
@@ -89,6 +96,7 @@ def primitive(
     timeout: float = DEFAULT_TIMEOUT,
     family: str = "",
     idempotent: bool = False,
+    once: Sequence[str] = (),
     gated: bool = False,
     schemas: dict[str, dict[str, Any]] | None = None,
     paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
@@ -115,6 +123,7 @@ def primitive(
     timeout: float = DEFAULT_TIMEOUT,
     family: str = "",
     idempotent: bool = False,
+    once: Sequence[str] = (),
     gated: bool = False,
     schemas: dict[str, dict[str, Any]] | None = None,
     paths: Mapping[str, Literal["read", "write", "delete"]] | None = None,
@@ -141,6 +150,7 @@ def primitive(
         timeout: Seconds a call may take.
         family: The group that it is listed under.
         idempotent: Whether doing it twice is the same as doing it once.
+        once: Parameters with which it isn't, when they are given: ``["append"]``.
         gated: Denied unless the configuration allows it by name.
         schemas: More precise schema parts per parameter, merged over what the annotation gives:
             ``{"path": {"minLength": 1}}``.
@@ -163,14 +173,14 @@ def primitive(
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
-            `paths`, `urls`, `judged` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
+            `paths`, `urls`, `judged`, `once` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
             answers kept of a tool that doesn't only read, `sandbox` over what can't run confined.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
-        made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants))
+        made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
         return made if settle is None else replace(made, settle=settle)
 
     return declare if function is None else declare(function)
@@ -275,8 +285,15 @@ def _governed(
 
 
 def _bounded(
-    made: Primitive, rate_limit: int | None, sandbox: bool, cache_seconds: float, invariants: tuple[Invariant, ...]
+    made: Primitive,
+    rate_limit: int | None,
+    sandbox: bool,
+    cache_seconds: float,
+    invariants: tuple[Invariant, ...],
+    once: tuple[str, ...],
 ) -> Primitive:
+    for stray in set(once) - {p.name for p in made.definition.parameters}:
+        raise TypeError(f"{made.name}: `once` speaks of {stray!r}, which is no parameter")
     if rate_limit is not None and (type(rate_limit) is not int or rate_limit < 1):
         raise TypeError(f"{made.name}: the rate limit is a number of calls per hour, 1 or more, not {rate_limit!r}")
     if sandbox and (made.context is not None or made.is_async):
@@ -306,7 +323,7 @@ def _bounded(
         made.definition, rate_limit=rate_limit, sandbox=sandbox, cache_seconds=cache_seconds, invariants=invariants
     )
     # Callers depend on what calls are accepted.
-    return replace(made, definition=replace(definition, version=definition.schema_hash()))
+    return replace(made, definition=replace(definition, version=definition.schema_hash()), once=once)
 
 
 def _schema(tool: str, what: str, annotation: Any) -> Schema:

@@ -210,11 +210,18 @@ def _print(text: str, console: Console) -> None:
     console.untrusted(text, sys.stderr)
 
 
+#: What people call what an effect says that something is.
+_KINDS = {"directory": "folder", "symlink": "link"}
+
+
 def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
     """What was done, for what changes something."""
-    if kind == "write":
+    if kind in ("write", "delete"):
+        path = one_line(str(facts.get("path")))
+        if facts.get("type", "file") != "file":
+            return f"{'made' if kind == 'write' else 'deleted'} the {_KINDS.get(str(facts['type']), 'object')} {path}"
         size = facts.get("size_bytes") or 0
-        return f"wrote {one_line(str(facts.get('path')))}, {size:,} byte{'' if size == 1 else 's'}"
+        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {size:,} byte{'' if size == 1 else 's'}"
     if kind == "execute":
         return f"ran {one_line(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
     if kind == "network":

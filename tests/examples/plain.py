@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Optional, TypedDict
 
-from albert_tools.builtins.files import list_directory, read_file, write_file
+from albert_tools.builtins.files import read_file, write_file
+from albert_tools.builtins.folders import list_directory
 from albert_tools.engine.check.check import Checked, Example
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.model.definition import ToolDefinition

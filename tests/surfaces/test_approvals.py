@@ -101,7 +101,8 @@ def test_the_question_is_shown_whole(asking: Albert) -> None:
     assert whole in asking("approvals", "show", question["approval"][:6]).out
     assert whole in asking("approvals", "answer", question["approval"], "once").out
     document = asking("approvals", "show", question["approval"], "--json").document()
-    assert document["whole_arguments"] == {"path": "f0.txt", "content": "line\n" * 100}
+    given = {"path": "f0.txt", "content": "line\n" * 100}
+    assert document["whole_arguments"] == {**given, "create_only": False, "append": False}
     assert "(500 bytes)" in asking("approvals", "list", "--all").out
 
 

@@ -294,7 +294,7 @@ def test_the_guide(albert: Albert) -> None:
     assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
     # What is read with every task stays small: a page on the language, and a paragraph on each tool.
     assert len(text) / 4 < 1200 + 200 * text.count("\n- `")
-    for name in ("read_file", "write_file", "list_directory", "bash", "http_request", "current_time", "sleep"):
+    for name in ("read_file", "edit_file", "search_text", "list_directory", "bash", "http_request", "sleep"):
         assert f"`{name}(" in text
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(sources) == 3

@@ -44,7 +44,7 @@ def t(path: str) -> dict:
 # too many positional arguments
 def t(path: str) -> str:
     """Read."""
-    return tools.read_file(path, "utf-8", True)  # error: 43 [tool-arguments] "read_file takes 2 arguments"
+    return tools.read_file(path, 1, 9, "utf-8", True)  # error: 49 [tool-arguments] "read_file takes 4 arguments"
 ---
 # an argument by place and by name
 def t(path: str) -> str:

@@ -30,9 +30,9 @@ def fetch() -> str:
     return attempt("fetch")
 
 
-@primitive(effects=["write"], idempotent=True)
-def put(context: CallContext, first: bool = False) -> str:
-    """Do what can be done twice."""
+@primitive(effects=["write"], idempotent=True, once=["more"])
+def put(context: CallContext, first: bool = False, more: bool = False) -> str:
+    """Do what can be done twice, unless it is more each time."""
     if first:
         context.effect("write", path="a", size_bytes=1)
     return attempt("put")
@@ -80,6 +80,7 @@ def passing(code: str = "network_error", retryable: bool = True) -> Failure:
         ("fetch", {}, [passing("not_found")], 1, False),
         ("fetch", {}, [passing("permission_denied")], 1, False),
         ("put", {"first": True}, [passing()], 1, False),
+        ("put", {"more": True}, [passing()], 1, False),
         ("add", {}, [passing()], 1, False),
     ],
 )

@@ -138,6 +138,7 @@ def a_fine(x: int = 1) -> None: ...
         (lambda: primitive(effects=["reed"])(a_fine), "unknown effect 'reed'; the effects are read, write"),  # type: ignore[list-item]
         (lambda: primitive(timeout=0)(a_fine), "the timeout must be more than 0 seconds, is 0"),
         (lambda: primitive(schemas={"y": {}})(a_fine), "speaks of 'y', which is no parameter"),
+        (lambda: primitive(once=["y"])(a_fine), "`once` speaks of 'y', which is no parameter"),
         (lambda: primitive(a_unknown), "its annotations can't be read: name 'Nowhere'"),
         (lambda: primitive(a_path), "the default of 'x' is not JSON"),
         (lambda: primitive(a_enum), "the default of 'x' is not JSON"),

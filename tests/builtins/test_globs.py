@@ -1,0 +1,77 @@
+"""What patterns of paths match, and that none takes long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools.builtins.globs import Globs
+from albert_tools.engine.model.failure import Failure
+
+PATHS = ["a.py", "a.pyc", ".hidden", "src/a.py", "src/b/a.py", "src/b/test_a.py", "x/src/a.py", "docs/a-b.md", "[x]"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching"),
+    [
+        ("*.py", ["a.py", "src/a.py", "src/b/a.py", "src/b/test_a.py", "x/src/a.py"]),
+        ("src/*.py", ["src/a.py"]),
+        ("./src/*.py", ["src/a.py"]),
+        ("/a.py", ["a.py"]),
+        ("./a.py", ["a.py"]),
+        ("**/a.py", ["a.py", "src/a.py", "src/b/a.py", "x/src/a.py"]),
+        ("src/**", ["src/a.py", "src/b/a.py", "src/b/test_a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/b/a.py", "src/b/test_a.py"]),
+        ("**/src/*.py", ["src/a.py", "x/src/a.py"]),
+        ("**/b/**", ["src/b/a.py", "src/b/test_a.py"]),
+        ("**", PATHS),
+        ("*", PATHS),
+        ("*.{py,md}", ["a.py", "src/a.py", "src/b/a.py", "src/b/test_a.py", "x/src/a.py", "docs/a-b.md"]),
+        ("{src,docs}/*", ["src/a.py", "docs/a-b.md"]),
+        ("{a.{py,pyc},x}", ["a.py", "a.pyc", "src/a.py", "src/b/a.py", "x/src/a.py"]),
+        ("?.py", ["a.py", "src/a.py", "src/b/a.py", "x/src/a.py"]),
+        ("[!a-f]*", [".hidden", "src/b/test_a.py", "[x]"]),
+        ("a[-_]b.md", ["docs/a-b.md"]),
+        ("\\[x]", ["[x]"]),
+        ("[[]x[]]", ["[x]"]),
+        ("A.py", []),
+        ("src", []),
+        (".*", [".hidden"]),
+        ("*t*a*.p*y", ["src/b/test_a.py"]),
+    ],
+)
+def test_what_matches(pattern: str, matching: list[str]) -> None:
+    globs = Globs([pattern])
+    assert [p for p in PATHS if globs.matches(p)] == matching
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "./", "[a", "a\\", "../x", "a/../b", "a\0", "x" * 1001, "{a,b}" * 7])
+def test_what_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(Failure) as caught:
+        Globs([pattern], "exclude")
+    assert caught.value.code == "invalid_arguments"
+    assert caught.value.message.startswith("exclude: ")
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 400 + "b", "**/" * 300 + "b", "{*,**}/" * 5 + "b", "?*" * 400])
+def test_no_pattern_takes_long(pattern: str) -> None:
+    globs = Globs([pattern])
+    began = time.monotonic()
+    globs.matches("a" * 255)
+    globs.matches("/".join(["a" * 20] * 190))
+    assert time.monotonic() - began < 30
+
+
+@given(st.text("ab*?/.", min_size=1, max_size=8), st.text("ab./", min_size=1, max_size=8))
+def test_as_pathlib_has_it_within_names(pattern: str, path: str) -> None:
+    """Where there is one name only, a star means what it means to everybody."""
+    from fnmatch import fnmatchcase
+
+    pattern, path = pattern.replace("/", "") or "*", path.replace("/", "") or "a"
+    if pattern == "**":
+        pattern = "*"
+    if pattern != "..":
+        assert Globs([pattern]).matches(path) == fnmatchcase(path, pattern)
