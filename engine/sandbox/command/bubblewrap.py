@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
 
@@ -144,9 +145,8 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
     for path in (*LOOKED_UP, *(CERTIFICATES if certificates else ())):
         if os.path.isdir(path):
             made.add("--ro-bind", path, path)
-    for path in COPIED:
-        with suppress(OSError), open(path, "rb") as file:
-            made.add("--file", made.data(file.read(_MAX_COPIED)), path)
+    for path, content in _copied():
+        made.add("--file", made.data(content), path)
     ids = {"uid": os.getuid(), "gid": os.getgid()}
     for path, text in (
         ("/etc/passwd", _PASSWD.format(**ids)),
@@ -166,6 +166,16 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
     made.add("--perms", "0700", "--dir", HOME)
     for path in programs():
         made.add("--ro-bind", path, path)
+
+
+@cache
+def _copied() -> list[tuple[str, bytes]]:
+    """What is copied of the system, as it was at first."""
+    found = []
+    for path in COPIED:
+        with suppress(OSError), open(path, "rb") as file:
+            found.append((path, file.read(_MAX_COPIED)))
+    return found
 
 
 def _workspace(made: Plan, view: View, workspace: int) -> None:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command import filters, launcher, seatbelt
+from albert_tools.engine.sandbox.command.cgroups import sweep
 
 Kind = Literal["bwrap", "landlock", "seatbelt"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -61,6 +62,7 @@ def _hint() -> str:
 @cache
 def found() -> Found:
     """What this machine has. Tried once for each process; takes some hundredths of a second."""
+    sweep()
     missing: dict[str, str] = {}
     kinds: list[Kind] = []
     nested_off = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import cache
 from typing import Literal, NamedTuple
 
 from albert_tools.engine.sandbox.command.calls import (
@@ -131,6 +132,7 @@ def refused(strength: Strength, *, root: bool, scoped: bool) -> frozenset[str]:
     )
 
 
+@cache
 def program(strength: Strength, *, root: bool, scoped: bool = True, machine: str | None = None) -> bytes | None:
     """The filter as the kernel takes it; None on a machine whose calls aren't known."""
     machine = machine or os.uname().machine

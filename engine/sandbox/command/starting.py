@@ -133,7 +133,8 @@ def _bound_together(pid: int, command: Command, process: Process, held: AsyncExi
         group = ControlGroup(command.bounds.memory, command.bounds.processes)
     except OSError:
         return
-    held.push_async_callback(asyncio.to_thread, group.remove)
+    # Nobody waits for that: the kernel takes its time, and what is left of a group is swept away at the next start.
+    held.callback(asyncio.get_running_loop().run_in_executor, None, group.remove)
     # Before that, for only an empty group can be removed.
     held.push_async_callback(process.end)
     with suppress(OSError):
