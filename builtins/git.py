@@ -114,7 +114,7 @@ async def git(
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
-        git=operation in CONFIGURING,
+        git="settings" if operation in CONFIGURING else "",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
     )
     return await result_of(context, ran)
@@ -140,7 +140,7 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     drivers = await _drivers(context, cwd, config)
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"], drivers)
     facts = {"operation": "STATUS"}
-    ran = await run(context, words, cwd=cwd, timeout=60, environment=ENVIRONMENT, apart=True, facts=facts)
+    ran = await run(context, words, cwd=cwd, timeout=60, environment=ENVIRONMENT, apart=True, git="", facts=facts)
     if ran.ended.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
@@ -215,6 +215,13 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
         return []
     words = ["git", "-c", "safe.directory=*", *ASKING]
     ran = await run(
-        context, words, cwd=cwd, timeout=_ASKING, environment=ENVIRONMENT, apart=True, facts={"operation": "CONFIG"}
+        context,
+        words,
+        cwd=cwd,
+        timeout=_ASKING,
+        environment=ENVIRONMENT,
+        apart=True,
+        git="",
+        facts={"operation": "CONFIG"},
     )
     return [name for name in ran.output.whole.decode("utf-8", "replace").split("\0") if name]

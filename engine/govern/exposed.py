@@ -10,12 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.pathrules import ALBERT_FOLDER, GIT_FOLDER, kept_folder
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.view import View
+
+#: What git may change of its own repository besides objects and references: nothing, its settings, or everything (where a folder
+#: with a protected part takes no new files, and git has to make some).
+Git = Literal["", "settings", "all"]
 
 #: Entries that are looked through for what rules forbid; a workspace with more is not shown to commands while there are such rules.
 MAX_ENTRIES = 50_000
@@ -34,10 +38,10 @@ _OF_GIT = ("config", "config.worktree", "hooks")
 
 
 @contextmanager
-def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[View, int]]:
+def exposed(workspace: Any, cwd: str, *, git: Git = "") -> Iterator[tuple[View, int]]:
     """What a command that starts in `cwd` sees, and the workspace's open folder.
 
-    `workspace` is a `GuardedWorkspace`, or a `Workspace` where nothing is judged. With `git`, git's configuration can be changed.
+    `workspace` is a `GuardedWorkspace`, or a `Workspace` where nothing is judged. `git` is for git itself.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -50,11 +54,7 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
         if cwd:
             held.enter_context(workspace.folder(cwd))
         hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
-        sealed = [
-            path
-            for path in _kept(root, start)
-            if not (git and os.path.basename(path) != "hooks" and GIT_FOLDER in path)
-        ]
+        sealed = [path for path in _kept(root, start) if not _gits(path, git, start)]
         readable: list[str] = []
         shown: list[str] | None = None
         if guarded is not None:
@@ -71,6 +71,23 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
             View(root, start, None if shown is None else tuple(shown), tuple(hidden), tuple(sealed), tuple(readable)),
             opened,
         )
+
+
+def _gits(path: str, git: Git, start: str) -> bool:
+    """Whether git itself may change what is otherwise kept as it is."""
+    repository, found, below = path.partition(f"/{GIT_FOLDER}/")
+    if not git or not found or not _within(start, repository):
+        return False
+    # Of its own repository only: another one's may be named by what its own settings say.
+    own = not any(os.path.lexists(f"{folder}/{GIT_FOLDER}") for folder in _between(start, repository))
+    return own and (git == "all" or below != "hooks")
+
+
+def _between(start: str, top: str) -> Iterator[str]:
+    """The folders from `start` up to `top`, that one not."""
+    while start != top:
+        yield start
+        start = os.path.dirname(start)
 
 
 def _kept(root: str, start: str) -> Iterator[str]:

@@ -72,7 +72,7 @@ def test_there_is_something_to_learn_from() -> None:
     called = {c.name for tool in tools.values() for c in tool.calls}
     assert len(SOURCES) >= 14
     assert max(tool.definition.depth for tool in tools.values()) >= 2
-    assert {"http_request", "bash", "read_file", "write_file", "list_directory"} <= called
+    assert {"http_request", "git", "read_file", "write_file", "list_directory"} <= called
 
 
 @pytest.mark.parametrize("name", SOURCES)
