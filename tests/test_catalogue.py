@@ -145,7 +145,7 @@ ROWS: dict[str, Row] = {
     ),
     "git_status": Row({"cwd": ""}, [{"kind": "execute"}], NOT_NOW, "forbidden_in_modes"),
     "run_tests": Row(
-        {"args": ["--version"]},
+        {"args": ["--disable-plugin-autoload", "--version"]},
         section=NOT_NOW,
         rule="forbidden_in_modes",
         slow={"args": ["slow.py"]},
