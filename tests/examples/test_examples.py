@@ -171,6 +171,18 @@ def test_the_orchestrator(tmp_path: Path) -> None:
     assert on_disk == "on disk: about.html, index.html"
 
 
+def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
+    """A composite writes, reads back, mends, tests and commits; the script holds record, counters and repository together."""
+    done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()
+    assert done == "done: the tests pass, and nothing is left to commit"
+    assert recorded.startswith("recorded: 9 steps, each decided before it was done; 9 effects; ")
+    assert rest == [
+        "counted: 10 completed, 1 blocked",
+        "denied: git by tools.git.allowed_operations",
+        "committed: area.py, test_area.py, as written and tested",
+    ]
+
+
 @pytest.mark.slow
 def test_the_demonstration(tmp_path: Path) -> None:
     script("demo.py", tmp_path, timeout=120)
