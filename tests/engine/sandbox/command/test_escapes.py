@@ -28,6 +28,7 @@ REAL = [
     "read_through_a_link",
     "read_through_own_root",
     "read_through_any_process",
+    "read_by_what_bash_reads_first",
     "read_environments",
     "read_what_rules_hide",
     "attach_shared_memory",
