@@ -68,6 +68,8 @@ class World:
             self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM),
             self._listen(socket.AF_UNIX, f"\0albert-{os.getpid()}"),
             self._listen(socket.AF_UNIX, str(self.outside / "socket")),
+            self._listen(socket.AF_UNIX, str(self.outside / "letters"), socket.SOCK_DGRAM),
+            self._listen(socket.AF_UNIX, f"\0albert-letters-{os.getpid()}", socket.SOCK_DGRAM),
         ]
         self._six: socket.socket | None = None
         try:
@@ -108,6 +110,7 @@ class World:
             "udp": self._listening[1].getsockname()[1],
             "abstract": f"\0albert-{os.getpid()}",
             "path": str(self.outside / "socket"),
+            "letters": [str(self.outside / "letters"), f"\0albert-letters-{os.getpid()}"],
             "shared": self._key,
         }
 

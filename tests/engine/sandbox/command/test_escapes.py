@@ -42,6 +42,8 @@ REAL = [
     "write_hooks",
     "replace_hooks",
     "leave_a_program_that_becomes_its_owner",
+    "send_from_a_pair_of_sockets",
+    "signal_others_by_a_file",
     "slow_others",
     "limit_others",
     "connect_by_tcp",
