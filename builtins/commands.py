@@ -15,6 +15,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 
 if TYPE_CHECKING:
+    from albert_tools.engine.govern.exposed import Git
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.task import Ended
 
@@ -65,7 +66,7 @@ async def run(
     network: bool = False,
     method: str | None = None,
     apart: bool = False,
-    git: bool = False,
+    git: Git | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Ran:
     """Run a command to its end, and record it.
@@ -79,7 +80,7 @@ async def run(
         network: Whether it may reach hosts that the rules name, or that the call was allowed for.
         method: The method that rules judge those by; else the one that is used.
         apart: Whether its errors are taken apart from its output.
-        git: Whether it may change git's configuration.
+        git: What it may change besides, because it is git itself.
         facts: What the record says of it besides how it ended.
 
     Raises:

@@ -114,7 +114,7 @@ async def git(
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
-        git=operation in CONFIGURING,
+        git="configuration" if operation in CONFIGURING else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
     )
     return await result_of(context, ran)

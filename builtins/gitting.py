@@ -37,7 +37,7 @@ Operation = Literal[
 #: Operations that talk to another machine.
 OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
 #: Operations that change the repository's configuration: which remotes there are, and what branches follow.
-CONFIGURING = frozenset({"CLONE", "FETCH", "PULL", "PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
+CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
 
 _SHOWING = (
     "--stat --shortstat --numstat --name-only --name-status --patch -p --no-patch -s --unified= -U# --word-diff --color=never "
