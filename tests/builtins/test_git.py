@@ -335,3 +335,61 @@ async def test_a_git_folder_is_not_a_working_tree(context: Any, repository: Path
     await git(context, "CHECKOUT", "-f", "main", cwd=".git")
     await git(context, "CHECKOUT", "main", "--", "config", cwd=".git")
     assert (repository / ".git/config").read_text() == before
+
+
+async def test_programs_under_odd_names(context: Any, repository: Path) -> None:
+    trap = f"touch {repository}/ran; cat; true"
+    plain(repository, "config", "filter.a=b.clean", trap)
+    (repository / ".git/config").open("ab").write(b'[filter "\xff"]\n\tclean = "' + trap.encode() + b'"\n')
+    plain(repository, "config", "core.alternateRefsCommand", trap)
+    plain(repository, "config", "tag.forceSignAnnotated", "true")
+    plain(repository, "config", "gpg.format", "ssh")
+    plain(repository, "config", "gpg.ssh.defaultKeyCommand", trap)
+    (repository / ".gitattributes").write_bytes(b"*.txt filter=a=b\n*.dat filter=\xff\n")
+    (repository / "b.dat").write_text("new\n")
+    plain(repository, "-c", "filter.\udcff.clean=", "add", "b.dat")
+    (repository / "b.dat").write_text("changed\n")
+    (repository / "a.txt").write_text("two\n")
+    (repository / "ran").unlink(missing_ok=True)
+    for operation, *args in (("STATUS",), ("DIFF",), ("ADD", "a.txt"), ("TAG", "-m", "x", "v1")):
+        await git(context, operation, *args)
+        assert not (repository / "ran").exists(), operation
+    assert (await status(context))["changed"] != []
+    assert not (repository / "ran").exists()
+
+
+async def test_programs_of_a_working_trees_own_configuration(context: Any, repository: Path) -> None:
+    plain(repository, "config", "extensions.worktreeConfig", "true")
+    plain(repository, "config", "--worktree", "filter.evil.clean", f"touch {repository}/ran; cat")
+    (repository / ".gitattributes").write_text("*.txt filter=evil\n")
+    (repository / "a.txt").write_text("two\n")
+    await git(context, "DIFF")
+    assert not (repository / "ran").exists()
+
+
+async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
+    inner = repository / "inner"
+    inner.mkdir()
+    plain(inner, "init", "-q", "-b", "main")
+    (inner / "b.txt").write_text("one\n")
+    (inner / ".gitattributes").write_text("*.txt filter=evil\n")
+    plain(inner, "add", "--all")
+    plain(inner, "commit", "-q", "-m", "first")
+    (repository / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n')
+    plain(repository, "add", "--all")
+    plain(repository, "commit", "-q", "-m", "with a submodule")
+    plain(inner, "config", "filter.evil.clean", f"touch {repository}/ran; cat")
+    (inner / "b.txt").write_text("two\n")
+    for operation, *args in (
+        ("STATUS",),
+        ("DIFF",),
+        ("COMMIT", "-m", "x"),
+        ("COMMIT", "--dry-run"),
+        ("CHECKOUT", "main"),
+        ("LOG", "-p"),
+        ("SHOW",),
+    ):
+        await git(context, operation, *args)
+        assert not (repository / "ran").exists(), operation
+    await status(context)
+    assert not (repository / "ran").exists()
