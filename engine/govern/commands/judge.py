@@ -84,6 +84,8 @@ class _Judge:
         #: Whether there are functions, and whether any command is given what arithmetic would run.
         self._functions = False
         self._handed = False
+        #: Whether a builtin that declares is given a value that isn't known. Where there are lists it may read it as one.
+        self._declared = False
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
@@ -93,6 +95,8 @@ class _Judge:
         for why in dict.fromkeys(self.notes.turned):
             self.parts.append(dynamic("${…}", (), why))
         tainted = self._tainted or (self._functions and self._handed)
+        if self.notes.lists and self._declared:
+            self.parts.append(dynamic("declare …", (), "it may read a value as a list, and runs what stands in it"))
         if (self.notes.arithmetic and tainted) or not all(map(_counted, self.notes.fed)):
             self.parts.append(
                 dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known")
@@ -221,6 +225,19 @@ class _Judge:
             self._home = False
         self._tainted = self._tainted or any(map(_taints, values))
 
+    def _listed(self, args: Sequence[Arg]) -> None:
+        """Notes of a call what it does with lists."""
+        name, rest = args[0].text, args[1:]
+        flags = {c for a in rest if a.text.startswith("-") for c in a.text}
+        if (
+            name in ("mapfile", "readarray")
+            or (name == "read" and "a" in flags)
+            or (name in DECLARE and flags & set("aA"))
+        ):
+            self.notes.lists = True
+        if name in DECLARE:
+            self._declared = self._declared or any(a.text.partition("=")[2].startswith(HOLE) for a in rest)
+
     # Calls.
 
     def called(self, args: Sequence[Arg], stdin: Arg | None, depth: int) -> None:
@@ -244,6 +261,7 @@ class _Judge:
             name = name[1:]
         if name in ("test", "[") and any(arg.splits for arg in args):
             self.notes.arithmetic = True
+        self._listed(args)
         start = len(self.parts)
         own = "/" in first.text and not _SYSTEM_BIN.fullmatch(posixpath.normpath(first.text))
         ran = self._ran(name, args, stdin, depth) if name else False

@@ -37,7 +37,7 @@ def declare(args: Sequence[Arg]) -> Iterator[Finding]:
     """``export``, ``declare``, …"""
     for arg in args:
         text = arg.text
-        name, _equals, _ = text.partition("=")
+        name, _, value = text.partition("=")
         if text.startswith(("-", "+")):
             if set(text[1:]) - set("aAgxprtlufF"):
                 yield Finding("", "it makes a variable that runs or stands for something else")
@@ -45,6 +45,9 @@ def declare(args: Sequence[Arg]) -> Iterator[Finding]:
             yield Finding("environment")
         elif HOLE in name or not _NAME.fullmatch(name.rstrip("+")):
             yield Finding("", "which variable it is isn't known before it runs")
+        if value.startswith("("):
+            # A quoted list is taken apart like one that isn't, and the substitutions in it run.
+            yield Finding("", "it reads a text as a list, and runs what stands in it")
 
 
 def names(args: Sequence[Arg]) -> Iterator[Finding]:
