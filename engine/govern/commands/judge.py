@@ -256,7 +256,7 @@ class _Judge:
             self._found(Finding("fork_bomb"), args)
             return
         name = posixpath.basename(first.text.rstrip("/")).lower()
-        if name.startswith("g") and name not in LOOKS and name[1:] in LOOKS:
+        if name.startswith("g") and not _is_known(name) and _is_known(name[1:]):
             # GNU's tools, where the system has others.
             name = name[1:]
         if name in ("test", "[") and any(arg.splits for arg in args):
@@ -367,6 +367,10 @@ class _Judge:
             self.parts.append(dangerous(finding.pattern, text, argv, finding.why))
         else:
             self.parts.append(dynamic(text, argv, finding.why))
+
+
+def _is_known(name: str) -> bool:
+    return name in LOOKS or name in runners.RUNNERS or name in BY_NAME
 
 
 #: Python's modules that run what they are given.

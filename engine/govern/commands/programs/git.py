@@ -53,8 +53,9 @@ def git(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def _anywhere(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "mFcCuoxnSO")
-    for name in sorted(options.names & set(_RUNS.split())):
-        yield Finding("git_config", f"--{name} names a program")
+    for name in sorted(options.names - {"text"}):
+        if any(full.startswith(name) for full in _RUNS.split()):
+            yield Finding("git_config", f"--{name} names a program")
     if any(
         "::" in a.text and not a.text.startswith("-") and a.text.partition("::")[0].isalnum() for a in options.operands
     ):
