@@ -17,7 +17,7 @@ from albert_tools.engine.govern.commands.expand import HOLE, Arg, expanded, plai
 from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, Unreadable
 from albert_tools.engine.govern.commands.patterns import BY_NAME, is_harmful
 from albert_tools.engine.govern.commands.places import place
-from albert_tools.engine.govern.commands.programs import LOOKS, READERS
+from albert_tools.engine.govern.commands.programs import LOOKS, READERS, machine
 from albert_tools.engine.govern.commands.programs.finding import Finding
 from albert_tools.engine.govern.commands.programs.network import DECODERS, DOWNLOADERS
 from albert_tools.engine.govern.commands.reader import DECLARE, read
@@ -259,6 +259,9 @@ class _Judge:
         if name.startswith("g") and not _is_known(name) and _is_known(name[1:]):
             # GNU's tools, where the system has others.
             name = name[1:]
+        if not _is_known(name) and _is_known(unnumbered := re.sub(r"-?[0-9][0-9.]*$", "", name)):
+            # One of several versions.
+            name = unnumbered
         if name in ("test", "[") and any(arg.splits for arg in args):
             self.notes.arithmetic = True
         self._listed(args)
@@ -282,8 +285,9 @@ class _Judge:
             return self._shell(name, args, stdin, depth)
         if interpreters.language_of(name):
             runs, module = interpreters.language(name, rest)
-            if runs.kind == "module" and module and module[0].text in ("pip", "pip3"):
-                self.called(module, None, depth + 1)
+            installer = module[0].text.partition(".")[0].lower() if module and module[0].known else ""
+            if runs.kind == "module" and installer in _INSTALLERS:
+                self.called([plain(installer), *module[1:]], None, depth + 1)
             elif runs.kind == "module" and (not module or not module[0].known):
                 self._found(Finding("", "which module it runs isn't known before it runs"), args)
             elif runs.kind == "module" and module[0].text.partition(".")[0].lower() in _CODE_MODULES:
@@ -370,13 +374,14 @@ class _Judge:
 
 
 def _is_known(name: str) -> bool:
-    return name in LOOKS or name in runners.RUNNERS or name in BY_NAME
+    return name in LOOKS or name in runners.RUNNERS or name in BY_NAME or name in interpreters.SHELLS
 
 
 #: Python's modules that run what they are given.
 _CODE_MODULES = frozenset(
     "timeit pdb bdb code trace cprofile profile idlelib asyncio ensurepip runpy ipython sqlite3".split()
 )
+_INSTALLERS = frozenset(("pip", "pip3", "uv", "pipx", "easy_install"))
 _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _CODE = {
     "stdin": "it runs what it reads, which can't be judged",
@@ -473,7 +478,8 @@ def _interprets(argv: Sequence[str]) -> bool:
         if (
             name in interpreters.SHELLS
             or interpreters.language_of(name)
-            or name in ("source", ".", "eval", "zsh", "ksh", "fish")
+            or name in ("source", ".", "eval")
+            or LOOKS.get(name) is machine.runs_others
         ):
             return True
     return False

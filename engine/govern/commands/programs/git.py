@@ -12,10 +12,10 @@ from albert_tools.engine.govern.commands.programs.finding import Finding, Look, 
 #: Operations that only look, or add.
 _HARMLESS = frozenset(
     "status diff log show add commit rev-parse rev-list ls-files ls-tree blame annotate describe shortlog "
-    "cat-file merge-base for-each-ref name-rev var version help init count-objects diff-tree diff-index diff- "
-    "files whatchanged show-ref symbolic-ref show-branch fsck check-ignore check-attr merge cherry-pick "
-    "revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch bundle merge- "
-    "tree patch-id mktree write-tree sparse-checkout maintenance".split()
+    "cat-file merge-base for-each-ref name-rev var version help init count-objects diff-tree diff-index diff-files "
+    " whatchanged show-ref symbolic-ref show-branch fsck check-ignore check-attr merge cherry-pick "
+    "revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch bundle merge-tree "
+    " patch-id mktree write-tree sparse-checkout maintenance".split()
 )  # fmt: skip
 #: Settings that nothing is run by.
 _SETTINGS = frozenset(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.govern.commands.expand import HOLE, Arg
+from albert_tools.engine.govern.commands.interpreters import is_stdin
 from albert_tools.engine.govern.commands.options import Options
 from albert_tools.engine.govern.commands.patterns import is_harmful
 from albert_tools.engine.govern.commands.places import is_broad, place
@@ -161,6 +162,8 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "CfIjloW", "directory file makefile jobs eval")
     if options.has("E", "eval"):
         yield Finding("", "it runs a text of its own")
+    if any(is_stdin(a.text) for a in options.given("f", "file", "makefile")):
+        yield Finding("", "it runs what it reads, which can't be judged")
     yield from (f for f in written(options.given("C", "directory")) if f.pattern)
     if any(
         a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text
@@ -170,6 +173,38 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     if options.unknown or any("$" in a.text for a in args):
         yield from unknown(args)
         yield Finding("", "what it runs isn't known before it runs")
+
+
+def cmake(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``cmake``, which is also a way to run scripts and to delete."""
+    if any(a.text.startswith(("-P", "-E", HOLE)) for a in args):
+        yield Finding("", "it runs commands of its own")
+    yield from make(args)
+
+
+def compiler(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``gcc``, which can be told to run other programs as its parts."""
+    if any(a.text.startswith(("-wrapper", "-B", "-fplugin", "-specs", "--specs", "-fuse-ld", "@")) for a in args):
+        yield Finding("", "it runs a program of its own")
+    yield from archive(args)
+
+
+def dumps(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``tcpdump``."""
+    if Options(args, "zwrciFGWCsTy").has("z", "postrotate-command"):
+        yield Finding("", "it runs a program of its own")
+
+
+def typeset(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``latex``, whose documents run commands where they are allowed to."""
+    if any(a.text.lstrip("-").startswith(("shell-escape", "enable-write18")) or HOLE in a.text[:1] for a in args):
+        yield Finding("", "it lets a document run commands")
+
+
+def searches(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``rg``, ``ag``, ``bat``: options of theirs name programs."""
+    if any(a.text.partition("=")[0] in ("--pre", "--hostname-bin", "--pager") for a in args):
+        yield Finding("", "it runs a program of its own")
 
 
 def archive(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -197,17 +232,26 @@ LOOKS: dict[str, Look] = {
             "tsp expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace strace dtruss "
             "dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot fakeroot faketime "
             "systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently vi vim nvim view ex "
-            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- stop-daemon daemonize "
-            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 ld-linux.so.2 ld- "
-            "linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
+            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio daemonize "
+            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 "
+            "ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
             "tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala groovy jshell julia R Rscript "
             "octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin ts-node tsx deno crystal nim "
             "dart xterm gnome-terminal konsole zip ansible-console puppet salt-call chef-client parallel-ssh pdsh "
-            "cssh"
+            "cssh start-stop-daemon ld-linux.so.2 ld-linux-x86-64.so.2 yash posh osh hush sash pdksh oksh loksh lksh "
+            "ipython jython micropython pypy-c graalpy bpython ptpython hy raku perl6 jrunscript jshell clojure clj bb "
+            "lein swipl gforth janet duckdb mariadb mongosh gnuplot maxima dc tini dumb-init catatonit chpst softlimit "
+            "s6-setuidgid s6-svscan setuidgid envuidgid envdir setlock supervise runsv multilog "
+            "inotifyd incrontab logrotate tcc nsjail minijail0 cgcreate"
         ).split(),
         runs_others,
     ),
     **dict.fromkeys(("hostname", "hostnamectl", "timedatectl", "localectl"), hostname),
-    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "cmake", "meson"), make),
-    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "gcc", "cc", "g++", "clang", "ld", "split", "csplit"), archive),
+    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "meson"), make),
+    "cmake": cmake,
+    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++"), compiler),
+    **dict.fromkeys(("rg", "ag", "bat"), searches),
+    "tcpdump": dumps,
+    **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex", "luatex"), typeset),
+    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "ld", "split", "csplit"), archive),
 }
