@@ -152,6 +152,8 @@ class _Judge:
             self._assigned(assignment.name, assignment.values)
             if is_harmful(assignment.name):
                 self._found(Finding("environment"), [plain(f"{assignment.name}=…")])
+            if assignment.name.startswith("HIST"):
+                self._found(Finding("history"), [plain(f"{assignment.name}=…")])
         self._words(command.words)
         self._handed = self._handed or any(map(_taints, command.words[1:]))
         args = expanded(command.words, self._home)
@@ -163,7 +165,7 @@ class _Judge:
             if any(r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects):
                 self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
             return
-        if args[0].text in (":", "true") and any(
+        if _prints_nothing(args) and any(
             r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects
         ):
             self._found(Finding("truncate"), args)
@@ -371,6 +373,14 @@ class _Judge:
             self.parts.append(dangerous(finding.pattern, text, argv, finding.why))
         else:
             self.parts.append(dynamic(text, argv, finding.why))
+
+
+def _prints_nothing(args: Sequence[Arg]) -> bool:
+    """Whether what it is redirected to is only emptied."""
+    name, rest = args[0].text, [a.text for a in args[1:]]
+    if name == "cat":
+        return bool(rest) and all(text == "/dev/null" for text in rest)
+    return name in (":", "true", "false") or (name == "echo" and rest == ["-n"]) or (name == "printf" and rest == [""])
 
 
 def _is_known(name: str) -> bool:

@@ -69,7 +69,7 @@ BY_NAME: dict[str, str] = {
         "su-exec fakechroot",
         "raw_disk": "mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm "
         "badblocks debugfs tune2fs resize2fs newfs diskutil losetup cryptsetup lvremove vgremove "
-        "pvremove mdadm zpool zfs btrfs",
+        "pvremove mdadm zpool zfs btrfs nvme mkntfs mkdosfs",
         "overwrite": "shred srm wipe",
         "accounts": "useradd adduser usermod userdel deluser groupadd groupmod groupdel passwd chpasswd gpasswd chsh "
         "chfn visudo vipw dscl",
@@ -80,8 +80,9 @@ BY_NAME: dict[str, str] = {
         "firewall": "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables arptables pfctl ipset",
         "mounts": "mount umount swapon swapoff pivot_root switch_root fusermount fusermount3",
         "kernel": "insmod rmmod modprobe depmod sysctl dkms grub-install update-grub bpftool kldload kextload",
-        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id ansible ansible-playbook",
-        "containers": "lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm virsh vagrant",
+        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id sshfs ansible ansible-playbook",
+        "containers": "runc crun buildah systemd-nspawn lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm "
+        "virsh vagrant",
         "eval": "eval",
         "history": "fc",
         "environment": "ld.so ldconfig update-alternatives",

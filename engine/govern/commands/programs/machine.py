@@ -23,7 +23,8 @@ def kill(args: Sequence[Arg]) -> Iterator[Finding]:
     if texts[:1] in (["-l"], ["-L"]):
         return
     targets = texts[2:] if texts[:1] in (["-s"], ["-n"]) else texts[1:] if texts and texts[0].startswith("-") else texts
-    if any(t.startswith("-") and t != "--" for t in targets) or "0" in targets or "1" in targets or texts[:1] == ["-1"]:
+    many = re.compile("-(?!-$).*|0*[01]", re.S)
+    if any(many.fullmatch(t) for t in targets) or texts[:1] == ["-1"]:
         yield Finding("kill_all")
     yield from unknown(args)
 
@@ -32,6 +33,27 @@ def history(args: Sequence[Arg]) -> Iterator[Finding]:
     """``history``."""
     if args and not args[0].text.isdigit():
         yield Finding("history")
+
+
+def clears(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``journalctl``, ``dmesg``: they read logs, and can take them away."""
+    options = Options(args, "uSUtpnogFMlsf")
+    if options.has("Cc", "clear read-clear") or any(n.startswith(("vac", "rot", "console")) for n in options.names):
+        yield Finding("history")
+
+
+def addresses(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``ip``, ``ifconfig``, ``route``, ``nmcli``: they show how the machine is reached, and change it."""
+    words = {a.text for a in args}
+    if words & set("add del delete set change replace flush exec up down append restore modify connect".split()):
+        yield Finding("firewall")
+    yield from unknown(args)
+
+
+def frees(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``fuser``."""
+    if Options(args, "nM").has("k", "kill"):
+        yield Finding("kill_all")
 
 
 def declare(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -219,6 +241,9 @@ LOOKS: dict[str, Look] = {
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
     **dict.fromkeys(("read", "unset", "mapfile", "readarray", "getopts", "wait"), names),
     "printf": printf,
+    **dict.fromkeys(("journalctl", "dmesg"), clears),
+    **dict.fromkeys(("ip", "ifconfig", "route", "nmcli"), addresses),
+    "fuser": frees,
     **dict.fromkeys(("test", "["), test),
     "let": let,
     "set": settings,
