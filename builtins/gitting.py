@@ -124,6 +124,7 @@ _SETTINGS = (
     "advice.detachedHead=false",
     "init.templateDir=",
     "uploadpack.packObjectsHook=",
+    "core.alternateRefsCommand=true",
 )
 
 #: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
@@ -137,6 +138,11 @@ ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "GIT_ASKPASS": "/bin/false",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    # For `_switched_off`.
+    "ALBERT_OFF_": "",
+    "ALBERT_OFF_false": "false",
+    "ALBERT_OFF_git-upload-pack": "git-upload-pack",
+    "ALBERT_OFF_git-receive-pack": "git-receive-pack",
 }
 
 #: Parts of the configuration that name programs, each under a name of its own.
@@ -157,8 +163,8 @@ _OFF = {
     ("remote", "vcs"): "",
     ("gpg", "program"): "false",
 }
-#: Words in a configuration without which it names no such program.
-MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg", re.IGNORECASE)
+#: Words in a configuration without which it names no such program, and no other configuration that might.
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|worktree", re.IGNORECASE)
 #: What asks for the parts of the configuration that may name programs.
 ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg)\..*\.[a-z]+$")
 
@@ -172,8 +178,9 @@ def command(operation: str, arguments: Sequence[str], drivers: Iterable[str] = (
         drivers: Names of the repository's configuration, as `ASKING` finds them.
     """
     words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
-    for setting in (*_SETTINGS, *_switched_off(drivers)):
+    for setting in _SETTINGS:
         words += ["-c", setting]
+    words += _switched_off(drivers)
     words.append(operation.lower())
     if operation in ("DIFF", "LOG", "SHOW"):
         words += ["--no-ext-diff", "--no-textconv"]
@@ -191,7 +198,8 @@ def _switched_off(names: Iterable[str]) -> list[str]:
         if parts:
             off = _OFF.get((parts[1].lower(), parts[3].lower()))
             if off is not None:
-                found.append(f"{parts[1]}.{parts[2]}.{parts[3]}={off}")
+                # A name may hold "=", and ``-c`` ends it at the first; this one at the last.
+                found.append(f"--config-env={parts[1]}.{parts[2]}.{parts[3]}=ALBERT_OFF_{off}")
     return found
 
 
@@ -202,6 +210,9 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
         Failure: `invalid_arguments`; it says which are.
     """
     allowed = OPTIONS[operation].split()
+    if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
+        # Elsewhere it has no value, and what follows it would be an option that nobody has looked at.
+        allowed = [option for option in allowed if option not in ("--message:", "-m:")]
     value_next = False
     for n, word in enumerate(arguments):
         if value_next:
