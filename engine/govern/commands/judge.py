@@ -89,6 +89,8 @@ class _Judge:
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
+        #: Characters of the text and of all texts in it.
+        self._length = 0
 
     def evaluated(self) -> None:
         """What was noted on the way, all over the text."""
@@ -108,6 +110,10 @@ class _Judge:
         Raises:
             Unreadable: it isn't certain how it is read.
         """
+        self._length += len(source)
+        if self._length > 2 * MAX_LENGTH:
+            # Each is read anew, so many within each other would take many times as long.
+            raise Unreadable("the texts in it are too long")
         script, _, begins = read(source, posix, self._depth, self.notes)
         agree(source, begins)
         # Named without being used: it may become another.
