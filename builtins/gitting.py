@@ -163,8 +163,8 @@ _OFF = {
     ("gpg", "defaultkeycommand"): "false",
     ("submodule", "ignore"): "dirty",
 }
-#: Words in a configuration without which it names no such program.
-MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktreeconfig", re.IGNORECASE)
+#: Words in a configuration without which it names no such program, and no other configuration that might.
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
 #: What asks for the parts of the configuration that may name programs.
 ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
 
@@ -225,6 +225,9 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
         Failure: `invalid_arguments`; it says which are.
     """
     allowed = OPTIONS[operation].split()
+    if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
+        # Elsewhere it has no value, and what follows it would be an option that nobody has looked at.
+        allowed = [option for option in allowed if option not in ("--message:", "-m:")]
     value_next = False
     for n, word in enumerate(arguments):
         if value_next:

@@ -173,6 +173,8 @@ async def test_what_is_no_repository(context: Any, root: Path) -> None:
         ("REMOTE", ["add", "x", "ext::sh -c id"]),
         ("REMOTE", ["update"]),
         ("STASH", ["store", "x"]),
+        ("STASH", ["list", "-m", "--output=x"]),
+        ("STASH", ["show", "--message", "--ext-diff"]),
         ("ADD", ["-p"]),
         ("BRANCH", ["--edit-description"]),
         ("COMMIT", ["--template=/etc/passwd"]),
@@ -246,6 +248,26 @@ async def test_nothing_that_a_repository_names_is_run(context: Any, repository: 
         assert result["exit_code"] == 0, result
         assert not (repository / "ran").exists(), operation
     assert (await status(context))["branch"] == "main"
+    assert not (repository / "ran").exists()
+
+
+@pytest.mark.parametrize("where", ["a name with =", "a configuration beside"])
+async def test_a_filter_is_off_wherever_it_is_named(context: Any, repository: Path, where: str) -> None:
+    trap, name = f"touch {repository}/ran; cat", "a=b" if where == "a name with =" else "evil"
+    beside = ["--worktree"] if where == "a configuration beside" else []
+    if beside:
+        plain(repository, "config", "core.repositoryFormatVersion", "1")
+        plain(repository, "config", "extensions.worktreeConfig", "true")
+    for key in ("clean", "smudge"):
+        plain(repository, "config", *beside, f"filter.{name}.{key}", trap)
+    plain(repository, "config", *beside, f"filter.{name}.required", "true")
+    (repository / ".gitattributes").write_text(f"*.txt filter={name}\n")
+    (repository / "a.txt").write_text("two\n")
+    for operation, *args in (("STATUS",), ("DIFF",), ("ADD", "--all"), ("COMMIT", "-m", "x"), ("CHECKOUT", "-b", "y")):
+        result = await git(context, operation, *args)
+        assert result["exit_code"] == 0, result
+        assert not (repository / "ran").exists(), operation
+    await status(context)
     assert not (repository / "ran").exists()
 
 
