@@ -80,7 +80,7 @@ async def run(
         network: Whether it may reach hosts that the rules name, or that the call was allowed for.
         method: The method that rules judge those by; else the one that is used.
         apart: Whether its errors are taken apart from its output.
-        git: That it is git itself, and what it may change of its repository.
+        git: What it may change besides, because it is git itself.
         facts: What the record says of it besides how it ended.
 
     Raises:
@@ -103,7 +103,7 @@ async def run(
         wanted = context.settings.get("confinement")
         if git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock":
             git = "all"
-        with exposed(context.workspace, cwd, git=git or "") as (view, workspace):
+        with exposed(context.workspace, cwd, git=git) as (view, workspace):
             command = Command(
                 words,
                 view,

@@ -37,7 +37,7 @@ Operation = Literal[
 #: Operations that talk to another machine.
 OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
 #: Operations that change the repository's configuration: which remotes there are, and what branches follow.
-CONFIGURING = frozenset({"CLONE", "FETCH", "PULL", "PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
+CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
 
 _SHOWING = (
     "--stat --shortstat --numstat --name-only --name-status --patch -p --no-patch -s --unified= -U# --word-diff --color=never "
@@ -124,6 +124,10 @@ _SETTINGS = (
     "advice.detachedHead=false",
     "init.templateDir=",
     "uploadpack.packObjectsHook=",
+    "core.alternateRefsCommand=true",
+    "tag.forceSignAnnotated=false",
+    # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
+    "diff.ignoreSubmodules=dirty",
 )
 
 #: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
@@ -141,7 +145,7 @@ ENVIRONMENT = {
 
 #: Parts of the configuration that name programs, each under a name of its own.
 _DRIVERS = re.compile(
-    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
+    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
 )
 #: What is put in place of each such program.
 _OFF = {
@@ -156,27 +160,30 @@ _OFF = {
     ("remote", "receivepack"): "git-receive-pack",
     ("remote", "vcs"): "",
     ("gpg", "program"): "false",
+    ("gpg", "defaultkeycommand"): "false",
+    ("submodule", "ignore"): "dirty",
 }
-#: Words in a configuration without which it names no such program.
-MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg", re.IGNORECASE)
+#: Words in a configuration without which it names no such program, and no other configuration that might.
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
 #: What asks for the parts of the configuration that may name programs.
-ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg)\..*\.[a-z]+$")
+ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
 
 
-def command(operation: str, arguments: Sequence[str], drivers: Iterable[str] = ()) -> list[str]:
+def command(operation: str, arguments: Sequence[str]) -> list[str]:
     """The words of a call.
 
     Args:
         operation: One of `Operation`.
         arguments: As the caller gave them; see `demand_options`.
-        drivers: Names of the repository's configuration, as `ASKING` finds them.
     """
     words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
-    for setting in (*_SETTINGS, *_switched_off(drivers)):
+    for setting in _SETTINGS:
         words += ["-c", setting]
     words.append(operation.lower())
     if operation in ("DIFF", "LOG", "SHOW"):
         words += ["--no-ext-diff", "--no-textconv"]
+    if operation in ("DIFF", "STATUS"):
+        words.append("--ignore-submodules=dirty")
     if operation in ("COMMIT", "MERGE", "PULL"):
         words.append("--no-verify" if operation != "PULL" else "--no-edit")
     if operation == "CLONE":
@@ -184,15 +191,31 @@ def command(operation: str, arguments: Sequence[str], drivers: Iterable[str] = (
     return [*words, *arguments]
 
 
-def _switched_off(names: Iterable[str]) -> list[str]:
+def switched_off(names: Iterable[str]) -> dict[str, str]:
+    """What switches off the programs that a repository's configuration names, as `ASKING` finds them; for the environment, because
+    on the command line a name with ``=`` in it would be taken for another."""
     found = []
-    for name in names:
+    for name in dict.fromkeys(names):
         parts = _DRIVERS.match(name)
         if parts:
             off = _OFF.get((parts[1].lower(), parts[3].lower()))
             if off is not None:
-                found.append(f"{parts[1]}.{parts[2]}.{parts[3]}={off}")
-    return found
+                found.append((name, off))
+    settings = {"GIT_CONFIG_COUNT": str(len(found))}
+    for n, (name, off) in enumerate(found):
+        settings |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": off}
+    return settings
+
+
+#: How a submodule is named in ``.gitmodules``, which may want changes in it to be looked for.
+_SUBMODULE = re.compile(r'^\s*\[\s*submodule\s+"((?:[^"\\\n]|\\.)*)"', re.IGNORECASE | re.MULTILINE)
+
+
+def ignored(modules: bytes) -> list[str]:
+    """The settings that say so, by the text of ``.gitmodules``."""
+    names = _SUBMODULE.findall(modules.decode("utf-8", "replace"))
+    plain = (re.sub(r"\\(.)", lambda escaped: escaped[1], name) for name in names)
+    return [f"submodule.{name}.ignore" for name in plain]
 
 
 def demand_options(operation: str, arguments: Sequence[str]) -> None:
@@ -202,6 +225,9 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
         Failure: `invalid_arguments`; it says which are.
     """
     allowed = OPTIONS[operation].split()
+    if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
+        # Elsewhere it has no value, and what follows it would be an option that nobody has looked at.
+        allowed = [option for option in allowed if option not in ("--message:", "-m:")]
     value_next = False
     for n, word in enumerate(arguments):
         if value_next:

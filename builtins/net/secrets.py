@@ -129,4 +129,16 @@ def _spellings(value: str) -> set[str]:
     quoted |= {re.sub("%..", lambda code: code[0].lower(), each) for each in quoted}
     escaped = {json.dumps(value)[1:-1], json.dumps(value)[1:-1].replace("/", "\\/"), html.escape(value)}
     coded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), raw.hex(), raw.hex().upper()}
-    return {value} | quoted | escaped | coded | {c.rstrip("=") for c in coded}
+    return {value} | quoted | escaped | coded | {c.rstrip("=") for c in coded} | _within_base64(raw)
+
+
+def _within_base64(raw: bytes) -> set[str]:
+    """The characters that stand for it alone in the base64 of a longer text, wherever in that it begins."""
+    import base64
+
+    found = set()
+    for before in range(3):
+        # Six bits are a character: the first ones are shared with what stands before it, the last with what follows.
+        text = base64.b64encode(bytes(before) + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6].decode()
+        found |= {text, text.translate(str.maketrans("+/", "-_"))}
+    return {text for text in found if len(text) >= MIN_LENGTH}

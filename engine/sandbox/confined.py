@@ -38,6 +38,8 @@ from albert_tools.engine.sandbox.domain import Unexportable, export
 MEMORY = 256 * MiB
 #: Bytes of the answer, as JSON.
 MAX_ANSWER = 16 * MiB
+#: Bytes of a failure's details, as JSON.
+MAX_DETAILS = 64 * 1024
 #: Seconds for starting and importing; a machine that is busy takes its time.
 START_SECONDS = 60.0
 #: Calls at once in one event loop; each is a process with its imports. More wait their turn.
@@ -329,9 +331,9 @@ def _believed(name: str, message: list[Any], most: int) -> Any:
         case ["exception", {"type": str() as kind, "message": str() as text}]:
             raise Failure(
                 "exception",
-                f"{kind[:200]}: {text[:2000]}" if text else kind[:200],
+                _plain(f"{kind[:200]}: {text[:2000]}" if text else kind[:200]),
                 hint=_LATE if kind in ("ImportError", "ModuleNotFoundError") else None,
-                details={"type": kind[:200]},
+                details={"type": _plain(kind[:200])},
             )
         case ["memory"]:
             raise Failure("memory_limit", f"{name} used up its memory", hint="give it less at once")
@@ -345,11 +347,25 @@ def _told(name: str, told: dict[str, Any]) -> Failure:
     known = isinstance(code, str) and code in CODES and code not in _NEVER
     return Failure(
         str(code) if known else "exception",
-        message[:4000] if isinstance(message, str) else f"{name} failed",
-        hint=hint[:2000] if isinstance(hint, str) else None,
+        _plain(message[:4000]) if isinstance(message, str) else f"{name} failed",
+        hint=_plain(hint[:2000]) if isinstance(hint, str) else None,
         retryable=told.get("retryable") is True,
-        details=details if isinstance(details, dict) else {},
+        details=_details(details) if isinstance(details, dict) else {},
     )
+
+
+def _details(told: dict[str, Any]) -> dict[str, Any]:
+    """What it says besides, if that can be told: small values, and nothing that the service itself says there."""
+    try:
+        found: dict[str, Any] = export({k: v for k, v in told.items() if k != "trail"}, MAX_DETAILS)
+    except Unexportable:
+        return {}
+    return found
+
+
+def _plain(text: str) -> str:
+    """A text without halves of surrogate pairs, which JSON can spell and nothing else can."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _violation(name: str, why: str, details: dict[str, Any] | None = None) -> Failure:

@@ -162,6 +162,20 @@ async def test_a_secret_is_sent_and_nowhere_else(client: Client, monkeypatch: An
     assert got["headers"]["x-echo"] == "[redacted]"
 
 
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
+async def test_a_secret_in_the_middle_of_base64_is_taken_out(client: Client, monkeypatch: Any, before: str) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
+    rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"]}}
+    told = base64.b64encode(f"{before}{TOKEN}, and more".encode()).decode()
+    with raw(lambda _, connection: connection.sendall(answer(told.encode()))) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        got, _ = await fetch(client, url, rules, headers={"Authorization": {"secret": "KEY"}})
+    before_it, _, behind_it = got["body"].partition("[redacted]")
+    assert behind_it
+    # Of it there is at most what one character shares with its neighbours.
+    assert len(before_it) + len(behind_it) <= len(told) - (len(TOKEN) * 8 // 6 - 1)
+
+
 @pytest.mark.parametrize("location", ["http://b.example/?got={0}", "http://b.example/{0}", "no-such:{0}"])
 async def test_a_secret_that_a_redirect_tells_is_taken_out(client: Client, monkeypatch: Any, location: str) -> None:
     monkeypatch.setenv("ALBERT_SECRET_KEY", "a+value/that=nobody&sees")

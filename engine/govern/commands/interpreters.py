@@ -7,6 +7,7 @@ program like any other, but for shell scripts, whose commands would have been ju
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,6 +36,12 @@ class Runs(NamedTuple):
     posix: bool = False
     #: Whether the script is given arguments.
     given: bool = False
+
+
+def is_stdin(text: str) -> bool:
+    """Whether a file is what is read already, by any of its names."""
+    path = posixpath.normpath(text)
+    return path == "-" or re.fullmatch(r"//?(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)", path) is not None
 
 
 def language_of(name: str) -> str:
@@ -86,7 +93,7 @@ def shell(name: str, args: Sequence[Arg]) -> Runs:
     rest = args[index:]
     if given:
         return Runs("text", rest[0], posix, len(rest) > 2) if rest else Runs("program")
-    if rest and rest[0].text not in ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"):
+    if rest and not is_stdin(rest[0].text):
         return Runs("file")
     return Runs("stdin", posix=posix)
 
@@ -107,8 +114,10 @@ def language(name: str, args: Sequence[Arg]) -> tuple[Runs, Sequence[Arg]]:
             index += 1
         elif re.fullmatch(harmless, arg.text):
             asked = asked or arg.text in ("-V", "-v", "--version", "-h", "--help", "--test", "-i", "-m")
-        elif arg.text.startswith("-") or arg.text == "/dev/stdin":
-            return Runs("stdin" if arg.text in ("-", "/dev/stdin") else "code"), ()
+        elif is_stdin(arg.text):
+            return Runs("stdin"), ()
+        elif arg.text.startswith("-"):
+            return Runs("code"), ()
         else:
             return Runs("program"), ()
         index += 1

@@ -17,7 +17,7 @@ from albert_tools.engine.govern.commands.expand import HOLE, Arg, expanded, plai
 from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, Unreadable
 from albert_tools.engine.govern.commands.patterns import BY_NAME, is_harmful
 from albert_tools.engine.govern.commands.places import place
-from albert_tools.engine.govern.commands.programs import LOOKS, READERS
+from albert_tools.engine.govern.commands.programs import LOOKS, READERS, machine
 from albert_tools.engine.govern.commands.programs.finding import Finding
 from albert_tools.engine.govern.commands.programs.network import DECODERS, DOWNLOADERS
 from albert_tools.engine.govern.commands.reader import DECLARE, read
@@ -84,15 +84,21 @@ class _Judge:
         #: Whether there are functions, and whether any command is given what arithmetic would run.
         self._functions = False
         self._handed = False
+        #: Whether a builtin that declares is given a value that isn't known. Where there are lists it may read it as one.
+        self._declared = False
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
+        #: Characters of the text and of all texts in it.
+        self._length = 0
 
     def evaluated(self) -> None:
         """What was noted on the way, all over the text."""
         for why in dict.fromkeys(self.notes.turned):
             self.parts.append(dynamic("${…}", (), why))
         tainted = self._tainted or (self._functions and self._handed)
+        if self.notes.lists and self._declared:
+            self.parts.append(dynamic("declare …", (), "it may read a value as a list, and runs what stands in it"))
         if (self.notes.arithmetic and tainted) or not all(map(_counted, self.notes.fed)):
             self.parts.append(
                 dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known")
@@ -104,6 +110,10 @@ class _Judge:
         Raises:
             Unreadable: it isn't certain how it is read.
         """
+        self._length += len(source)
+        if self._length > 2 * MAX_LENGTH:
+            # Each is read anew, so many within each other would take many times as long.
+            raise Unreadable("the texts in it are too long")
         script, _, begins = read(source, posix, self._depth, self.notes)
         agree(source, begins)
         # Named without being used: it may become another.
@@ -148,6 +158,8 @@ class _Judge:
             self._assigned(assignment.name, assignment.values)
             if is_harmful(assignment.name):
                 self._found(Finding("environment"), [plain(f"{assignment.name}=…")])
+            if assignment.name.startswith("HIST"):
+                self._found(Finding("history"), [plain(f"{assignment.name}=…")])
         self._words(command.words)
         self._handed = self._handed or any(map(_taints, command.words[1:]))
         args = expanded(command.words, self._home)
@@ -159,7 +171,7 @@ class _Judge:
             if any(r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects):
                 self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
             return
-        if args[0].text in (":", "true") and any(
+        if _prints_nothing(args) and any(
             r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects
         ):
             self._found(Finding("truncate"), args)
@@ -221,6 +233,19 @@ class _Judge:
             self._home = False
         self._tainted = self._tainted or any(map(_taints, values))
 
+    def _listed(self, args: Sequence[Arg]) -> None:
+        """Notes of a call what it does with lists."""
+        name, rest = args[0].text, args[1:]
+        flags = {c for a in rest if a.text.startswith("-") for c in a.text}
+        if (
+            name in ("mapfile", "readarray")
+            or (name == "read" and "a" in flags)
+            or (name in DECLARE and flags & set("aA"))
+        ):
+            self.notes.lists = True
+        if name in DECLARE:
+            self._declared = self._declared or any(a.text.partition("=")[2].startswith(HOLE) for a in rest)
+
     # Calls.
 
     def called(self, args: Sequence[Arg], stdin: Arg | None, depth: int) -> None:
@@ -239,11 +264,15 @@ class _Judge:
             self._found(Finding("fork_bomb"), args)
             return
         name = posixpath.basename(first.text.rstrip("/")).lower()
-        if name.startswith("g") and name not in LOOKS and name[1:] in LOOKS:
+        if name.startswith("g") and not _is_known(name) and _is_known(name[1:]):
             # GNU's tools, where the system has others.
             name = name[1:]
+        if not _is_known(name) and _is_known(unnumbered := re.sub(r"-?[0-9][0-9.]*$", "", name)):
+            # One of several versions.
+            name = unnumbered
         if name in ("test", "[") and any(arg.splits for arg in args):
             self.notes.arithmetic = True
+        self._listed(args)
         start = len(self.parts)
         own = "/" in first.text and not _SYSTEM_BIN.fullmatch(posixpath.normpath(first.text))
         ran = self._ran(name, args, stdin, depth) if name else False
@@ -264,8 +293,9 @@ class _Judge:
             return self._shell(name, args, stdin, depth)
         if interpreters.language_of(name):
             runs, module = interpreters.language(name, rest)
-            if runs.kind == "module" and module and module[0].text in ("pip", "pip3"):
-                self.called(module, None, depth + 1)
+            installer = module[0].text.partition(".")[0].lower() if module and module[0].known else ""
+            if runs.kind == "module" and installer in _INSTALLERS:
+                self.called([plain(installer), *module[1:]], None, depth + 1)
             elif runs.kind == "module" and (not module or not module[0].known):
                 self._found(Finding("", "which module it runs isn't known before it runs"), args)
             elif runs.kind == "module" and module[0].text.partition(".")[0].lower() in _CODE_MODULES:
@@ -351,10 +381,23 @@ class _Judge:
             self.parts.append(dynamic(text, argv, finding.why))
 
 
+def _prints_nothing(args: Sequence[Arg]) -> bool:
+    """Whether what it is redirected to is only emptied."""
+    name, rest = args[0].text, [a.text for a in args[1:]]
+    if name == "cat":
+        return bool(rest) and all(text == "/dev/null" for text in rest)
+    return name in (":", "true", "false") or (name == "echo" and rest == ["-n"]) or (name == "printf" and rest == [""])
+
+
+def _is_known(name: str) -> bool:
+    return name in LOOKS or name in runners.RUNNERS or name in BY_NAME or name in interpreters.SHELLS
+
+
 #: Python's modules that run what they are given.
 _CODE_MODULES = frozenset(
     "timeit pdb bdb code trace cprofile profile idlelib asyncio ensurepip runpy ipython sqlite3".split()
 )
+_INSTALLERS = frozenset(("pip", "pip3", "uv", "pipx", "easy_install"))
 _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _CODE = {
     "stdin": "it runs what it reads, which can't be judged",
@@ -451,7 +494,8 @@ def _interprets(argv: Sequence[str]) -> bool:
         if (
             name in interpreters.SHELLS
             or interpreters.language_of(name)
-            or name in ("source", ".", "eval", "zsh", "ksh", "fish")
+            or name in ("source", ".", "eval")
+            or LOOKS.get(name) is machine.runs_others
         ):
             return True
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from albert_tools.engine.govern.commands.expand import Arg
 
@@ -37,7 +37,7 @@ class Options:
                 self.unknown = self.unknown or not arg.known
                 if equals:
                     self.values.append((name, _behind(arg, len(name) + 3)))
-                elif name in taking and index < len(args):
+                elif _shortened(name, taking) and index < len(args):
                     self.values.append((name, args[index]))
                     index += 1
             elif options and text.startswith("-") and len(text) > 1:
@@ -68,13 +68,18 @@ class Options:
         """Whether any of these is given; a long name may be shortened, as getopt takes it."""
         if self.letters & set(letters):
             return True
-        return any(full == n or (len(n) > 2 and full.startswith(n)) for full in names.split() for n in self.names)
+        return any(_shortened(name, names.split()) for name in self.names)
 
     def given(self, *names: str) -> Iterator[Arg]:
         """The values of these options."""
         for name, found in self.values:
-            if name in names or (len(name) > 2 and any(len(n) > 1 and n.startswith(name) for n in names)):
+            if name in names or (len(name) > 1 and any(n.startswith(name) for n in names)):
                 yield found
+
+
+def _shortened(name: str, full: Iterable[str]) -> bool:
+    """Whether a long option is one of these, or a beginning of one, as getopt takes it."""
+    return bool(name) and any(one.startswith(name) for one in full)
 
 
 def _behind(arg: Arg, count: int) -> Arg:

@@ -69,7 +69,7 @@ BY_NAME: dict[str, str] = {
         "su-exec fakechroot",
         "raw_disk": "mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm "
         "badblocks debugfs tune2fs resize2fs newfs diskutil losetup cryptsetup lvremove vgremove "
-        "pvremove mdadm zpool zfs btrfs",
+        "pvremove mdadm zpool zfs btrfs nvme mkntfs mkdosfs",
         "overwrite": "shred srm wipe",
         "accounts": "useradd adduser usermod userdel deluser groupadd groupmod groupdel passwd chpasswd gpasswd chsh "
         "chfn visudo vipw dscl",
@@ -80,8 +80,9 @@ BY_NAME: dict[str, str] = {
         "firewall": "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables arptables pfctl ipset",
         "mounts": "mount umount swapon swapoff pivot_root switch_root fusermount fusermount3",
         "kernel": "insmod rmmod modprobe depmod sysctl dkms grub-install update-grub bpftool kldload kextload",
-        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id ansible ansible-playbook",
-        "containers": "lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm virsh vagrant",
+        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id sshfs ansible ansible-playbook",
+        "containers": "runc crun buildah systemd-nspawn lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm "
+        "virsh vagrant",
         "eval": "eval",
         "history": "fc",
         "environment": "ld.so ldconfig update-alternatives",
@@ -97,10 +98,14 @@ _HARMFUL = frozenset(
     "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH TAR_OPTIONS MAKEFLAGS GNUMAKEFLAGS RSYNC_RSH "
     "CVS_RSH SSH_ASKPASS SUDO_ASKPASS OPENSSL_CONF HOSTALIASES GCONV_PATH LOCPATH TERMINFO RUSTC_WRAPPER "
     "RUSTC CC CXX BASH_LOADABLES_PATH EXECIGNORE HISTFILE ZDOTDIR FPATH AWKPATH FIND_OPTIONS GREP_OPTIONS "
-    "XARGS_OPTS CURL_HOME WGETRC PIP_CONFIG_FILE NPM_CONFIG_USERCONFIG INPUTRC GLIBC_TUNABLES".split()
+    "XARGS_OPTS CURL_HOME WGETRC PIP_CONFIG_FILE NPM_CONFIG_USERCONFIG INPUTRC GLIBC_TUNABLES "
+    "RIPGREP_CONFIG_PATH LUA_INIT GOFLAGS GOROOT RUSTFLAGS MAKEFILES GCC_EXEC_PREFIX COMPILER_PATH PHPRC "
+    "PHP_INI_SCAN_DIR GEM_HOME GEM_PATH VIMINIT EXINIT SYSTEMD_PAGER SYSTEMD_EDITOR PYTEST_PLUGINS ERL_FLAGS "
+    "ERL_AFLAGS ERL_ZFLAGS R_PROFILE_USER R_ENVIRON_USER JULIA_LOAD_PATH KUBE_EDITOR SUDO_EDITOR FCEDIT".split()
 )  # fmt: skip
 
 
 def is_harmful(variable: str) -> bool:
     """Whether setting this environment variable can change what the programs after it are."""
-    return variable in _HARMFUL or variable.startswith(("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_"))
+    beginnings = ("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_", "CARGO_", "NPM_CONFIG_")
+    return variable in _HARMFUL or variable.upper().startswith(beginnings)

@@ -20,6 +20,8 @@ _STARTUP = frozenset(
     ".pythonrc .irbrc .npmrc .pypirc .netrc .curlrc .wgetrc .envrc .rhosts .forward autostart launchagents "
     "launchdaemons sitecustomize.py usercustomize.py".split()
 )  # fmt: skip
+#: Where shells keep what was done.
+_HISTORY = frozenset(".bash_history .zsh_history .zhistory .sh_history .histfile .python_history fish_history".split())
 _HOOKS = frozenset(
     "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg "
     "post-commit pre-rebase post-checkout post-merge pre-push pre-receive post-receive update post-update "
@@ -48,6 +50,8 @@ def place(arg: Arg, reading: bool = False) -> str:
             return "system_files"
     if any(_could(part, _STARTUP) for part in parts):
         return "startup_file"
+    if _could(parts[-1], _HISTORY) and not reading:
+        return "history"
     # To name a repository isn't yet to touch what is in it.
     if any(_could(part, _GIT) for part in (parts[:-1] if reading and parts[-1] == ".git" else parts)):
         return "git_hooks"

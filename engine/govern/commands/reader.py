@@ -512,9 +512,10 @@ class Reader(Words):
             return None
         if "[" in found.group():
             self.notes.arithmetic = self.notes.arithmetic or not re.search(r"\[[0-9]*\]", found.group())
-        start = self.at
+        start, listed = self.at, False
         if self.source.startswith("(", found.end()):
             self.bashism("an array")
+            self.notes.lists, listed = True, True
             self.at = found.end() + 1
             values = []
             self._lines()
@@ -533,7 +534,7 @@ class Reader(Words):
             if self.char == "(":
                 raise Unreadable("a ( stands behind a word")
         if words:
-            shown = values[0].pieces if len(values) == 1 else ()
+            shown = () if listed else values[0].pieces
             pieces = (Text(found.group(), True), *(p._replace(quoted=True) for p in shown))
             words.append(Word(pieces, (), start, self.at))
         return Assignment(found[1], tuple(values))

@@ -37,8 +37,8 @@ class _Runner(NamedTuple):
 _RUNNERS: dict[str, _Runner] = {
     "nohup": _Runner(),
     "nice": _Runner("n", "adjustment"),
-    "ionice": _Runner("cnpPu", "class classdata"),
-    "chrt": _Runner("TPDp", "", 1),
+    "ionice": _Runner("cnpPu", "class classdata pid pgid uid"),
+    "chrt": _Runner("TPDp", "sched-runtime sched-period sched-deadline pid", 1),
     "taskset": _Runner("", "", 1),
     "timeout": _Runner("ks", "kill-after signal", 1),
     "gtimeout": _Runner("ks", "kill-after signal", 1),
@@ -52,7 +52,7 @@ _RUNNERS: dict[str, _Runner] = {
     "busybox": _Runner(),
     "coreutils": _Runner(),
     "toybox": _Runner(),
-    "flock": _Runner("wE", "timeout conflict-exit-code", 1),
+    "flock": _Runner("wE", "timeout wait conflict-exit-code", 1),
     "chronic": _Runner(),
     "catchsegv": _Runner(),
     "cgexec": _Runner("g"),
@@ -79,14 +79,49 @@ _BEHIND_WORD = {
     "asdf": "exec",
     "pyenv": "exec",
     "rbenv": "exec",
-    "nix": "run",
-    "nix-shell": "--run",
     "dotenv": "run",
+    "pixi": "run",
+}
+
+#: Long options of those that have no value. Behind one that isn't known may stand its value, and not yet the command.
+_FLAGS = frozenset(
+    "help version verbose quiet append portability ignore preserve-status foreground ctty fork wait shared exclusive "
+    "unlock nonblock nb close no-fork all-tasks cpu-list auto-servernum fifo rr other batch idle reset-on-fork max".split()
+)  # fmt: skip
+#: ``env``'s, and its short options that have a value.
+_ENV_FLAGS = frozenset(
+    "ignore-environment null debug list-signal-handling default-signal ignore-signal block-signal help version".split()
+)
+_ENV_VALUED = "uCPaLUS"
+
+#: What is no command's name, so that the command was looked for at the wrong place.
+_NO_NAME = re.compile(r"[-+].*|[0-9.]+[smhd]?", re.S)
+
+#: Words with which a program runs a command that stands somewhere behind them, or in a text.
+_ELSEWHERE: dict[str, frozenset[str]] = {
+    "nix-shell": frozenset(("--run", "--command")),
+    "nix": frozenset(("run", "shell", "develop", "-c", "--command")),
+    "mise": frozenset(("x",)),
+    "tox": frozenset(("exec", "e")),
 }
 
 #: Programs that run the command in their arguments.
 RUNNERS = frozenset(
-    (*_RUNNERS, *_BEHIND_WORD, "command", "env", "xargs", "find", "fd", "fdfind", "watch", "parallel", "trap", "eval")
+    (
+        *_RUNNERS,
+        *_BEHIND_WORD,
+        *_ELSEWHERE,
+        "command",
+        "env",
+        "xargs",
+        "find",
+        "fd",
+        "fdfind",
+        "watch",
+        "parallel",
+        "trap",
+        "eval",
+    )
 )
 
 
@@ -109,6 +144,8 @@ def inner(program: str, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
         yield from _parallel(args)
     elif program == "trap":
         yield from _trap(args)
+    elif program in _ELSEWHERE and any(a.text in _ELSEWHERE[program] or not a.known for a in args):
+        yield Finding("", "which command it runs can't be told")
     elif program in _BEHIND_WORD:
         if any(a.text == _BEHIND_WORD[program] or a.splits or a.text.startswith(HOLE) for a in args):
             if args[0].text != _BEHIND_WORD[program] or len(args) < 2 or args[1].text.startswith(("-", HOLE)):
@@ -117,7 +154,7 @@ def inner(program: str, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
                 yield Inner(tuple(args[1:]))
     elif program == "eval":
         yield Inner(text=_joined(args))
-    else:
+    elif program in _RUNNERS:
         if program == "flock" and any(a.text in ("-c", "--command") for a in args):
             yield Finding("", "which command it runs can't be told")
         if program in ("time", "gtime"):
@@ -134,6 +171,11 @@ def _behind(runner: _Runner, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     # A hole before the command can be anything, the command included.
     if any(HOLE in a.text or a.splits for a in args[: options.first + runner.before]):
         yield Finding("", "which command it runs isn't known before it runs")
+    elif rest and _NO_NAME.fullmatch(rest[0].text):
+        yield Finding("", "which command it runs can't be told")
+    known = {*_FLAGS, *runner.long.split()}
+    if not all(any(full.startswith(name) for full in known) for name in options.names):
+        yield Finding("", "which command it runs can't be told")
     if rest:
         yield Inner(tuple(rest))
 
@@ -141,31 +183,52 @@ def _behind(runner: _Runner, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
 def _env(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     index = 0
     while index < len(args):
-        text = args[index].text
+        arg, text = args[index], args[index].text
+        index += 1
         assigned = _ASSIGNED.match(text)
         if assigned:
             if is_harmful(assigned[1]):
                 yield Finding("environment")
-        elif text in ("-u", "--unset", "-C", "--chdir", "-P", "--block-signal"):
-            index += 1
-            if text in ("-C", "--chdir") and index < len(args):
-                if place(args[index]) or not args[index].known:
-                    yield Finding(place(args[index]), "which folder it enters isn't known before it runs")
-        elif text.startswith(("-S", "--split")) or re.match("-[iv0]+S", text):
-            value = re.sub(r"^(-[iv0]*S|--split-string=?)", "", text)
-            more = [] if value else args[index + 1 : index + 2]
-            yield from _split(Arg(value) if value else more[0] if more else plain(""), args[index + 1 + len(more) :])
-            return
-        elif text.startswith("-") and not args[index].splits and HOLE not in text:
-            if text.startswith(("-C", "--chdir=")):
-                yield Finding("", "it enters another folder")
-        elif text.startswith(HOLE) or args[index].splits:
+            continue
+        if arg.splits or HOLE in text[:1] or (text.startswith("-") and HOLE in text):
             yield Finding("", "which command it runs isn't known before it runs")
             return
-        else:
-            yield Inner(tuple(args[index:]))
+        if text == "--":
+            continue
+        if not text.startswith("-"):
+            yield Inner(tuple(args[index - 1 :]))
             return
-        index += 1
+        option, value, given = _env_option(text)
+        if option and not given:
+            if index == len(args) or args[index].glob or args[index].splits:
+                yield Finding("", "which command it runs isn't known before it runs")
+                return
+            value, index = args[index].text, index + 1
+        if option == "?":
+            yield Finding("", "which command it runs can't be told")
+        elif option == "S":
+            yield from _split(Arg(value), args[index:])
+            return
+        elif option == "C":
+            found = place(Arg(value))
+            if found or HOLE in value or given:
+                yield Finding(found, "which folder it enters isn't known before it runs")
+
+
+def _env_option(text: str) -> tuple[str, str, bool]:
+    """Of an argument with options of ``env``: the one with a value (``?`` if it isn't known), its value, whether that is here."""
+    if text.startswith("--"):
+        name, equals, value = text[2:].partition("=")
+        for letter, full in (("u", "unset"), ("C", "chdir"), ("S", "split-string"), ("a", "argv0")):
+            if full.startswith(name):
+                return letter, value, bool(equals)
+        return ("" if any(flag.startswith(name) for flag in _ENV_FLAGS) else "?"), "", True
+    for at, letter in enumerate(text[1:], 2):
+        if letter in _ENV_VALUED:
+            return letter, text[at:], len(text) > at
+        if letter not in "iv0":
+            return "?", "", True
+    return "", "", True
 
 
 def _split(text: Arg, more: Sequence[Arg]) -> Iterator[Inner | Finding]:
@@ -186,7 +249,7 @@ def _xargs(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     options = Options(
         args,
         "adEILnPsJRS",
-        "arg-file delimiter max-lines max-args max-procs max-chars process-slot-var",
+        "arg-file delimiter max-args max-procs max-chars process-slot-var",
         until_operand=True,
     )
     rest = list(args[options.first :])
@@ -245,7 +308,7 @@ def _joined(args: Sequence[Arg]) -> Arg:
 
 
 def _watch(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
-    options = Options(args, "nq", "interval equexit", until_operand=True)
+    options = Options(args, "nqs", "interval equexit shotsdir", until_operand=True)
     rest = args[options.first :]
     if options.unknown:
         yield Finding("", "which command it runs isn't known before it runs")

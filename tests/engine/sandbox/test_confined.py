@@ -253,6 +253,24 @@ async def test_a_forged_answer_is_not_believed(message: str) -> None:
     assert failure.code == VIOLATION
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        ["failure", {"code": "io_error", "message": "a\ud800", "hint": "\udfff", "details": {"x": "\ud800"}}],
+        ["failure", {"code": "io_error", "message": "a", "details": {"x": "y" * 200_000}}],
+        ["failure", {"code": "io_error", "message": "a", "details": {"trail": 5}}],
+        ["exception", {"type": "\ud800", "message": "\ud800"}],
+    ],
+    ids=["surrogates", "large details", "a trail", "exception"],
+)
+async def test_a_forged_failure_can_be_told_like_any_other(forged: Any) -> None:
+    failure = await failed(hostile.forged, arguments={"message": json.dumps(forged)})
+    # As it is where the failure has come out of a saved tool.
+    failure.line = 1
+    told = json.dumps(failure.as_dict(), ensure_ascii=False).encode()
+    assert len(told) < 100_000
+
+
 async def test_a_forged_value_is_in_the_domain_or_refused() -> None:
     assert await run_confined(hostile.forged, {"message": '["result", {"a": [1]}]'}, seconds=60) == {"a": [1]}
     assert (await failed(hostile.forged, arguments={"message": '["result", 1e999]'})).code == "not_json"

@@ -30,6 +30,46 @@ def all_written(args: Sequence[Arg]) -> Iterator[Finding]:
     yield from unknown(args)
 
 
+def made(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``mkdir``, ``mkfifo``, which can set permissions as well."""
+    options = Options(args, "m", "mode")
+    yield from (Finding("permissions") for mode in options.given("m", "mode") if _harmful_mode(mode.text))
+    yield from written(options.operands)
+    yield from unknown(args)
+
+
+def outputs(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``shuf``, ``tree``, ``less``: they only read, but for what an option names."""
+    options = Options(args, "oOineLPpTXbhjxyzk", "output log-file head-count random-source input-range lesskey-file")
+    yield from written(options.given("o", "O", "output", "log-file", "LOG-FILE"))
+
+
+def in_place(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``yq``, which writes to what it reads where it is told to."""
+    if Options(args).has("i", "in-place inplace"):
+        yield from written(args)
+
+
+def masks(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``umask``."""
+    for arg in args:
+        if re.fullmatch("[0-7]+", arg.text):
+            if not int(arg.text[-1]) & 2:
+                yield Finding("permissions")
+        elif "w" in arg.text and not re.fullmatch(r"[ug]*[=+-][rwx]*", arg.text):
+            yield Finding("permissions")
+    yield from unknown(args)
+
+
+def listed(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``setfacl``: of whoever is given anything, only the owner is harmless."""
+    for arg in args:
+        for entry in arg.text.split(","):
+            if re.search(r"(?:^|:)(?:o|other|u:[^:]+|user:[^:]+|g:[^:]+|group:[^:]+):+[rxX-]*w", entry):
+                yield Finding("permissions")
+    yield from chown(args)
+
+
 def truncate(args: Sequence[Arg]) -> Iterator[Finding]:
     """``truncate``."""
     yield Finding("truncate")
@@ -40,6 +80,8 @@ def _moved(args: Sequence[Arg], move: bool) -> Iterator[Finding]:
     targets = [*options.given("t", "target-directory")]
     sources = options.operands if targets else options.operands[:-1]
     targets += [] if targets else options.operands[-1:]
+    if not move and any(source.text == "/dev/null" for source in sources):
+        yield Finding("truncate")
     yield from written(targets)
     # Under its own name it comes to lie where such names count.
     for source in sources:
@@ -65,6 +107,8 @@ def copy(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def dd(args: Sequence[Arg]) -> Iterator[Finding]:
     """``dd``."""
+    if any(a.text == "if=/dev/null" for a in args):
+        yield Finding("truncate")
     yield from written([Arg(a.text[3:], a.glob, a.splits) for a in args if a.text.startswith("of=")])
     yield from unknown(args)
 
@@ -85,11 +129,17 @@ def _harmful_mode(mode: str) -> bool:
     if re.fullmatch("[0-7]+", mode):
         digits = mode.zfill(4)
         return int(digits[-4:-3] or "0", 8) & 6 != 0 or int(digits[-1], 8) & 2 != 0 or len(digits) > 4
-    return any(
-        "s" in part.partition("=" if "=" in part else "+")[2]
-        or (re.match(r"[ug]*[oa][ugoa]*[+=][rxXt]*w|[ugoa]*o[ugoa]*=[ugoa]", part) is not None)
-        for part in mode.split(",")
-    )
+    return any(map(_harmful_clause, mode.split(",")))
+
+
+def _harmful_clause(clause: str) -> bool:
+    """Of ``ugo+rwx-x``, with as many changes as one likes."""
+    who = re.match("[ugoa]*", clause)
+    whom = who.group() if who else ""
+    for sign, what in re.findall(r"([-+=])([^-+=]*)", clause):
+        if sign != "-" and ("s" in what or (set(whom) & set("oa") and set(what) & set("wug"))):
+            return True
+    return False
 
 
 def chown(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -114,13 +164,15 @@ def sort(args: Sequence[Arg]) -> Iterator[Finding]:
 def tar(args: Sequence[Arg]) -> Iterator[Finding]:
     """``tar``, which can run programs, and write anywhere."""
     texts = [a.text for a in args]
-    runs = ("--to-c", "--checkpoint-a", "--use-c", "--rsh", "--info-s", "--new-v", "-I", "-F")
+    runs = ("--to-c", "--checkpoint-a", "--us", "--rsh", "--rm", "--inf", "--new-v", "-I", "-F")
     if any(t.startswith(runs) for t in texts) or any(re.match("-?[A-Za-z]*[IF]", t) for t in texts[:1]):
         yield Finding("", "it runs a program of its own")
     if any("C" in t and not t.startswith("-") for t in texts[:1]):
         yield Finding("", "where it writes can't be told")
-    if any(t.startswith(("-P", "--absolute-n")) for t in texts):
+    if any(t.startswith("--ab") or re.match("-[A-Za-z]*P", t) for t in texts) or "P" in "".join(texts[:1]):
         yield Finding("system_files")
+    if any(t.startswith(("--remo", "--recursive-u")) for t in texts):
+        yield Finding("recursive_delete")
     options = Options(args, "fCTgXHLKNVb", "file directory exclude transform")
     extracts = any(re.match("-?[A-Za-z]*[xcru]", t) for t in texts[:1]) or options.has(
         "xcru", "extract get create append update"
@@ -191,11 +243,16 @@ LOOKS: dict[str, Look] = {
     "rm": remove,
     "tee": all_written,
     "touch": all_written,
-    "mkdir": all_written,
+    "mkdir": made,
+    "umask": masks,
+    "shuf": outputs,
+    "tree": outputs,
+    "less": outputs,
+    "yq": in_place,
     "rmdir": all_written,
     "unlink": all_written,
-    "mkfifo": all_written,
-    "mknod": all_written,
+    "mkfifo": made,
+    "mknod": made,
     "sponge": all_written,
     "truncate": truncate,
     "mv": move,
@@ -209,7 +266,7 @@ LOOKS: dict[str, Look] = {
     "chown": chown,
     "chgrp": chown,
     "chattr": chown,
-    "setfacl": chown,
+    "setfacl": listed,
     "sort": sort,
     "tar": tar,
     "bsdtar": tar,

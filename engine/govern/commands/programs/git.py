@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.govern.commands.expand import HOLE, Arg
 from albert_tools.engine.govern.commands.options import Options
-from albert_tools.engine.govern.commands.places import place
+from albert_tools.engine.govern.commands.places import is_broad, place
 from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
 
 #: Operations that only look, or add.
 _HARMLESS = frozenset(
     "status diff log show add commit rev-parse rev-list ls-files ls-tree blame annotate describe shortlog "
-    "cat-file merge-base for-each-ref name-rev var version help init count-objects diff-tree diff-index diff- "
-    "files whatchanged show-ref symbolic-ref show-branch fsck check-ignore check-attr merge cherry-pick "
-    "revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch bundle merge- "
-    "tree patch-id mktree write-tree sparse-checkout maintenance".split()
+    "cat-file merge-base for-each-ref name-rev var version help init count-objects diff-tree diff-index diff-files "
+    " whatchanged show-ref symbolic-ref show-branch fsck check-ignore check-attr merge cherry-pick "
+    "revert cherry range-diff notes mv rm stage hash-object verify-commit apply am format-patch bundle merge-tree "
+    " patch-id mktree write-tree sparse-checkout maintenance".split()
 )  # fmt: skip
 #: Settings that nothing is run by.
 _SETTINGS = frozenset(
@@ -53,8 +54,9 @@ def git(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def _anywhere(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "mFcCuoxnSO")
-    for name in sorted(options.names & set(_RUNS.split())):
-        yield Finding("git_config", f"--{name} names a program")
+    for name in sorted(options.names - {"text"}):
+        if any(full.startswith(name) for full in _RUNS.split()):
+            yield Finding("git_config", f"--{name} names a program")
     if any(
         "::" in a.text and not a.text.startswith("-") and a.text.partition("::")[0].isalnum() for a in options.operands
     ):
@@ -89,7 +91,8 @@ def _reset(args: Sequence[Arg]) -> Iterator[Finding]:
 
 
 def _clean(args: Sequence[Arg]) -> Iterator[Finding]:
-    if not Options(args, "e").has("n", "dry-run"):
+    options = Options(args, "e")
+    if not options.has("n", "dry-run") or any(name.startswith("no-d") for name in options.names):
         yield Finding("git_discard")
     yield from unknown(args)
 
@@ -101,14 +104,57 @@ def _checkout(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("git_discard")
     elif any(a.text in (".", ":/", "*") or a.glob or a.text.startswith(":") for a in options.operands):
         yield Finding("git_discard")
-    elif not options.has("bc", "orphan create detach") and len(options.operands) > 1:
+    elif not options.has("bc", "orphan create detach") and (
+        len(options.operands) > 1 or any(_looks_like_file(a.text) for a in options.operands)
+    ):
         yield Finding("git_discard")
     yield from unknown(args)
 
 
+def _looks_like_file(text: str) -> bool:
+    """Whether a name is rather a file's than a branch's: then what was changed in it goes."""
+    return re.search(r"[^./0-9]\.[a-z][a-z0-9]{0,9}\Z|(?:^|/)\.[a-z]|/\Z", text) is not None
+
+
+def _switch(args: Sequence[Arg]) -> Iterator[Finding]:
+    if Options(args, "cC", "orphan create force-create").has("fC", "force discard-changes force-create merge"):
+        yield Finding("git_discard")
+    yield from unknown(args)
+
+
+def _remove(args: Sequence[Arg]) -> Iterator[Finding]:
+    options = Options(args, "", "pathspec-from-file")
+    if options.has("f", "force") or (options.has("r") and any(is_broad(a) for a in options.operands)):
+        yield Finding("git_discard")
+    yield from unknown(args)
+
+
+def _continues(args: Sequence[Arg]) -> Iterator[Finding]:
+    if any(name.startswith(("ab", "q")) for name in Options(args).names):
+        yield Finding("git_discard")
+
+
+def _maintenance(args: Sequence[Arg]) -> Iterator[Finding]:
+    if any(a.text in ("start", "register") or not a.known for a in args[:1]):
+        yield Finding("scheduled")
+
+
+def _moved(args: Sequence[Arg]) -> Iterator[Finding]:
+    yield from written(Options(args).operands)
+
+
+def _symbolic(args: Sequence[Arg]) -> Iterator[Finding]:
+    if Options(args, "m").has("d", "delete"):
+        yield Finding("git_discard")
+
+
 def _restore(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "s", "source")
-    if not options.has("S", "staged") or options.has("W", "worktree"):
+    if (
+        not options.has("S", "staged")
+        or options.has("W", "worktree")
+        or any(n.startswith("no-s") for n in options.names)
+    ):
         yield Finding("git_discard")
 
 
@@ -123,7 +169,7 @@ def _first(*dangerous: str) -> Look:
 
     def look(args: Sequence[Arg]) -> Iterator[Finding]:
         words = {a.text for a in args if not a.text.startswith("-")}
-        if words & set(dangerous):
+        if words & set(dangerous) or Options(args).has("f", "force"):
             yield Finding("git_discard")
         yield from unknown(args)
 
@@ -155,6 +201,7 @@ def _config(args: Sequence[Arg]) -> Iterator[Finding]:
 def _rebase(args: Sequence[Arg]) -> Iterator[Finding]:
     if Options(args, "xsX", "onto strategy").has("xi", "exec interactive"):
         yield Finding("", "it runs other programs")
+    yield from _continues(args)
     yield from unknown(args)
 
 
@@ -162,7 +209,7 @@ def _transfer(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "uco", "origin branch depth")
     if options.has("uc", "upload-pack config template"):
         yield Finding("git_config")
-    if options.has("f", "force prune") and any(a.text.startswith("+") for a in options.operands):
+    if any(a.text.startswith("+") or (":" in a.text and options.has("f", "force")) for a in options.operands[1:]):
         yield Finding("git_discard")
     yield from written(a for a in options.operands[1:] if place(a))
 
@@ -179,7 +226,16 @@ _LOOKS: dict[str, Look] = {
     "reset": _reset,
     "clean": _clean,
     "checkout": _checkout,
-    "switch": _checkout,
+    "switch": _switch,
+    "rm": _remove,
+    "mv": _moved,
+    "init": _moved,
+    "merge": _continues,
+    "cherry-pick": _continues,
+    "revert": _continues,
+    "am": _continues,
+    "maintenance": _maintenance,
+    "symbolic-ref": _symbolic,
     "restore": _restore,
     "branch": _branch,
     "tag": _branch,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.govern.commands.expand import HOLE, Arg
+from albert_tools.engine.govern.commands.interpreters import is_stdin
 from albert_tools.engine.govern.commands.options import Options
 from albert_tools.engine.govern.commands.patterns import is_harmful
 from albert_tools.engine.govern.commands.places import is_broad, place
@@ -22,7 +23,8 @@ def kill(args: Sequence[Arg]) -> Iterator[Finding]:
     if texts[:1] in (["-l"], ["-L"]):
         return
     targets = texts[2:] if texts[:1] in (["-s"], ["-n"]) else texts[1:] if texts and texts[0].startswith("-") else texts
-    if any(t.startswith("-") and t != "--" for t in targets) or "0" in targets or "1" in targets or texts[:1] == ["-1"]:
+    many = re.compile("-(?!-$).*|0*[01]", re.S)
+    if any(many.fullmatch(t) for t in targets) or texts[:1] == ["-1"]:
         yield Finding("kill_all")
     yield from unknown(args)
 
@@ -33,11 +35,32 @@ def history(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("history")
 
 
+def clears(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``journalctl``, ``dmesg``: they read logs, and can take them away."""
+    options = Options(args, "uSUtpnogFMlsf")
+    if options.has("Cc", "clear read-clear") or any(n.startswith(("vac", "rot", "console")) for n in options.names):
+        yield Finding("history")
+
+
+def addresses(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``ip``, ``ifconfig``, ``route``, ``nmcli``: they show how the machine is reached, and change it."""
+    words = {a.text for a in args}
+    if words & set("add del delete set change replace flush exec up down append restore modify connect".split()):
+        yield Finding("firewall")
+    yield from unknown(args)
+
+
+def frees(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``fuser``."""
+    if Options(args, "nM").has("k", "kill"):
+        yield Finding("kill_all")
+
+
 def declare(args: Sequence[Arg]) -> Iterator[Finding]:
     """``export``, ``declare``, …"""
     for arg in args:
         text = arg.text
-        name, _equals, _ = text.partition("=")
+        name, _, value = text.partition("=")
         if text.startswith(("-", "+")):
             if set(text[1:]) - set("aAgxprtlufF"):
                 yield Finding("", "it makes a variable that runs or stands for something else")
@@ -45,6 +68,9 @@ def declare(args: Sequence[Arg]) -> Iterator[Finding]:
             yield Finding("environment")
         elif HOLE in name or not _NAME.fullmatch(name.rstrip("+")):
             yield Finding("", "which variable it is isn't known before it runs")
+        if value.startswith("("):
+            # A quoted list is taken apart like one that isn't, and the substitutions in it run.
+            yield Finding("", "it reads a text as a list, and runs what stands in it")
 
 
 def names(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -158,6 +184,8 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "CfIjloW", "directory file makefile jobs eval")
     if options.has("E", "eval"):
         yield Finding("", "it runs a text of its own")
+    if any(is_stdin(a.text) for a in options.given("f", "file", "makefile")):
+        yield Finding("", "it runs what it reads, which can't be judged")
     yield from (f for f in written(options.given("C", "directory")) if f.pattern)
     if any(
         a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text
@@ -167,6 +195,38 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     if options.unknown or any("$" in a.text for a in args):
         yield from unknown(args)
         yield Finding("", "what it runs isn't known before it runs")
+
+
+def cmake(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``cmake``, which is also a way to run scripts and to delete."""
+    if any(a.text.startswith(("-P", "-E", HOLE)) for a in args):
+        yield Finding("", "it runs commands of its own")
+    yield from make(args)
+
+
+def compiler(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``gcc``, which can be told to run other programs as its parts."""
+    if any(a.text.startswith(("-wrapper", "-B", "-fplugin", "-specs", "--specs", "-fuse-ld", "@")) for a in args):
+        yield Finding("", "it runs a program of its own")
+    yield from archive(args)
+
+
+def dumps(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``tcpdump``."""
+    if Options(args, "zwrciFGWCsTy").has("z", "postrotate-command"):
+        yield Finding("", "it runs a program of its own")
+
+
+def typeset(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``latex``, whose documents run commands where they are allowed to."""
+    if any(a.text.lstrip("-").startswith(("shell-escape", "enable-write18")) or HOLE in a.text[:1] for a in args):
+        yield Finding("", "it lets a document run commands")
+
+
+def searches(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``rg``, ``ag``, ``bat``: options of theirs name programs."""
+    if any(a.text.partition("=")[0] in ("--pre", "--hostname-bin", "--pager") for a in args):
+        yield Finding("", "it runs a program of its own")
 
 
 def archive(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -181,6 +241,9 @@ LOOKS: dict[str, Look] = {
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
     **dict.fromkeys(("read", "unset", "mapfile", "readarray", "getopts", "wait"), names),
     "printf": printf,
+    **dict.fromkeys(("journalctl", "dmesg"), clears),
+    **dict.fromkeys(("ip", "ifconfig", "route", "nmcli"), addresses),
+    "fuser": frees,
     **dict.fromkeys(("test", "["), test),
     "let": let,
     "set": settings,
@@ -194,17 +257,26 @@ LOOKS: dict[str, Look] = {
             "tsp expect unbuffer screen tmux byobu dtach abduco gdb lldb valgrind perf ltrace strace dtruss "
             "dtrace bpftrace prlimit setarch linux32 linux64 i386 x86_64 bwrap firejail proot fakeroot faketime "
             "systemd-inhibit dbus-run-session dbus-launch entr watchexec nodemon concurrently vi vim nvim view ex "
-            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio start- stop-daemon daemonize "
-            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 ld-linux.so.2 ld- "
-            "linux-x86-64.so.2 ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
+            "ed emacs emacsclient nano pico joe man info xdg-open open osascript gio daemonize "
+            "run-parts rlwrap m4 pwsh powershell cmd.exe wine qemu-system-x86_64 qemu-x86_64 "
+            "ld-linux-aarch64.so.1 git-shell zsh fish ksh mksh csh tcsh rc es xonsh nu elvish "
             "tclsh wish lua luajit guile racket sbcl clisp ghci runghc ocaml scala groovy jshell julia R Rscript "
             "octave sqlite3 psql mysql mongo redis-cli iex erl elixir swift kotlin ts-node tsx deno crystal nim "
             "dart xterm gnome-terminal konsole zip ansible-console puppet salt-call chef-client parallel-ssh pdsh "
-            "cssh"
+            "cssh start-stop-daemon ld-linux.so.2 ld-linux-x86-64.so.2 yash posh osh hush sash pdksh oksh loksh lksh "
+            "ipython jython micropython pypy-c graalpy bpython ptpython hy raku perl6 jrunscript jshell clojure clj bb "
+            "lein swipl gforth janet duckdb mariadb mongosh gnuplot maxima dc tini dumb-init catatonit chpst softlimit "
+            "s6-setuidgid s6-svscan setuidgid envuidgid envdir setlock supervise runsv multilog "
+            "inotifyd incrontab logrotate tcc nsjail minijail0 cgcreate"
         ).split(),
         runs_others,
     ),
     **dict.fromkeys(("hostname", "hostnamectl", "timedatectl", "localectl"), hostname),
-    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "cmake", "meson"), make),
-    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "gcc", "cc", "g++", "clang", "ld", "split", "csplit"), archive),
+    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "meson"), make),
+    "cmake": cmake,
+    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++"), compiler),
+    **dict.fromkeys(("rg", "ag", "bat"), searches),
+    "tcpdump": dumps,
+    **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex", "luatex"), typeset),
+    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "ld", "split", "csplit"), archive),
 }

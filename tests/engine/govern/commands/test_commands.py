@@ -116,6 +116,12 @@ def test_what_is_too_much_asks(command: str) -> None:
     assert judge_command(command).verdict == "dangerous"
 
 
+def test_texts_within_texts_are_too_long_together() -> None:
+    # Each alone is short enough, and 20 levels are few enough.
+    parts = judge_command("eval " * 20 + "echo " + "a " * 12_000).parts
+    assert any("the texts in it are too long" in part.why for part in parts if part.pattern == "unreadable")
+
+
 _BITS = [
     *"abc \t\n;&|<>(){}[]$`'\"\\#!*?~=,.-/0:@^%+",
     "rm",
