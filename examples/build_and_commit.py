@@ -99,7 +99,9 @@ def main() -> None:
         (folder / ".albert").mkdir(parents=True)
         (folder / "test_area.py").write_text(TESTS)
         plain_git(folder, "init", "-q", "-b", "main")
-        (folder / ".git" / "info" / "exclude").write_text(".albert/\n")
+        # Plugins for pytest that the machine happens to have take no part.
+        (folder / "pytest.ini").write_text("[pytest]\naddopts = --disable-plugin-autoload\n")
+        (folder / ".git" / "info" / "exclude").write_text(".albert/\npytest.ini\n")
         counters = Counters()
         with SyncToolService.open(home=top / "home", workspace=folder, governance=RULES, telemetry=counters) as service:
             service.define(SOURCE.read_text(encoding="utf-8"))

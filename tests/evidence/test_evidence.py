@@ -21,7 +21,7 @@ def test_what_fails_stands_there_and_ends_with_1(tmp_path: Path, monkeypatch: py
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")
     monkeypatch.setattr(evidence, "ROOT", tmp_path)
     monkeypatch.setattr(evidence, "REPORT", report)
-    monkeypatch.setattr(evidence, "SUITES", {"A suite": ["test_it.py"]})
+    monkeypatch.setattr(evidence, "SUITES", {"A suite": ["-n", "0", "test_it.py"]})
     monkeypatch.setattr(evidence, "SECTIONS", {"Good": lambda: (["fine"], True)})
     assert evidence.main() == 0
     assert "FAILED" not in report.read_text()
