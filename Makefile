@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo system test test-slow evidence check format bench clean
 
 help:
 	@echo "make demo    the whole way of a tool, on real files"
 	@echo "make test    all tests but the long ones, with branch coverage"
+	@echo "make evidence  what was tested and what came of it, in artifacts/"
 	@echo "make check   ruff and mypy --strict"
 	@echo "make bench   the benchmarks, against peers (installs them)"
 
@@ -22,11 +23,18 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
 
-test: $(STAMP)
+# Programs that the tests need: installed where that may be done, else named.
+system: $(STAMP)
+	@$(BIN)/python -m tests.system
+
+test: system
 	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
-test-slow: $(STAMP)
+test-slow: system
 	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --timeout 3600
+
+evidence: system
+	$(BIN)/python -m tests.evidence
 
 bench: $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[benchmarks]'

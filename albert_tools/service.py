@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine.execute import service as engine
 from albert_tools.engine.execute.caching import Cache
 from albert_tools.engine.execute.chain import Log, Surroundings
@@ -94,7 +94,7 @@ class ToolService(engine.ToolService):
             environ["ALBERT_HOME"] = os.fspath(home) or "."
         homes = Homes.resolve(environ)
         store = TinyToolStore(homes.tools, lambda: homes.cache)
-        registry = ToolRegistry([*builtin_primitives(), *primitives], store)
+        registry = ToolRegistry(primitives, store, builtin_loaders())
         found = _workspace(workspace, homes)
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)

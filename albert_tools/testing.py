@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine.check.check import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.execute.registry import ToolRegistry
@@ -42,7 +42,7 @@ def registry(*primitives: Primitive, standard: bool = True) -> ToolRegistry:
     Raises:
         ValueError: two have the same name.
     """
-    return ToolRegistry([*(builtin_primitives() if standard else ()), *primitives])
+    return ToolRegistry(primitives, loaders=builtin_loaders() if standard else None)
 
 
 class FakeExecutor:

@@ -15,6 +15,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 
 if TYPE_CHECKING:
+    from albert_tools.engine.govern.exposed import Git
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.task import Ended
 
@@ -65,7 +66,7 @@ async def run(
     network: bool = False,
     method: str | None = None,
     apart: bool = False,
-    git: bool = False,
+    git: Git | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Ran:
     """Run a command to its end, and record it.
@@ -79,14 +80,17 @@ async def run(
         network: Whether it may reach hosts that the rules name, or that the call was allowed for.
         method: The method that rules judge those by; else the one that is used.
         apart: Whether its errors are taken apart from its output.
-        git: Whether it may change git's configuration.
+        git: What it may change besides, because it is git itself.
         facts: What the record says of it besides how it ended.
 
     Raises:
         Failure: `timeout`, `memory_limit` or `process_limit`, each with the output so far in its details; `sandbox_unavailable`,
             `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
     """
+    import asyncio
+
     from albert_tools.engine.govern.exposed import exposed
+    from albert_tools.engine.sandbox.command.confinement import found
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.running import run as run_confined
     from albert_tools.engine.sandbox.command.task import Command
@@ -96,6 +100,9 @@ async def run(
     ended: Ended | None = None
     connection = _Connection(context, method) if network else None
     try:
+        wanted = context.settings.get("confinement")
+        if git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock":
+            git = "all"
         with exposed(context.workspace, cwd, git=git) as (view, workspace):
             command = Command(
                 words,
@@ -105,7 +112,7 @@ async def run(
                 seconds,
                 bounds=_bounds(context.settings),
                 connect=connection.connect if connection is not None else None,
-                wanted=context.settings.get("confinement"),
+                wanted=wanted,
             )
             ended = await run_confined(command, output, errors)
     finally:

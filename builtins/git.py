@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TypedDict
 
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, result_of, run
@@ -15,6 +16,8 @@ from albert_tools.builtins.gitting import (
     command,
     demand_options,
     identity,
+    ignored,
+    switched_off,
 )
 from albert_tools.builtins.shell import demand_text, invalid
 from albert_tools.engine.model.failure import Failure
@@ -107,14 +110,14 @@ async def git(
     drivers = await _drivers(context, cwd, config)
     ran = await run(
         context,
-        command(operation, words, drivers),
+        command(operation, words),
         cwd=cwd,
         timeout=timeout,
-        environment={**ENVIRONMENT, **identity(context.settings, config)},
+        environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
-        git=operation in CONFIGURING,
+        git="configuration" if operation in CONFIGURING else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
     )
     return await result_of(context, ran)
@@ -138,9 +141,10 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     """
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
-    words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"], drivers)
+    words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
     facts = {"operation": "STATUS"}
-    ran = await run(context, words, cwd=cwd, timeout=60, environment=ENVIRONMENT, apart=True, facts=facts)
+    environment = {**ENVIRONMENT, **switched_off(drivers)}
+    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
     if ran.ended.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
@@ -200,21 +204,36 @@ def _behind_options(words: list[str]) -> int:
 
 def _configuration(context: CallContext, cwd: str) -> bytes:
     """The repository's own configuration, as far as it lies in the folder itself."""
-    path = f"{cwd}/.git/config" if cwd else ".git/config"
-    try:
-        data: bytes = context.workspace.read(path, MiB)
-        return data
-    except Failure:
+    folder = f"{cwd}/.git" if cwd else ".git"
+    data = _content(context, f"{folder}/config")
+    if data is None or _content(context, f"{folder}/commondir") is not None:
         # Elsewhere, perhaps: then it may say anything.
         return b"[include]"
+    return data
+
+
+def _content(context: CallContext, path: str) -> bytes | None:
+    with suppress(Failure):
+        data: bytes = context.workspace.read(path, MiB)
+        return data
+    return None
 
 
 async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
-    """The names of settings that may name programs; asked of git itself, for only it knows what is included from where."""
+    """The names of settings that may name programs; asked of git itself, for only it knows what is included from where. And those
+    of submodules, whose own configuration may name more."""
+    found: list[str] = []
+    parts = cwd.split("/") if cwd else []
+    for n in range(len(parts) + 1):
+        found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
-        return []
+        return found
     words = ["git", "-c", "safe.directory=*", *ASKING]
+    # By bytes: in another locale no pattern matches a name that isn't valid in it.
+    environment = {**ENVIRONMENT, "LC_ALL": "C"}
     ran = await run(
-        context, words, cwd=cwd, timeout=_ASKING, environment=ENVIRONMENT, apart=True, facts={"operation": "CONFIG"}
+        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts={"operation": "CONFIG"}
     )
-    return [name for name in ran.output.whole.decode("utf-8", "replace").split("\0") if name]
+    if not ran.output.complete:
+        raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")
+    return [*found, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]

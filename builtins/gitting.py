@@ -37,7 +37,7 @@ Operation = Literal[
 #: Operations that talk to another machine.
 OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
 #: Operations that change the repository's configuration: which remotes there are, and what branches follow.
-CONFIGURING = frozenset({"CLONE", "FETCH", "PULL", "PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
+CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
 
 _SHOWING = (
     "--stat --shortstat --numstat --name-only --name-status --patch -p --no-patch -s --unified= -U# --word-diff --color=never "
@@ -125,6 +125,9 @@ _SETTINGS = (
     "init.templateDir=",
     "uploadpack.packObjectsHook=",
     "core.alternateRefsCommand=true",
+    "tag.forceSignAnnotated=false",
+    # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
+    "diff.ignoreSubmodules=dirty",
 )
 
 #: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
@@ -138,16 +141,11 @@ ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "GIT_ASKPASS": "/bin/false",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    # For `_switched_off`.
-    "ALBERT_OFF_": "",
-    "ALBERT_OFF_false": "false",
-    "ALBERT_OFF_git-upload-pack": "git-upload-pack",
-    "ALBERT_OFF_git-receive-pack": "git-receive-pack",
 }
 
 #: Parts of the configuration that name programs, each under a name of its own.
 _DRIVERS = re.compile(
-    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
+    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
 )
 #: What is put in place of each such program.
 _OFF = {
@@ -162,28 +160,30 @@ _OFF = {
     ("remote", "receivepack"): "git-receive-pack",
     ("remote", "vcs"): "",
     ("gpg", "program"): "false",
+    ("gpg", "defaultkeycommand"): "false",
+    ("submodule", "ignore"): "dirty",
 }
 #: Words in a configuration without which it names no such program, and no other configuration that might.
-MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|worktree", re.IGNORECASE)
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
 #: What asks for the parts of the configuration that may name programs.
-ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg)\..*\.[a-z]+$")
+ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
 
 
-def command(operation: str, arguments: Sequence[str], drivers: Iterable[str] = ()) -> list[str]:
+def command(operation: str, arguments: Sequence[str]) -> list[str]:
     """The words of a call.
 
     Args:
         operation: One of `Operation`.
         arguments: As the caller gave them; see `demand_options`.
-        drivers: Names of the repository's configuration, as `ASKING` finds them.
     """
     words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
     for setting in _SETTINGS:
         words += ["-c", setting]
-    words += _switched_off(drivers)
     words.append(operation.lower())
     if operation in ("DIFF", "LOG", "SHOW"):
         words += ["--no-ext-diff", "--no-textconv"]
+    if operation in ("DIFF", "STATUS"):
+        words.append("--ignore-submodules=dirty")
     if operation in ("COMMIT", "MERGE", "PULL"):
         words.append("--no-verify" if operation != "PULL" else "--no-edit")
     if operation == "CLONE":
@@ -191,16 +191,31 @@ def command(operation: str, arguments: Sequence[str], drivers: Iterable[str] = (
     return [*words, *arguments]
 
 
-def _switched_off(names: Iterable[str]) -> list[str]:
+def switched_off(names: Iterable[str]) -> dict[str, str]:
+    """What switches off the programs that a repository's configuration names, as `ASKING` finds them; for the environment, because
+    on the command line a name with ``=`` in it would be taken for another."""
     found = []
-    for name in names:
+    for name in dict.fromkeys(names):
         parts = _DRIVERS.match(name)
         if parts:
             off = _OFF.get((parts[1].lower(), parts[3].lower()))
             if off is not None:
-                # A name may hold "=", and ``-c`` ends it at the first; this one at the last.
-                found.append(f"--config-env={parts[1]}.{parts[2]}.{parts[3]}=ALBERT_OFF_{off}")
-    return found
+                found.append((name, off))
+    settings = {"GIT_CONFIG_COUNT": str(len(found))}
+    for n, (name, off) in enumerate(found):
+        settings |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": off}
+    return settings
+
+
+#: How a submodule is named in ``.gitmodules``, which may want changes in it to be looked for.
+_SUBMODULE = re.compile(r'^\s*\[\s*submodule\s+"((?:[^"\\\n]|\\.)*)"', re.IGNORECASE | re.MULTILINE)
+
+
+def ignored(modules: bytes) -> list[str]:
+    """The settings that say so, by the text of ``.gitmodules``."""
+    names = _SUBMODULE.findall(modules.decode("utf-8", "replace"))
+    plain = (re.sub(r"\\(.)", lambda escaped: escaped[1], name) for name in names)
+    return [f"submodule.{name}.ignore" for name in plain]
 
 
 def demand_options(operation: str, arguments: Sequence[str]) -> None:

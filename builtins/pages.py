@@ -61,7 +61,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
 
     Args:
         url: The full address, for example "https://example.org/article".
-        links: Whether links stay in the text, as [text](address).
+        links: Whether links stay in the text, in the form of Markdown.
         limit: The most characters of text to return.
     """
     from importlib.util import find_spec

@@ -28,7 +28,11 @@ class Stage:
         self.project = folder / "project"
         shutil.copytree(HERE / "data" / "project", self.project)
         (self.project / ".albert").mkdir()
+        self.rules = folder / "albert" / "config" / "governance.yaml"
         self.environment = {**os.environ, "ALBERT_HOME": str(folder / "albert")}
+        author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        for words in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "the project as it was"]):
+            subprocess.run(["git", *words], cwd=self.project, check=True)
 
     def albert(self, *arguments: str, expect: int = 0, shown: str | None = None) -> None:
         """Run the command in a new process; the demonstration fails when it ends otherwise than expected."""
@@ -64,9 +68,24 @@ def main() -> None:
         tell("This one is not a tool yet. Everything that is wrong with it is said at once, and what to write instead.")
         stage.albert("define", str(HERE / "data" / "refused.tool"), expect=1, shown="define refused.tool")
 
-        tell("What the owner has not allowed is denied, and so is every way out of the workspace.")
-        stage.albert("run", "git_summary", "days=7", expect=3)
+        tell("Reading a repository is allowed; git runs confined, and nothing that the repository names runs with it.")
+        stage.albert("run", "git_summary", "days=7")
+
+        tell(
+            "Every way out of the workspace is denied. Commands ask a person: nobody is here, so this one waits, and is not done."
+        )
         stage.albert("run", "read_file", "path=../../etc/passwd", expect=3)
+        stage.albert("run", "bash", "command=wc -l *.md", expect=4)
+
+        tell(
+            "The owner allows commands, in governance.yaml. They see the workspace and the system's programs, and nothing else."
+        )
+        stage.rules.parent.mkdir(parents=True, exist_ok=True)
+        stage.rules.write_text("allow: [bash]\n")
+        stage.albert("run", "bash", "command=wc -l *.md; ls -A ~; cat /etc/shadow; ls /proc | grep -c '[0-9]'")
+
+        tell("Dangerous ones ask all the same, however they are spelled.")
+        stage.albert("run", "bash", "command=bash -c 'r\\m -r\"f\" ~/*'", expect=4)
 
         tell("A program may be wrong in other ways. This one would run for years; it may compute for two seconds.")
         stage.albert("define", str(HERE / "data" / "endless.tool"), shown="define endless.tool")

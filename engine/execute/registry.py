@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -12,10 +12,21 @@ from albert_tools.engine.model.protocols import ToolStore
 
 
 class ToolRegistry:
-    """What the service and the checker look tools up in; it meets `Catalog`. `store` may be absent: primitives only."""
+    """What the service and the checker look tools up in; it meets `Catalog`.
 
-    def __init__(self, primitives: Iterable[Primitive] = (), store: ToolStore | None = None) -> None:
-        self._primitives: dict[str, Primitive] = {}
+    Args:
+        primitives: The primitives.
+        store: Where saved tools are; None: there are primitives only.
+        loaders: Further primitives by name, which come first and are loaded when they are asked for.
+    """
+
+    def __init__(
+        self,
+        primitives: Iterable[Primitive] = (),
+        store: ToolStore | None = None,
+        loaders: Mapping[str, Callable[[], Primitive]] | None = None,
+    ) -> None:
+        self._primitives: dict[str, Primitive | Callable[[], Primitive]] = dict(loaders or {})
         self._store = store
         #: Names of the application's primitives that the configuration names.
         self.imported: tuple[str, ...] = ()
@@ -39,15 +50,20 @@ class ToolRegistry:
 
     def primitive(self, name: str) -> Primitive | None:
         """The primitive of that name, or None."""
-        return self._primitives.get(name)
+        found = self._primitives.get(name)
+        if found is None or isinstance(found, Primitive):
+            return found
+        # Twice in two threads is once too often and no harm: it is the same one.
+        loaded = self._primitives[name] = found()
+        return loaded
 
     def primitives(self) -> builtins.list[Primitive]:
-        """The primitives, as registered."""
-        return builtins.list(self._primitives.values())
+        """The primitives, as registered; all are loaded."""
+        return [found for name in builtins.list(self._primitives) if (found := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:
         """The definition that a call of `name` reaches now; None for an unknown or damaged tool. Primitives come first."""
-        primitive = self._primitives.get(name)
+        primitive = self.primitive(name)
         if primitive is not None:
             return primitive.definition
         if self._store is None:
@@ -70,7 +86,7 @@ class ToolRegistry:
 
     def list(self, category: str | None = None) -> builtins.list[ToolDefinition]:
         """The definitions, primitives first; only those of a `category` (a primitive's family, or ``saved``)."""
-        found = [p.definition for p in self._primitives.values() if category in (None, p.definition.family)]
+        found = [p.definition for p in self.primitives() if category in (None, p.definition.family)]
         if category in (None, "saved") and self._store is not None:
             saved = (self.get(name) for name in self.names() if name not in self._primitives)
             found += [definition for definition in saved if definition is not None]
@@ -78,4 +94,4 @@ class ToolRegistry:
 
     def categories(self) -> builtins.list[str]:
         """The primitives' families in the order registered, then ``saved``."""
-        return [*dict.fromkeys(p.definition.family for p in self._primitives.values()), "saved"]
+        return [*dict.fromkeys(p.definition.family for p in self.primitives()), "saved"]

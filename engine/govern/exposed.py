@@ -8,13 +8,15 @@ start, stay as they are: what a command writes there would be run outside, by wh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.pathrules import ALBERT_FOLDER, GIT_FOLDER, kept_folder
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View
 
 #: Entries that are looked through for what rules forbid; a workspace with more is not shown to commands while there are such rules.
@@ -29,15 +31,31 @@ _START_UP = frozenset(
         ".npmrc .nvimrc .pdbrc .pypirc .vimrc"
     ).split()
 )
-#: What names commands in a git folder.
-_OF_GIT = ("config", "config.worktree", "hooks")
+#: What names commands in a git folder, or says where another lies that does.
+_OF_GIT = ("config", "config.worktree", "commondir", "hooks")
+_CONFIGURATION = ("config", "config.worktree")
+#: Those of them that a folder needn't have, and that must not come to be there.
+_NOT_MADE = ("config.worktree", "commondir")
+#: What of git's configuration names further configuration, or a folder of hooks.
+_NAMING = re.compile(r"^\s*(?:\[[^\]\n]*\]\s*)?(?:path|hookspath)\s*=\s*\"?([^\"\n]*)", re.IGNORECASE | re.MULTILINE)
+#: Bytes of a configuration that are looked through for that; and how deep folders of submodules are.
+_MAX_CONFIG, _MAX_DEPTH = 1024 * 1024, 6
+
+
+#: What git itself may change that other commands may not: what its repository tracks, its configuration too, or all of its folder
+#: (where one with a protected part takes no new files, and git has to make some).
+Git = Literal["tree", "configuration", "all"]
+
+_FREE: dict[Git, tuple[str, ...]] = {"tree": (), "configuration": _CONFIGURATION, "all": _OF_GIT}
 
 
 @contextmanager
-def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[View, int]]:
+def exposed(workspace: Any, cwd: str, *, git: Git | None = None) -> Iterator[tuple[View, int]]:
     """What a command that starts in `cwd` sees, and the workspace's open folder.
 
-    `workspace` is a `GuardedWorkspace`, or a `Workspace` where nothing is judged. With `git`, git's configuration can be changed.
+    `workspace` is a `GuardedWorkspace`, or a `Workspace` where nothing is judged. With `git`, the command is git's own, for the
+    repository that it starts in: it can change what that tracks, hooks included, or its configuration, too. Not others', which
+    such a repository may have been made to harm.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -50,11 +68,11 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
         if cwd:
             held.enter_context(workspace.folder(cwd))
         hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
-        sealed = [
-            path
-            for path in _kept(root, start)
-            if not (git and os.path.basename(path) != "hooks" and GIT_FOLDER in path)
-        ]
+        folders = _git_folders(root, start)
+        for folder in folders:
+            held.callback(_unmake, opened, root, folder, _prepare(opened, root, folder))
+        own = _own_folder(root, start) if git else None
+        sealed = list(dict.fromkeys(_kept(root, start, folders, own, _FREE[git or "tree"])))
         readable: list[str] = []
         shown: list[str] | None = None
         if guarded is not None:
@@ -73,31 +91,121 @@ def exposed(workspace: Any, cwd: str, *, git: bool = False) -> Iterator[tuple[Vi
         )
 
 
-def _kept(root: str, start: str) -> Iterator[str]:
-    """What of the workspace stays as it is, as far as it exists."""
+def _kept(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:
+    """What of the workspace stays as it is, as far as it exists; all but what is `free` in the folder that is git's `own`."""
     for name in _names(root):
         if name in _START_UP or kept_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
-    folders = [root]
+    for place in _places(root, start):
+        git = f"{place}/{GIT_FOLDER}"
+        if os.path.isfile(git) and not os.path.islink(git):
+            # It says where the real one is.
+            yield git
+    for folder in folders:
+        kept = [name for name in _OF_GIT if folder != own or name not in free]
+        yield from (f"{folder}/{name}" for name in kept if os.path.lexists(f"{folder}/{name}"))
+        for name in _names(f"{folder}/worktrees"):
+            inner = f"{folder}/worktrees/{name}"
+            yield from (f"{inner}/{part}" for part in _NOT_MADE if os.path.lexists(f"{inner}/{part}"))
+        if folder != own:
+            yield from _named(root, folder)
+
+
+def _places(root: str, start: str) -> list[str]:
+    """The folders whose repositories are kept as they are: from where the command starts up to the workspace, and those in it."""
+    found = []
     while start.startswith(f"{root}/"):
-        folders.append(start)
+        found.append(start)
         start = os.path.dirname(start)
+    found.append(root)
     with suppress(OSError), os.scandir(root) as entries:
-        folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)][:_MAX_FOLDERS]
-    for folder in dict.fromkeys(folders):
-        yield from _of_repository(f"{folder}/{GIT_FOLDER}")
+        found += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)][:_MAX_FOLDERS]
+    return list(dict.fromkeys(found))
 
 
-def _of_repository(git: str) -> Iterator[str]:
-    if os.path.islink(git) or not os.path.exists(git):
-        return
-    if not os.path.isdir(git):
-        # It says where the real one is.
-        yield git
-        return
-    yield from (f"{git}/{name}" for name in _OF_GIT if os.path.lexists(f"{git}/{name}"))
-    for name in _names(f"{git}/modules"):
-        yield from _of_repository(f"{git}/modules/{name}")
+def _git_folders(root: str, start: str) -> list[str]:
+    """The folders in the workspace that git takes for those of these repositories, and of their submodules."""
+    found: list[str] = []
+    for place in _places(root, start):
+        folder = _git_folder(root, place)
+        if folder is not None and folder not in found:
+            found.append(folder)
+            found += (inner for inner in _of_submodules(f"{folder}/modules", _MAX_DEPTH) if inner not in found)
+    return found
+
+
+def _git_folder(root: str, place: str) -> str | None:
+    """Where git keeps what belongs to the repository at `place`, through a link or a file that says so."""
+    git = f"{place}/{GIT_FOLDER}"
+    if os.path.isfile(git):
+        with suppress(OSError, ValueError), open(git) as file:
+            says = file.read(_MAX_CONFIG)
+            if says.startswith("gitdir:"):
+                git = os.path.join(place, says.removeprefix("gitdir:").strip())
+    real = os.path.realpath(git)
+    return real if _within(real, root) and os.path.isdir(real) else None
+
+
+def _of_submodules(folder: str, depth: int) -> Iterator[str]:
+    for name in _names(folder) if depth else ():
+        inner = f"{folder}/{name}"
+        if os.path.islink(inner) or not os.path.isdir(inner):
+            continue
+        if os.path.lexists(f"{inner}/config"):
+            yield inner
+            yield from _of_submodules(f"{inner}/modules", depth - 1)
+        else:
+            # A submodule's name may have slashes in it.
+            yield from _of_submodules(inner, depth - 1)
+
+
+def _named(root: str, folder: str) -> Iterator[str]:
+    """What a configuration names in the workspace that is configuration, too, or holds hooks."""
+    for config in _CONFIGURATION:
+        with suppress(OSError), open(f"{folder}/{config}", encoding="utf-8", errors="replace") as file:
+            for value in _NAMING.findall(file.read(_MAX_CONFIG)):
+                # From the folder of the configuration; a folder of hooks from the top of the working tree.
+                for base in (folder, os.path.dirname(folder)):
+                    path = os.path.normpath(os.path.join(base, value.strip()))
+                    if path != root and _within(path, root) and path == os.path.realpath(path) and os.path.exists(path):
+                        yield path
+
+
+def _own_folder(root: str, start: str) -> str | None:
+    """The git folder of the repository that a command which starts there is about, if that is a plain one: one that a link or a
+    file names may be anybody's, and what starts in a git folder may take that for its working tree."""
+    while _within(start, root):
+        git = f"{start}/{GIT_FOLDER}"
+        if os.path.lexists(git):
+            plain = os.path.isdir(git) and not os.path.islink(git) and GIT_FOLDER not in start.split("/")
+            return git if plain else None
+        start = os.path.dirname(start)
+    return None
+
+
+def _prepare(opened: int, root: str, folder: str) -> list[str]:
+    """Make a folder for hooks where there is none, so that it can be kept empty; what must not come to be there."""
+    with suppress(OSError):
+        handle = open_beneath(opened, folder[len(root) + 1 :])
+        try:
+            os.stat("config", dir_fd=handle, follow_symlinks=False)
+            with suppress(FileExistsError):
+                os.mkdir("hooks", dir_fd=handle)
+        finally:
+            os.close(handle)
+    return [name for name in _NOT_MADE if not os.path.lexists(f"{folder}/{name}")]
+
+
+def _unmake(opened: int, root: str, folder: str, names: list[str]) -> None:
+    """Take away what a command has put there so that git reads something else."""
+    for name in names:
+        if os.path.lexists(f"{folder}/{name}"):
+            with suppress(OSError):
+                handle = open_beneath(opened, folder[len(root) + 1 :])
+                try:
+                    os.unlink(name, dir_fd=handle)
+                finally:
+                    os.close(handle)
 
 
 def _names(folder: str) -> list[str]:

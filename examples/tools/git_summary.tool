@@ -4,7 +4,15 @@ from collections import Counter
 @example(
     arguments={"days": 7},
     stubs={
-        "bash": {"exit_code": 0, "output": "Ada\nGrace\nAda\n", "truncated": False, "signal": None},
+        "git": {
+            "exit_code": 0,
+            "output": "Ada\nGrace\nAda\n",
+            "truncated": False,
+            "signal": None,
+            "size_bytes": 14,
+            "handle": None,
+            "confinement": "bwrap",
+        },
     },
     result={
         "commits": 3,
@@ -19,7 +27,7 @@ def git_summary(days: int = 30) -> dict:
     """
     if days < 1:
         raise ToolError("days must be 1 or more")
-    answer = tools.bash(command=f"git log --since='{days} days ago' --format=%an")
+    answer = tools.git(operation="LOG", args=[f"--since={days} days ago", "--format=%an"])
     if answer["exit_code"] != 0:
         raise ToolError(f"git failed: {answer['output'].strip()}")
     names = Counter(answer["output"].splitlines())

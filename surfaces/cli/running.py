@@ -7,6 +7,7 @@ pydantic's size is loaded.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -223,10 +224,20 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
         size = facts.get("size_bytes") or 0
         return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {size:,} byte{'' if size == 1 else 's'}"
     if kind == "execute":
-        return f"ran {one_line(str(facts.get('command')))!r}, exit code {facts.get('exit_code')}"
+        return f"ran {one_line(_command(facts))!r}, exit code {facts.get('exit_code')}"
     if kind == "network":
         return f"asked {one_line(str(facts.get('url', '')))}"
     return "" if kind == "read" else kind
+
+
+def _command(facts: Mapping[str, Any]) -> str:
+    """What was run, as one would type it."""
+    if "command" in facts:
+        return str(facts["command"])
+    if "argv" in facts:
+        return shlex.join(facts["argv"])
+    program = ["git", str(facts["operation"]).lower()] if "operation" in facts else [str(facts.get("program"))]
+    return shlex.join([*program, *facts.get("args", [])])
 
 
 def _details(error: Failure, console: Console) -> None:

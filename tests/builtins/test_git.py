@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins import git as tools
+from albert_tools.builtins import shell
 from albert_tools.builtins.git import read_status
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
@@ -39,10 +42,10 @@ def repository(root: Path) -> Path:
     return root
 
 
-@pytest.fixture(autouse=True)
-def confined(context: Any) -> None:
-    assert "bwrap" in found().kinds, found().missing.get("bwrap")
-    context.settings["confinement"] = "bwrap"
+@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
+def confined(request: Any, context: Any) -> None:
+    assert request.param in found().kinds, found().missing.get(request.param)
+    context.settings["confinement"] = request.param
 
 
 async def git(context: Any, operation: str, *args: str, **more: Any) -> Any:
@@ -268,7 +271,9 @@ async def test_a_filter_is_off_wherever_it_is_named(context: Any, repository: Pa
     assert not (repository / "ran").exists()
 
 
-async def test_hooks_stay_as_they_are(context: Any, repository: Path) -> None:
+async def test_remotes_are_settings_that_can_be_changed(context: Any, repository: Path) -> None:
+    # Behind Landlock git can't give the new file the old one's mode, and gives up; the manual says so.
+    context.settings["confinement"] = "bwrap"
     before = (repository / ".git/config").read_text()
     result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
     assert result["exit_code"] == 0
@@ -281,3 +286,134 @@ async def test_only_what_reaches_out_needs_an_address(context: Any, repository: 
         with pytest.raises(Failure) as caught:
             await git(context, operation, url=url)
         assert caught.value.details["violations"][0]["field"] == "url"
+
+
+async def bash(context: Any, command: str) -> Any:
+    return await call_primitive(shell.bash, {"command": command, "cwd": "", "timeout": 30, "env": []}, context)
+
+
+async def test_a_folder_of_hooks_that_is_not_there_yet(context: Any, repository: Path) -> None:
+    shutil.rmtree(repository / ".git/hooks")
+    await bash(context, "mkdir .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/hooks x; ln -s ../x .git/hooks")
+    assert not (repository / ".git/hooks").is_symlink()
+    assert os.listdir(repository / ".git/hooks") == []
+
+
+@pytest.mark.parametrize("name", ["commondir", "config.worktree"])
+async def test_configuration_is_not_brought_in_by_another_name(context: Any, repository: Path, name: str) -> None:
+    await bash(
+        context, f"mkdir -p evil/hooks; cp -r .git/config .git/refs .git/objects evil; echo ../evil > .git/{name}"
+    )
+    assert not (repository / ".git" / name).exists()
+    plain(repository, "status")
+
+
+async def test_git_folders_that_lie_elsewhere(context: Any, repository: Path) -> None:
+    plain(repository, "config", "core.hooksPath", "tools/hooks")
+    plain(repository, "config", "include.path", "../shared/settings")
+    plain(repository, "worktree", "add", "-q", "--detach", "tree")
+    places = (
+        "tools/hooks/pre-commit",
+        "shared/settings",
+        ".git/worktrees/tree/commondir",
+        "tree/.git",
+        ".git/modules/libs/deep/config",
+        ".git/modules/libs/deep/hooks/pre-commit",
+        "kept/real/config",
+        "kept/real/hooks/pre-commit",
+    )
+    for place in places:
+        (repository / place).parent.mkdir(parents=True, exist_ok=True)
+        if not (repository / place).exists():
+            (repository / place).write_text("[a]\n")
+    for folder in (".git/modules/libs/deep", "kept/real"):
+        (repository / folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (repository / "other").mkdir()
+    (repository / "other/.git").symlink_to("../kept/real")
+    before = {place: (repository / place).read_text() for place in places}
+    for place in places:
+        await bash(context, f"echo evil >> {place}; echo evil > x; mv x {place}; rm -r {Path(place).parent}")
+    assert {place: (repository / place).read_text() for place in places} == before
+
+
+async def test_another_repositorys_working_tree_is_not_this_ones_configuration(context: Any, repository: Path) -> None:
+    before = (repository / ".git/config").read_text()
+    inner = repository / "sub/inner"
+    inner.mkdir(parents=True)
+    plain(inner, "init", "-q", "-b", "main")
+    (inner / "config").write_text(f"[core]\n\tfsmonitor = touch {repository}/ran\n")
+    plain(inner, "add", "config")
+    plain(inner, "commit", "-q", "-m", "evil")
+    plain(inner, "config", "core.worktree", str(repository / ".git"))
+    for operation, *args in (("CHECKOUT", "-f", "main"), ("CHECKOUT", "main", "--", "config"), ("RESET", "--hard")):
+        await git(context, operation, *args, cwd="sub/inner")
+        assert (repository / ".git/config").read_text() == before
+
+
+async def test_a_git_folder_is_not_a_working_tree(context: Any, repository: Path) -> None:
+    (repository / "config").write_text(f"[core]\n\tfsmonitor = touch {repository}/ran\n")
+    plain(repository, "add", "config")
+    plain(repository, "commit", "-q", "-m", "evil")
+    before = (repository / ".git/config").read_text()
+    (repository / ".git/.git").write_text(f"gitdir: {repository}/.git\n")
+    await git(context, "CHECKOUT", "-f", "main", cwd=".git")
+    await git(context, "CHECKOUT", "main", "--", "config", cwd=".git")
+    assert (repository / ".git/config").read_text() == before
+
+
+async def test_programs_under_odd_names(context: Any, repository: Path) -> None:
+    trap = f"touch {repository}/ran; cat; true"
+    plain(repository, "config", "filter.a=b.clean", trap)
+    (repository / ".git/config").open("ab").write(b'[filter "\xff"]\n\tclean = "' + trap.encode() + b'"\n')
+    plain(repository, "config", "core.alternateRefsCommand", trap)
+    plain(repository, "config", "tag.forceSignAnnotated", "true")
+    plain(repository, "config", "gpg.format", "ssh")
+    plain(repository, "config", "gpg.ssh.defaultKeyCommand", trap)
+    (repository / ".gitattributes").write_bytes(b"*.txt filter=a=b\n*.dat filter=\xff\n")
+    (repository / "b.dat").write_text("new\n")
+    plain(repository, "-c", "filter.\udcff.clean=", "add", "b.dat")
+    (repository / "b.dat").write_text("changed\n")
+    (repository / "a.txt").write_text("two\n")
+    (repository / "ran").unlink(missing_ok=True)
+    for operation, *args in (("STATUS",), ("DIFF",), ("ADD", "a.txt"), ("TAG", "-m", "x", "v1")):
+        await git(context, operation, *args)
+        assert not (repository / "ran").exists(), operation
+    assert (await status(context))["changed"] != []
+    assert not (repository / "ran").exists()
+
+
+async def test_programs_of_a_working_trees_own_configuration(context: Any, repository: Path) -> None:
+    plain(repository, "config", "extensions.worktreeConfig", "true")
+    plain(repository, "config", "--worktree", "filter.evil.clean", f"touch {repository}/ran; cat")
+    (repository / ".gitattributes").write_text("*.txt filter=evil\n")
+    (repository / "a.txt").write_text("two\n")
+    await git(context, "DIFF")
+    assert not (repository / "ran").exists()
+
+
+async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
+    inner = repository / "inner"
+    inner.mkdir()
+    plain(inner, "init", "-q", "-b", "main")
+    (inner / "b.txt").write_text("one\n")
+    (inner / ".gitattributes").write_text("*.txt filter=evil\n")
+    plain(inner, "add", "--all")
+    plain(inner, "commit", "-q", "-m", "first")
+    (repository / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n')
+    plain(repository, "add", "--all")
+    plain(repository, "commit", "-q", "-m", "with a submodule")
+    plain(inner, "config", "filter.evil.clean", f"touch {repository}/ran; cat")
+    (inner / "b.txt").write_text("two\n")
+    for operation, *args in (
+        ("STATUS",),
+        ("DIFF",),
+        ("COMMIT", "-m", "x"),
+        ("COMMIT", "--dry-run"),
+        ("CHECKOUT", "main"),
+        ("LOG", "-p"),
+        ("SHOW",),
+    ):
+        await git(context, operation, *args)
+        assert not (repository / "ran").exists(), operation
+    await status(context)
+    assert not (repository / "ran").exists()

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Optional, TypedDict
 
-from albert_tools.builtins.files import read_file, write_file
-from albert_tools.builtins.folders import list_directory
+from albert_tools.builtins.files import edit_file, read_file, write_file
+from albert_tools.builtins.folders import file_info, list_directory
 from albert_tools.engine.check.check import Checked, Example
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.model.definition import ToolDefinition
@@ -27,7 +27,7 @@ from albert_tools.engine.sandbox.domain import export
 from albert_tools.engine.sandbox.prelude import ToolError, prelude
 
 MAX_BYTES = 16 * 1024 * 1024
-FILES = {p.name: p for p in (read_file, write_file, list_directory)}
+FILES = {p.name: p for p in (read_file, write_file, edit_file, file_info, list_directory)}
 ANNOTATIONS = {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional": Optional}
 
 

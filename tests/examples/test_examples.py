@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from albert_tools import Failure, SyncToolService
-from albert_tools.builtins.catalog import PRIMITIVES
+from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.check import Checked, Report, check
 from albert_tools.engine.model.definition import ToolDefinition
 from tests.examples.plain import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "tools").glob("*.tool"))}
-BUILTIN = {p.name: p.definition for p in PRIMITIVES}
+BUILTIN = {p.name: p.definition for p in builtin_primitives()}
 
 
 class Catalog:
@@ -72,7 +72,7 @@ def test_there_is_something_to_learn_from() -> None:
     called = {c.name for tool in tools.values() for c in tool.calls}
     assert len(SOURCES) >= 14
     assert max(tool.definition.depth for tool in tools.values()) >= 2
-    assert {"http_request", "bash", "read_file", "write_file", "list_directory"} <= called
+    assert {"http_request", "git", "read_file", "write_file", "list_directory"} <= called
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -169,6 +169,18 @@ def test_the_orchestrator(tmp_path: Path) -> None:
     assert "'timeout': 1" in counted
     assert ", proved; 9 decisions, 3 denials (lease.tools, " in recorded
     assert on_disk == "on disk: about.html, index.html"
+
+
+def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
+    """A composite writes, reads back, mends, tests and commits; the script holds record, counters and repository together."""
+    done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()
+    assert done == "done: the tests pass, and nothing is left to commit"
+    assert recorded.startswith("recorded: 9 steps, each decided before it was done; 9 effects; ")
+    assert rest == [
+        "counted: 10 completed, 1 blocked",
+        "denied: git by tools.git.allowed_operations",
+        "committed: area.py, test_area.py, as written and tested",
+    ]
 
 
 @pytest.mark.slow

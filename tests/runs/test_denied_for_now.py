@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService, ToolResult
+from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.govern.sessions import Budget
 from tests.runs.points import Place
 from tests.runs.test_resuming import ASKS, MANY, answer, code, killed, only_run, opened
@@ -168,3 +169,24 @@ def test_a_new_run_that_is_denied_has_failed(place: Place) -> None:
         result = service.invoke("many", {"names": ["a", "b"]})
         assert code(result) == "rate_limited"
         assert service.within(lambda s: s.runs.show(result.run_id or "")).state == "failed"
+
+
+def test_a_fault_while_it_is_found_out_passes(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Policy.permits
+
+    def once(self: Policy, definition: Any, gated: bool, mode: Any) -> Any:
+        found = real(self, definition, gated, mode)
+        if definition.name == "put" and mode == "NORMAL" and found.verdict != "deny":
+            raise RuntimeError("the judging went wrong")
+        return found
+
+    rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "allowed_in_modes": ["ALERT"]}}}
+    with opened(place, rules) as service:
+        run = waiting(service).run_id
+        assert run is not None
+        mode(service, "DEGRADED")
+        with monkeypatch.context() as patched:
+            patched.setattr(Policy, "permits", once)
+            denied_for_now(service.resume(run), "permission_denied")
+        mode(service, "NORMAL")
+        assert service.resume(run).value() == 2

@@ -9,14 +9,16 @@ may reach all the same, the owner's file says: under `allowed_addresses`, or by 
 from __future__ import annotations
 
 import re
-from ipaddress import ip_network
 from socket import inet_aton, inet_ntoa
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from albert_tools.engine.govern.addresses import LOCALHOST, Network, parsed, refusal
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Layer, Resource
 from albert_tools.engine.model.definition import ToolDefinition
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.addresses import Network
 
 #: The rule that refuses an address that isn't public.
 UNREACHABLE = "shipped.addresses"
@@ -67,6 +69,10 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
 def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
     """The addresses that may be reached though they aren't public: those that the owner's rules name, and of these only those that
     a project's name too, where they say anything of addresses."""
+    from ipaddress import ip_network
+
+    from albert_tools.engine.govern.addresses import LOCALHOST, parsed
+
     found: list[Network] = []
     for layer in layers:
         sections = [s for _, s in layer.sections(definition)]
@@ -85,6 +91,8 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
 
 def _address(layers: tuple[Layer, ...], definition: ToolDefinition, host: str | None) -> Decision | None:
     """The denial of a URL whose host is an address that isn't public."""
+    from albert_tools.engine.govern.addresses import parsed, refusal
+
     address = parsed(host or "")
     if address is None:
         return None

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from albert_tools.engine.govern.addresses import Network
 from albert_tools.engine.govern.policy.commands import judge_environment, judge_program, judge_shell
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.hosts import judge_url, named_addresses
@@ -29,6 +28,9 @@ from albert_tools.engine.govern.policy.sections import (
 )
 from albert_tools.engine.govern.roots import root_of, roots_of
 from albert_tools.engine.model.definition import Mode, ToolDefinition
+
+if TYPE_CHECKING:
+    from albert_tools.engine.govern.addresses import Network
 
 #: Answers that are kept for each question of a policy; a service of very many tools begins anew.
 _MAX_KEPT = 10_000

@@ -103,7 +103,7 @@ def plan(
         certificates: Whether it sees the certificates that the system trusts.
         nested_off: Whether user namespaces are switched off inside, beyond the filter's saying so.
         told: The descriptor that it says the number of the first process inside to.
-        held: The descriptor that it waits for a byte on before it starts the command.
+        held: The descriptor that it waits for `GO` on before it starts the command.
 
     Raises:
         OSError: something that is to be bound can't be opened.
@@ -122,13 +122,11 @@ def plan(
         for path in view.readable:
             made.add("--ro-bind", path, path)
         _workspace(made, view, workspace)
-        for name, value in environment.items():
-            made.add("--setenv", name, value)
         made.add("--chdir", view.cwd)
         if filter_program is not None:
             made.add("--seccomp", made.data(filter_program))
         # The root itself can't be written to: what is put there would count as nobody's memory.
-        made.add("--remount-ro", "/", "--", *_without(made.bound), *command)
+        made.add("--remount-ro", "/", "--", *_without(made, held), *_with(environment, command))
     except BaseException:
         made.close()
         raise
@@ -205,13 +203,29 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
             made.add("--ro-bind", "/dev/null", path)
 
 
-def _without(descriptors: Sequence[int]) -> list[str]:
-    """What starts a command without these descriptors: each would be a way out of everything that is put together here."""
-    return ["/bin/bash", "--noprofile", "--norc", "-c", f'{_closing(descriptors)} exec "$@"', "sandbox"]
+def _without(made: Plan, held: int) -> list[str]:
+    """What starts a command without the descriptors that bubblewrap leaves open: each would be a way out of everything that is put
+    together here. So nothing of the command's has a say in it yet, least of all its environment (BASH_ENV, LD_PRELOAD).
+
+    It wants a second byte of those who let it go: that all writers have closed the pipe, because they were killed, starts nothing.
+    """
+    gate = made.hold(os.dup(held))
+    closing = "".join(f" {number}<&-" for number in (gate, *made.bound))
+    text = f'read -rN1 -u {gate} go; exec{closing}; [[ $go == ! ]] || exit 125; exec "$@"'
+    return ["/bin/bash", "--noprofile", "--norc", "-c", text, "sandbox"]
 
 
-def _closing(descriptors: Sequence[int]) -> str:
-    return "exec" + "".join(f" {number}<&-" for number in descriptors) + ";"
+#: What is written to `held`, to start the command.
+GO = b"!!"
+
+
+def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    """What starts a command in an environment."""
+    words = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())]
+    if "=" in command[0]:
+        # Or it would be taken for one more variable.
+        words += ["/bin/bash", "--noprofile", "--norc", "-c", 'exec "$@"', "sandbox"]
+    return [*words, *command]
 
 
 def _held(made: Plan, handle: int) -> str:

@@ -48,7 +48,8 @@ OTHERS = frozenset(("sched_setscheduler sched_setparam sched_setattr sched_setaf
 #: What depends on its arguments.
 JUDGED = frozenset(
     (
-        "clone clone3 ioctl socket personality prlimit64 mknod mknodat utimensat chmod fchmod fchmodat fchmodat2 open openat "
+        "clone clone3 ioctl fcntl socket socketpair personality prlimit64 mknod mknodat utimensat "
+        "chmod fchmod fchmodat fchmodat2 open openat "
         "openat2 creat mkdir mkdirat"
     ).split()
 )
@@ -59,6 +60,8 @@ NEWEST = 469
 #: Per machine (as `os.uname` calls it): the number of each call above.
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
+        "fcntl": 72,
+        "socketpair": 53,
         "open": 2,
         "openat": 257,
         "openat2": 437,
@@ -193,6 +196,8 @@ NUMBERS: dict[str, dict[str, int]] = {
         "vhangup": 153,
     },
     "aarch64": {
+        "fcntl": 25,
+        "socketpair": 199,
         "openat": 56,
         "openat2": 437,
         "mkdirat": 34,

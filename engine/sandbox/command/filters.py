@@ -43,6 +43,10 @@ _IOCTLS = (0x5412, 0x541C, 0x5423)
 #: Local, internet, and asking the kernel about interfaces: the only ones that a network namespace keeps to itself. Those of virtual
 #: machines, cryptography, Bluetooth and the like reach the host.
 _FAMILIES = (1, 2, 10, 16)
+#: Two local sockets, connected for good: streams, and streams of packets. A pair for single packets can send to other sockets, too.
+_PAIRED, _KINDS, _KIND = 1, (1, 5), 0xF
+#: Naming whom the kernel signals when something can be read: F_SETOWN, F_SETOWN_EX; and as an ioctl of sockets.
+_OWNING, _OWNING_IOCTLS = (8, 15), (0x8901, 0x8902)
 #: The kind of a file in its mode; character and block devices.
 _FILE_KIND, _DEVICES = 0xF000, (0x2000, 0x6000)
 #: Whoever runs a file with these bits becomes its owner or of its group.
@@ -69,10 +73,10 @@ def _refuse(error: int) -> Op:
     return Op(_RETURN, _ERRNO | error)
 
 
-def _only(argument: int, values: tuple[int, ...], error: int) -> list[Op]:
-    """Allowed with these values only."""
+def _only(argument: int, values: tuple[int, ...], error: int, mask: int = 0xFFFFFFFF) -> list[Op]:
+    """Allowed with these values only, of the bits of `mask`."""
     tests = [Op(_IF_EQUAL, value, len(values) - i, 0) for i, value in enumerate(values)]
-    return [Op(_LOAD, _word(argument)), *tests, _refuse(error), Op(_RETURN, _ALLOW)]
+    return [Op(_LOAD, _word(argument)), Op(_AND, mask), *tests, _refuse(error), Op(_RETURN, _ALLOW)]
 
 
 def _never(argument: int, values: tuple[int, ...], mask: int = 0xFFFFFFFF, bits: int = 0) -> list[Op]:
@@ -95,8 +99,13 @@ def _judged(strength: Strength, root: bool) -> dict[str, list[Op]]:
         "clone": [Op(_LOAD, _word(0)), Op(_IF_SET, _NEW_NAMESPACES, 0, 1), _refuse(_EPERM), Op(_RETURN, _ALLOW)],
         # Its flags lie in memory, where a filter can't look; without it, libraries take `clone`.
         "clone3": [_refuse(_ENOSYS)],
-        "ioctl": _never(1, _IOCTLS),
+        "ioctl": _never(1, (*_IOCTLS, *_OWNING_IOCTLS) if strict else _IOCTLS),
+        "fcntl": _never(1, _OWNING) if strict else [Op(_RETURN, _ALLOW)],
         "socket": [_refuse(_EAFNOSUPPORT)] if strict else _only(0, _FAMILIES, _EAFNOSUPPORT),
+        "socketpair": [
+            *(Op(_LOAD, _word(0)), Op(_IF_EQUAL, _PAIRED, 1, 0), _refuse(_EAFNOSUPPORT)),
+            *(_only(1, _KINDS, _EPERM, _KIND) if strict else [Op(_RETURN, _ALLOW)]),
+        ],
         "personality": _only(0, _PERSONALITIES, _EPERM),
         "mknod": _never(1, _DEVICES, _FILE_KIND, _SET_ID),
         "mknodat": _never(2, _DEVICES, _FILE_KIND, _SET_ID),

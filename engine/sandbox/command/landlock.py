@@ -106,6 +106,9 @@ class Task:
         if not within:
             yield handle, _ALL
             return
+        if not any(p.startswith(f"{path}/") for p in view.hidden):
+            # What is sealed can be read, so all below can.
+            yield handle, READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
             names = os.listdir(listing)

@@ -61,7 +61,6 @@ async def _start_bwrap(command: Command, output: Streams, held: AsyncExitStack) 
     said, saying = os.pipe2(os.O_CLOEXEC)
     held.callback(os.close, said)
     waiting, going = os.pipe2(os.O_CLOEXEC)
-    # Closing it lets the command go, too; so that is what happens last of all, when it has been killed.
     let_go = held.enter_context(os.fdopen(going, "wb", buffering=0))
     environment = {"HOME": bubblewrap.HOME, "TMPDIR": "/tmp", **_proxied(command), **command.environment}
     try:
@@ -100,7 +99,7 @@ async def _start_bwrap(command: Command, output: Streams, held: AsyncExitStack) 
     if command.connect is not None:
         listener = held.enter_context(await asyncio.to_thread(namespace.listen, pid, PROXY_PORT))
         await held.enter_async_context(command.connect(listener))
-    let_go.write(b"!")
+    let_go.write(bubblewrap.GO)
     return process
 
 

@@ -31,6 +31,12 @@ SECRET = "the-secret-that-stays"
 SOMEBODY = 23456
 
 PROBES = Path(__file__).with_name("probes.py").read_text()
+#: What every bash reads first that is started for a command, if the command's environment has a say in it.
+EARLY = """
+for n in {3..99}; do
+  for way in .. ../.. ../../..; do echo "$(< /proc/self/fd/$n/$way/outside/secret)"; done
+done 2> /dev/null
+"""
 BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
 #: Seconds for those that never end by themselves.
 SHORT = {"outlive_the_timeout": 3.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
@@ -52,6 +58,7 @@ class World:
             "ws/.git/config": "as it was",
             "ws/.bashrc": "as it was",
             "ws/sub/here": "mine",
+            "ws/sub/early": EARLY,
             "ws/sub/probes.py": PROBES,
         }.items():
             (top / name).write_text(content)
@@ -61,6 +68,8 @@ class World:
             self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM),
             self._listen(socket.AF_UNIX, f"\0albert-{os.getpid()}"),
             self._listen(socket.AF_UNIX, str(self.outside / "socket")),
+            self._listen(socket.AF_UNIX, str(self.outside / "letters"), socket.SOCK_DGRAM),
+            self._listen(socket.AF_UNIX, f"\0albert-letters-{os.getpid()}", socket.SOCK_DGRAM),
         ]
         self._six: socket.socket | None = None
         try:
@@ -101,6 +110,7 @@ class World:
             "udp": self._listening[1].getsockname()[1],
             "abstract": f"\0albert-{os.getpid()}",
             "path": str(self.outside / "socket"),
+            "letters": [str(self.outside / "letters"), f"\0albert-letters-{os.getpid()}"],
             "shared": self._key,
         }
 
@@ -207,7 +217,7 @@ async def _confined(words: list[str], world: World, kind: str, name: str) -> tup
     output = Output(1 << 20)
     opened = os.open(world.workspace, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        command = Command(words, world.view(), opened, {"PATH": _path()}, SHORT.get(name, 60.0), BOUNDS, wanted=kind)
+        command = Command(words, world.view(), opened, _environment(world), SHORT.get(name, 60.0), BOUNDS, wanted=kind)
         ended = await run(command, output)
     finally:
         os.close(opened)
@@ -220,7 +230,7 @@ def _plain(words: list[str], world: World) -> tuple[Any, str]:
         done = subprocess.run(
             words,
             cwd=world.workspace,
-            env={"PATH": _path()},
+            env=_environment(world),
             stdout=printed,
             stderr=printed,
             timeout=60,
@@ -228,6 +238,10 @@ def _plain(words: list[str], world: World) -> tuple[Any, str]:
         )
         printed.seek(0)
         return (done.returncode, None), printed.read().decode("utf-8", "replace")
+
+
+def _environment(world: World) -> dict[str, str]:
+    return {"PATH": _path(), "BASH_ENV": str(world.workspace / "sub/early")}
 
 
 def _path() -> str:

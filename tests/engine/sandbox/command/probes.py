@@ -100,6 +100,16 @@ def read_through_open_descriptors(f: Any) -> None:
 
 
 @probe
+def read_by_what_bash_reads_first(f: Any) -> None:
+    """bwrap: descriptors closed; landlock: descriptors closed"""
+    # Whoever starts the command may have run this already, when more was open.
+    assert os.environ["BASH_ENV"]
+    outside = os.open(f["ws"], os.O_PATH)
+    os.set_inheritable(outside, True)
+    subprocess.run(["/bin/bash", "-c", ":"], close_fds=False)
+
+
+@probe
 def read_through_others_descriptors(f: Any) -> None:
     """bwrap: pid namespace; landlock: Landlock"""
     for pid in os.listdir("/proc"):
@@ -540,6 +550,23 @@ def kill_what_is_above(f: Any) -> None:
 
 
 @probe
+def signal_others_by_a_file(f: Any) -> None:
+    """bwrap: pid namespace; landlock: filter, Landlock"""
+    import fcntl
+
+    reading, writing = os.pipe()
+    for owning in (
+        lambda: fcntl.fcntl(reading, 8, f["victim"]),
+        lambda: fcntl.fcntl(reading, 15, struct.pack("<ii", 1, f["victim"])),
+    ):
+        with contextlib.suppress(OSError):
+            owning()
+            fcntl.fcntl(reading, 10, signal.SIGKILL)
+            fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+            os.write(writing, b"x")
+
+
+@probe
 def slow_others(f: Any) -> None:
     """bwrap: pid namespace; landlock: filter"""
     with contextlib.suppress(OSError):
@@ -605,8 +632,21 @@ def connect_to_a_socket_at_a_path(f: Any) -> None:
 
 
 @probe
+def send_from_a_pair_of_sockets(f: Any) -> None:
+    """bwrap: mount namespace, network namespace; landlock: filter"""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        for place in f["letters"]:
+            with contextlib.suppress(OSError):
+                one, _ = socket.socketpair(socket.AF_UNIX, kind)
+                one.sendto(b"secret", place)
+
+
+@probe
 def use_other_families(f: Any) -> None:
     """bwrap: filter; landlock: filter"""
+    with contextlib.suppress(OSError):
+        socket.socketpair(30, socket.SOCK_STREAM)
+        escaped("a pair")
     for family in (17, 29, 31, 38, 40, 44, 45):
         with contextlib.suppress(OSError):
             socket.socket(family, socket.SOCK_RAW if family == 17 else socket.SOCK_STREAM).close()

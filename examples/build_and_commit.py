@@ -1,0 +1,114 @@
+"""From a text to a commit: a saved tool writes a program, reads it back, mends it, runs its tests and commits it.
+
+All that it does passes the rules and is on record. At the end the ledger, the counters, the files and the repository are held
+against one another: each call was decided before anything was done, and what is in the commit is what was written and tested.
+
+Run it with ``python examples/build_and_commit.py``; it needs git and pytest, and keeps everything in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from albert_tools import SyncToolService, ToolResult
+from albert_tools.telemetry import Counters
+
+SOURCE = Path(__file__).with_name("tools") / "build_and_commit.tool"
+
+#: What the owner says: tests may run, and of git's operations only these two; all others are denied, PUSH among them.
+RULES = {
+    "tools": {
+        "run_tests": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 600},
+        "git": {"allowed_operations": ["ADD", "COMMIT"]},
+    }
+}
+
+PROGRAM = "def area(width: int, height: int) -> int:\n    return width + height\n"
+TESTS = "from area import area\n\n\ndef test_area() -> None:\n    assert area(3, 4) == 12\n"
+WORK = {
+    "path": "area.py",
+    "source": PROGRAM,
+    "wrong": "width + height",
+    "right": "width * height",
+    "tests": "test_area.py",
+    "message": "Areas of rectangles",
+}
+
+#: What the saved tool calls, in order.
+STEPS = ["write_file", "file_info", "read_file", "run_tests", "edit_file", "run_tests", "git", "git", "git_status"]
+
+
+def plain_git(folder: Path, *words: str) -> bytes:
+    """git as a person would use it, without the configuration of whoever that is."""
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(["git", *words], cwd=folder, env=environment, check=True, capture_output=True).stdout
+
+
+def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
+    """Hold against one another what was recorded, counted, written and committed."""
+    entries = service.within(lambda s: list(s.surroundings.ledger.entries()))
+    proof = service.within(lambda s: s.surroundings.ledger.verify())
+    assert proof.ok, proof.problems
+    calls: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "call"}
+    ends: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "result"}
+    (whole,) = (call for call, e in calls.items() if e.data["tool"] == "build_and_commit")
+    steps = {call: e for call, e in calls.items() if e.data.get("parent") == whole}
+    # Each step was decided, and only then done; the record of what it did is behind the decision, and names the same effects.
+    assert [e.data["tool"] for e in steps.values()] == STEPS
+    assert all(calls[call].n < ends[call].n and ends[call].data["ok"] for call in steps)
+    assert all(e.data["verdict"] == "allow" and e.data["rule_id"] for e in steps.values())
+    recorded = [effect for call in steps for effect in ends[call].data.get("effects", [])]
+    assert [(e["kind"], e["tool"]) for e in recorded] == [(e.kind, e.tool) for e in result.effects]
+
+    # The hash of what was written, of what was read back, and what the record has of both.
+    first = hashlib.sha256(PROGRAM.encode()).hexdigest()
+    assert [e["sha256"] for e in recorded if e.get("path") == "area.py"][:3] == [first] * 3
+    # And of what was mended: in the answer, on the disk, and in the commit.
+    output = result.value()
+    mended = PROGRAM.replace(WORK["wrong"], WORK["right"]).encode()
+    committed = plain_git(folder, "show", f"{output['commit']}:area.py")
+    assert (folder / "area.py").read_bytes() == committed == mended
+    assert output["sha256"] == hashlib.sha256(mended).hexdigest()
+    assert plain_git(folder, "log", "--format=%H %an %s").decode().split() == [
+        *(output["commit"], "Albert", "Tools"),
+        *WORK["message"].split(),
+    ]
+
+    counted = counters.snapshot()
+    assert (counted["calls"], counted["open"], counted["failed"]) == (len(STEPS) + 2, 0, 0)
+    assert counted["effects"] >= len(recorded)
+    denied = [e.data for e in entries if e.kind == "denied"]
+    return [
+        f"recorded: {len(steps)} steps, each decided before it was done; {len(recorded)} effects; {proof.entries} entries, proved",
+        f"counted: {counted['completed']} completed, {counted['blocked']} blocked",
+        f"denied: {', '.join(d['tool'] + ' by ' + d['rule_id'] for d in denied)}",
+        f"committed: {', '.join(sorted(plain_git(folder, 'ls-files').decode().split()))}, as written and tested",
+    ]
+
+
+def main() -> None:
+    """Set the scene, do the work, account for it."""
+    with tempfile.TemporaryDirectory() as temporary:
+        top = Path(temporary).resolve()
+        folder = top / "project"
+        (folder / ".albert").mkdir(parents=True)
+        (folder / "test_area.py").write_text(TESTS)
+        plain_git(folder, "init", "-q", "-b", "main")
+        (folder / ".git" / "info" / "exclude").write_text(".albert/\n")
+        counters = Counters()
+        with SyncToolService.open(home=top / "home", workspace=folder, governance=RULES, telemetry=counters) as service:
+            service.define(SOURCE.read_text(encoding="utf-8"))
+            result = service.invoke("build_and_commit", WORK)
+            print(f"done: {result.value()['clean'] and 'the tests pass, and nothing is left to commit'}")
+            # What it was not given, it can't do either.
+            assert service.invoke("git", {"operation": "PUSH"}).error.denied
+            print("\n".join(account(service, counters, result, folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""`make evidence`: a report of what was tested and what came of it, in `artifacts/TEST_REPORT_TOOL_INVOKE_MVP.md`.
+
+It has the files with their hashes, the test commands with all that they printed, real results held against the strict schema, the
+outcome of every attack under each confinement, and the caps with a call that goes beyond each. What fails stands there as failed,
+and the command ends with 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from albert_tools.engine.sandbox.command.confinement import found
+from tests.evidence.attacks import columns, outcomes
+from tests.evidence.caps import caps
+from tests.evidence.strict import SCHEMA, faults, results
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORT = ROOT / "artifacts" / "TEST_REPORT_TOOL_INVOKE_MVP.md"
+
+#: What stands in the report of the source: folders in this order, and the files beside them.
+FOLDERS = (
+    "grammar",
+    "engine",
+    "builtins",
+    "store",
+    "telemetry",
+    "surfaces",
+    "albert_tools",
+    "examples",
+    "tests",
+    "benchmarks",
+    "docs",
+)
+FILES = ("pyproject.toml", "constraints.txt", "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE")
+#: Made by running, not written.
+MADE = ("__pycache__", ".hypothesis", ".pytest_cache")
+
+#: The tests whose output is shown, by what they prove.
+SUITES = {
+    "The workspace contains": ["tests/engine/govern/test_contain.py", "tests/engine/govern/test_workspace.py"],
+    "Programs can't get out of the evaluator": ["tests/engine/sandbox/test_escapes.py"],
+    "Attacks on the command sandbox are real, and what never ends is ended": [
+        "tests/engine/sandbox/command/test_escapes.py",
+        "--deselect=tests/engine/sandbox/command/test_escapes.py::test_no_probe_gets_anywhere",
+    ],
+    "The strict form of a result": ["tests/engine/model/test_result.py"],
+    "Every stage of a call, allowed, denied and asked": ["tests/engine/execute/test_stages.py"],
+    "The files family": ["tests/engine/execute/test_files_family.py"],
+    "Commands, confined": ["tests/builtins/test_shell.py", "tests/engine/execute/test_commands_confined.py"],
+    "Commands are judged before they run": ["tests/engine/govern/commands/test_commands.py"],
+    "Requests to where none may go": ["tests/builtins/test_ssrf.py"],
+    "Every primitive of the catalogue": ["tests/test_catalogue.py"],
+    "From a text to a commit": ["tests/examples/test_examples.py", "-k", "commit"],
+}
+
+#: A section: its title, and its lines with whether all in it is as it should be.
+Section = tuple[list[str], bool]
+
+
+def digests() -> Section:
+    """Every source file with its hash."""
+    lines = ["```text"]
+    for folder in FOLDERS:
+        below = (p for p in (ROOT / folder).rglob("*") if p.is_file() and not p.is_symlink())
+        # What a link in the package leads to stands under its own folder.
+        for path in sorted(p for p in below if not set(MADE) & set(p.relative_to(ROOT).parts)):
+            lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}")
+    lines += [f"{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}  {name}" for name in FILES]
+    return [*lines, "```"], True
+
+
+def suites() -> Section:
+    """The tests, with what they print."""
+    lines, good = [], True
+    for title, arguments in SUITES.items():
+        words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "no:cacheprovider", "--color=no", *arguments]
+        tell(title)
+        done = subprocess.run(
+            [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        good = good and done.returncode == 0
+        printed = done.stdout.decode("utf-8", "replace").replace("```", "'''").rstrip()
+        command = "python " + " ".join(f"'{w}'" if " " in w else w for w in words)
+        lines += [f"### {title}", "", f"`{command}`: exit code {done.returncode}, {verdict(done.returncode == 0)}", ""]
+        lines += ["```text", printed, "```", ""]
+    return lines, good
+
+
+def strict() -> Section:
+    """Results against the schema."""
+    lines = ["| family | kind | tool | fits the schema |", "|---|---|---|---|"]
+    shown: dict[str, str] = {}
+    good = True
+    for call, result in results():
+        wrong = faults(call, result)
+        good = good and not wrong
+        lines.append(f"| {call.family} | {call.kind} | `{call.tool}` | {cell('; '.join(wrong)) or 'yes'} |")
+        shown.setdefault(call.kind, json.dumps(result.strict(), indent=1, ensure_ascii=False))
+    lines += ["", f"Validated by jsonschema {version('jsonschema')} (Draft 2020-12). The first of each kind:"]
+    for kind, text in shown.items():
+        text = text if len(text) < 3000 else text[:1500] + "\n…\n" + text[-1500:]
+        lines += ["", f"A {kind}:", "", "```json", text.replace("```", "'''"), "```"]
+    return [*lines, "", "The schema:", "", "```json", json.dumps(SCHEMA, indent=1), "```"], good
+
+
+def containment() -> Section:
+    """Every attack, under each confinement."""
+    heads = columns()
+    lines = [f"| attack | {' | '.join(c.title for c in heads)} |", "|---" * (len(heads) + 1) + "|"]
+    good = {"bwrap", "landlock"} <= set(found().kinds) or sys.platform != "linux"
+    told = outcomes()
+    for name, by_column in told.items():
+        found_out = [by_column[c] for c in heads]
+        good = good and all(o in ("held", "open, as documented") for o in found_out)
+        lines.append(f"| {name.replace('_', ' ')} | {' | '.join(map(cell, found_out))} |")
+    missing = "".join(f" Not here: {kind} ({why})." for kind, why in found().missing.items() if kind != "seatbelt")
+    every = [outcome for by_column in told.values() for outcome in by_column.values()]
+    held, known = every.count("held"), every.count("open, as documented")
+    counts = f"{held} held, {known} open as documented, {len(every) - held - known} failed"
+    summary = f"{len(told)} attacks, {len(every)} times made: {counts}."
+    return [summary + missing, "", *lines], good
+
+
+def truncation() -> Section:
+    """Every cap, gone beyond."""
+    lines = ["| bound | value | call | came of it | held |", "|---|---|---|---|---|"]
+    good = True
+    for one in caps():
+        good = good and one.held
+        lines.append(f"| `{one.name}` | {one.value} | {cell(one.call)} | {cell(one.came)} | {verdict(one.held)} |")
+    return lines, good
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {
+    "Results meet the strict schema": strict,
+    "Truncation caps": truncation,
+    "Containment of commands": containment,
+    "Tests": suites,
+    "Files": digests,
+}
+
+
+def verdict(good: bool) -> str:
+    """For people who look for what is wrong."""
+    return "passed" if good else "**FAILED**"
+
+
+def cell(text: str) -> str:
+    """A text that can't leave its cell of a table."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
+
+
+def tell(text: str) -> None:
+    """To whoever waits."""
+    print(f"  {text} …", flush=True)
+
+
+def machine() -> Iterator[str]:
+    """Where it was run."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    yield f"- Source: {commit.stdout.strip() or 'no repository'}"
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    yield f"- Python {platform.python_version()} on {system}"
+    who = "as root" if os.getuid() == 0 else "as an ordinary user"
+    yield f"- Run {who}; commands can be confined by {', '.join(found().kinds) or 'nothing'}"
+
+
+def main() -> int:
+    """Write the report; 1 where something in it failed."""
+    began = time.monotonic()
+    written: list[str] = []
+    summary = ["| section | |", "|---|---|"]
+    good = True
+    for title, section in SECTIONS.items():
+        print(title, flush=True)
+        try:
+            lines, fine = section()
+        except Exception as error:
+            # A section that could not be made is no evidence of anything.
+            lines, fine = [f"It could not be made: {type(error).__name__}: {error}"], False
+        good = good and fine
+        summary.append(f"| {title} | {verdict(fine)} |")
+        written += ["", f"## {title}", "", *lines]
+    seconds = time.monotonic() - began
+    head = [
+        "# Test report: calls of tools",
+        "",
+        *machine(),
+        f"- Made by `make evidence` in {seconds:.0f} s",
+        "",
+        *summary,
+    ]
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text("\n".join([*head, *written]) + "\n", encoding="utf-8")
+    print(f"{REPORT.relative_to(ROOT)}: {verdict(good)}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

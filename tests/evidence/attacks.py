@@ -1,0 +1,72 @@
+"""What became of every attack on the command sandbox, under each confinement, as each user that this machine lets be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from albert_tools.engine.sandbox.command.confinement import found
+from tests.children import Child
+from tests.engine.sandbox.command.attacked import SOMEBODY, attack
+from tests.engine.sandbox.command.probes import PROBES
+from tests.engine.sandbox.command.test_escapes import NOT_STOPPED
+
+#: In how many parts the attacks of one kind are made, side by side.
+PARTS = 2
+
+
+class Column(NamedTuple):
+    """A confinement, and whom the attacker is."""
+
+    kind: str
+    user: int
+
+    @property
+    def title(self) -> str:
+        """For the head of a table."""
+        who = "an ordinary user" if self.user or os.getuid() else "root"
+        return f"`{self.kind}`, {who}"
+
+
+def columns() -> list[Column]:
+    """All that this machine has; only root can be several."""
+    users = [0, SOMEBODY] if os.getuid() == 0 else [0]
+    return [Column(kind, user) for kind in found().kinds for user in users]
+
+
+def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Each attack of `names`, with what became of it: ``held``, or what it has got."""
+    top = Path(tempfile.mkdtemp(prefix="albert-attack-", dir="/tmp"))
+    try:
+        top.chmod(0o755)
+        child = Child(attack, str(top.resolve()), column.kind, column.user, names)
+        for name, wrong, _, text in child.rest():
+            if "Traceback" in text or "not found" in text:
+                # One that could not even begin proves nothing.
+                wrong = [*wrong, f"it could not begin: {text[-200:]}"]
+            yield name, "; ".join(map(str, wrong)) or "held"
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def outcomes() -> dict[str, dict[Column, str]]:
+    """By attack and confinement what became of it: ``held``, ``open, as documented``, or what went wrong."""
+    wanted = sorted(PROBES)
+    found_out: dict[str, dict[Column, str]] = {name: {} for name in wanted}
+    for column in columns():
+        stopped = [name for name in wanted if (column.kind, name) not in NOT_STOPPED]
+        for name in set(wanted) - set(stopped):
+            found_out[name][column] = "open, as documented"
+        with ThreadPoolExecutor(PARTS) as pool:
+            parts = [stopped[n::PARTS] for n in range(PARTS)]
+            for told in pool.map(lambda names, column=column: list(made(column, names)), parts):
+                for name, outcome in told:
+                    found_out[name][column] = outcome
+        for name in stopped:
+            found_out[name].setdefault(column, "no outcome was told")
+    return found_out

@@ -1,0 +1,266 @@
+"""The strict form of real results, held against its JSON Schema by a validator that is not ours.
+
+For every family: a success, a denial, a failure, and a result that says of itself that it is cut, where the family has such.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from albert_tools import ToolResult
+from tests.builtins.governed import Governed
+from tests.builtins.network import answer, raw
+from tests.builtins.provider import providing
+
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+
+#: All that a result's strict form holds, and nothing else.
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "timestamp_utc": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"},
+        "ok": {"type": "boolean"},
+        "tool": {"type": "string", "minLength": 1},
+        "action": {"type": "string", "minLength": 1},
+        "latency_ms": {"type": "number", "minimum": 0},
+        "policy": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "allowed": {"type": "boolean"},
+                "rule_id": _TEXT_OR_NULL,
+                "rationale_code": _TEXT_OR_NULL,
+                "message": {"type": "string"},
+            },
+            "required": ["allowed", "rule_id", "rationale_code", "message"],
+            "if": {"properties": {"allowed": {"const": False}}},
+            "then": {
+                "properties": {
+                    "rule_id": {"type": "string", "minLength": 1},
+                    "rationale_code": {"type": "string", "minLength": 1},
+                    "message": {"minLength": 1},
+                }
+            },
+            "else": {"properties": {"message": {"const": ""}}},
+        },
+        "output": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"value": {}, "truncated": {"type": "boolean"}},
+            "required": ["value", "truncated"],
+        },
+        "effects": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": _TEXT_OR_NULL,
+                    "size_bytes": {"type": ["integer", "null"], "minimum": 0},
+                    "sha256": {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"},
+                    "kind": {"enum": ["read", "write", "delete", "execute", "network", "secret"]},
+                    "tool": {"type": "string", "minLength": 1},
+                },
+                "required": ["path", "size_bytes", "sha256", "kind", "tool"],
+            },
+        },
+        "error": {
+            "type": ["object", "null"],
+            "additionalProperties": False,
+            "properties": {"type": {"type": "string", "minLength": 1}, "message": {"type": "string", "minLength": 1}},
+            "required": ["type", "message"],
+        },
+        "result_hash": {"type": ["string", "null"], "pattern": "^b3:[0-9a-f]{64}$"},
+        "request_id": _TEXT_OR_NULL,
+        "budget_consumed": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+        "trace_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{32}$"},
+        "span_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{16}$"},
+        "run_id": _TEXT_OR_NULL,
+        "metadata": {"type": "object"},
+    },
+    "if": {"properties": {"ok": {"const": True}}},
+    "then": {
+        "properties": {
+            "error": {"type": "null"},
+            "result_hash": {"type": "string"},
+            "policy": {"properties": {"allowed": {"const": True}}},
+        }
+    },
+    "else": {
+        "properties": {
+            "error": {"type": "object"},
+            "result_hash": {"type": "null"},
+            "output": {"properties": {"value": {"type": "null"}, "truncated": {"const": False}}},
+        }
+    },
+}
+SCHEMA["required"] = list(SCHEMA["properties"])
+
+#: Larger than what is handed over of a command's output, or of a saved tool's.
+LARGE = 100_000
+AWAY = {"forbidden_paths": ["away"]}
+SOURCE = '''
+def shown(size: int) -> str:
+    """Give a text.
+
+    Args:
+        size: Its length; 0 fails, a negative one reads what is forbidden.
+    """
+    if size < 0:
+        return tools.read_file(path="away/x")
+    if size == 0:
+        raise ToolError("nothing to show")
+    return "x" * size
+'''
+
+
+class Call(NamedTuple):
+    """A call, and which kind of result it is to give."""
+
+    family: str
+    kind: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+def calls(url: str) -> Iterator[Call]:
+    """Every call, by family; artifacts and models are read in parts that were asked for, so nothing of theirs is cut."""
+    for family, kinds in {
+        "files": {
+            "success": ("file_info", {"path": "a.txt"}),
+            "denial": ("read_file", {"path": "away/x"}),
+            "failure": ("read_file", {"path": "missing"}),
+            "truncated": ("find_files", {"pattern": "*", "limit": 1}),
+        },
+        "shell": {
+            "success": ("bash", {"command": "cat a.txt"}),
+            "denial": ("bash", {"command": "rm a.txt"}),
+            "failure": ("bash", {"command": "sleep 600", "timeout": 1}),
+            "truncated": ("run_program", {"argv": ["seq", str(LARGE)]}),
+        },
+        "git": {
+            "success": ("git", {"operation": "LOG"}),
+            "denial": ("git", {"operation": "PUSH"}),
+            "failure": ("git_status", {"cwd": "missing"}),
+            "truncated": ("git", {"operation": "SHOW", "args": ["HEAD:large.txt"]}),
+        },
+        "web": {
+            "success": ("http_request", {"url": f"{url}/"}),
+            "denial": ("fetch_url", {"url": "https://forbidden.example/"}),
+            "failure": ("http_request", {"url": "http://127.0.0.1:1/"}),
+            "truncated": ("http_request", {"url": f"{url}/large"}),
+        },
+        "system": {
+            "success": ("random_bytes", {"count": 8}),
+            "denial": ("sleep", {"seconds": 0}),
+            "failure": ("read_system_logs", {"pattern": "("}),
+            "truncated": ("read_system_logs", {"lines": 1}),
+        },
+        "code": {
+            "success": ("run_linter", {"linter": "ruff", "args": ["good.py"]}),
+            "denial": ("run_linter", {"linter": "ruff", "cwd": "away"}),
+            "failure": ("run_tests", {"cwd": "missing"}),
+            "truncated": ("run_linter", {"linter": "ruff", "args": ["bad.py"]}),
+        },
+        "artifacts": {
+            "success": ("publish_artifact", {"id": "a", "category": "text", "path": "a.txt"}),
+            "denial": ("publish_artifact", {"id": "b", "category": "text", "path": "away/x"}),
+            "failure": ("get_artifact", {"id": "missing"}),
+        },
+        "models": {
+            "success": ("inference", {"provider": "here", "model": "plain", "prompt": "Say hello."}),
+            "denial": ("inference", {"provider": "there", "model": "plain", "prompt": "Say hello."}),
+            "failure": ("inference", {"provider": "here", "model": "broken", "prompt": "Say hello."}),
+        },
+        "saved tools": {
+            "success": ("shown", {"size": 3}),
+            "denial": ("shown", {"size": -1}),
+            "failure": ("shown", {"size": 0}),
+            "truncated": ("shown", {"size": 20 * LARGE}),
+        },
+    }.items():
+        for kind, (tool, arguments) in kinds.items():
+            yield Call(family, kind, tool, arguments)
+
+
+def rules(log: Path, provider: str) -> dict[str, Any]:
+    """What the owner says, so that every kind of result comes about."""
+    ours = ["read_file", "publish_artifact", "run_linter"]
+    return {
+        "allow": ["read_system_logs"],
+        "deny": ["sleep"],
+        "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}},
+        "tools": {
+            **dict.fromkeys(ours, AWAY),
+            "bash": {"forbidden_commands": ["rm *"]},
+            "git": {"forbidden_operations": ["PUSH"]},
+            "http_request": {"allowed_hosts": ["127.0.0.1"]},
+            "fetch_url": {"forbidden_hosts": ["forbidden.example"]},
+        },
+        "primitives": {
+            "read_system_logs": {"files": [str(log)]},
+            "inference": {"providers": {"here": {"base_url": provider}}},
+        },
+    }
+
+
+def fill(work: Path) -> None:
+    """A repository, with what the calls are about."""
+    (work / "away").mkdir()
+    lines = "".join(f"import missing{n}\n" for n in range(2000))
+    for name, text in {
+        "a.txt": "one\n",
+        "away/x": "secret",
+        "large.txt": "line\n" * LARGE,
+        "good.py": "x = 1\n",
+        "bad.py": lines,
+    }.items():
+        (work / name).write_text(text)
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["add", "a.txt", "large.txt"],
+        ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "first"],
+    ):
+        subprocess.run(["git", *words], cwd=work, check=True, capture_output=True)
+
+
+def results() -> Iterator[tuple[Call, ToolResult]]:
+    """Each call, really made."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory())).resolve()
+        large = answer(b"x" * 3_000_000)
+        server = stack.enter_context(raw(lambda head, c: c.sendall(large if b"/large" in head else answer(b"hello"))))
+        provider = stack.enter_context(providing())
+        log = folder / "syslog"
+        log.write_text("no known form\n" * 3)
+        home = Governed(folder, governance=rules(log, provider.base_url))
+        stack.callback(home.service.close)
+        fill(home.work)
+        home.service.define(SOURCE)
+        for call in calls(f"http://127.0.0.1:{server.port}"):
+            yield call, home.service.invoke(call.tool, call.arguments)
+
+
+def faults(call: Call, result: ToolResult) -> list[str]:
+    """What is wrong with a result: its form, or that it is of another kind."""
+    from jsonschema import Draft202012Validator
+
+    strict = result.strict()
+    found = [
+        f"{'.'.join(map(str, e.path))}: {e.message}"[:200] for e in Draft202012Validator(SCHEMA).iter_errors(strict)
+    ]
+    kinds = {
+        "success": result.ok and not result.truncated,
+        "denial": not strict["policy"]["allowed"],
+        "failure": not result.ok and strict["policy"]["allowed"],
+        "truncated": strict["output"]["truncated"],
+    }
+    if not kinds[call.kind]:
+        found.append(f"it is no {call.kind}: {result.error or str(result.output)[:100]}")
+    return found

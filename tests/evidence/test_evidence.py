@@ -1,0 +1,54 @@
+"""The report says what failed: a test, a result of another form, a section that could not be made; and ends with 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from albert_tools import Failure, ToolResult
+from tests.evidence import __main__ as evidence
+from tests.evidence.strict import Call, faults
+
+
+def broken() -> evidence.Section:
+    raise OSError("no room")
+
+
+def test_what_fails_stands_there_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = tmp_path / "artifacts" / "report.md"
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")
+    monkeypatch.setattr(evidence, "ROOT", tmp_path)
+    monkeypatch.setattr(evidence, "REPORT", report)
+    monkeypatch.setattr(evidence, "SUITES", {"A suite": ["test_it.py"]})
+    monkeypatch.setattr(evidence, "SECTIONS", {"Good": lambda: (["fine"], True)})
+    assert evidence.main() == 0
+    assert "FAILED" not in report.read_text()
+    monkeypatch.setattr(
+        evidence, "SECTIONS", {"Tests": evidence.suites, "None": broken, "Good": lambda: (["fine"], True)}
+    )
+    assert evidence.main() == 1
+    text = report.read_text()
+    for said in (
+        "| Tests | **FAILED** |",
+        "exit code 1",
+        "1 failed",
+        "| None | **FAILED** |",
+        "OSError: no room",
+        "| Good | passed |",
+    ):
+        assert said in text, text
+
+
+def test_results_of_another_form_or_kind_are_told() -> None:
+    good = ToolResult("t", "x", timestamp_utc="2025-03-01T12:00:00+00:00")
+    call = Call("files", "success", "t", {})
+    assert faults(call, good) == []
+    assert len(faults(call, replace(good, timestamp_utc="yesterday"))) == 1
+    assert len(faults(call, replace(good, span_id="xyz", request_id=""))) == 1
+    assert len(faults(call._replace(kind="truncated"), good)) == 1
+    # A denial that names no rule is none.
+    assert (
+        faults(call._replace(kind="denial"), replace(good, output=None, error=Failure("permission_denied", "no"))) != []
+    )

@@ -1,0 +1,537 @@
+"""Every primitive of the catalogue, with the same demands on each: it does what it says, refuses what breaks a bound, is denied by
+name and by rule, ends when its time is up and when it is called off, leaves its effects on record, and can be called from a saved
+tool and from the command line.
+
+The table has a row for each; a primitive without one fails. Where a family shows a demand by a table of its own, the row names that
+test, which must exist, and it isn't shown twice. Bounds are read off the declarations, so every one that there is gets broken.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from albert_tools import SyncToolService
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.schema import violations
+from albert_tools.store.contents import ref_of
+from albert_tools.store.log.log import Log
+from tests.surfaces.conftest import Albert
+
+ROOT = Path(__file__).resolve().parents[1]
+PRIMITIVES = {p.name: p for p in builtin_primitives()}
+
+#: The example that goes from a text to a commit.
+EXAMPLE = (ROOT / "examples" / "tools" / "build_and_commit.tool").read_text("utf-8")
+
+#: What is demanded of every primitive, and shown here or by the test that its row names.
+DEMANDS = ("done", "denied", "timeout", "cancelled", "composite", "command_line")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call that succeeds, and what is to be seen of it.
+
+    `effects` are parts of those on record, in order. `section` is what the rules say of the tool so that they deny the call, by
+    `rule`. `slow` are arguments with which it would take very long; without them, time is up before it can end. `proved` names
+    tests that show a demand elsewhere.
+    """
+
+    arguments: dict[str, Any] = field(default_factory=dict)
+    effects: list[dict[str, Any]] = field(default_factory=list)
+    section: dict[str, Any] = field(default_factory=dict)
+    rule: str = ""
+    slow: dict[str, Any] | None = None
+    proved: Mapping[str, str] = field(default_factory=dict)
+
+
+def elsewhere(path: str, **tests: str) -> Row:
+    """A row of a family that shows everything by a table of its own; a test of another file is named with it."""
+    return Row(proved={demand: name if "::" in name else f"{path}::{name}" for demand, name in tests.items()})
+
+
+FILES = elsewhere(
+    "tests/engine/execute/test_files_family.py",
+    done="test_by_hand",
+    denied="test_what_a_rule_forbids",
+    timeout="test_a_call_whose_time_is_up_does_nothing_more",
+    cancelled="test_a_call_that_is_called_off_does_nothing_more",
+    composite="test_from_a_program",
+    command_line="tests/surfaces/test_files_by_hand.py::test_each",
+)
+WEB = elsewhere(
+    "tests/builtins/test_web_governed.py",
+    done="test_an_allowed_call_and_its_record",
+    denied="test_a_denied_call_names_its_rule",
+    timeout="test_out_of_time",
+    cancelled="test_called_off",
+    composite="test_from_a_program",
+    command_line="tests/surfaces/test_web.py::test_allowed_recorded_and_denied",
+)
+INFERENCE = elsewhere(
+    "tests/builtins/test_inference.py",
+    done="test_asked_and_answered",
+    denied="test_what_the_rules_deny",
+    timeout="test_time_runs_out",
+    cancelled="test_called_off_it_is_charged_all_the_same",
+    composite="test_called_from_a_program_and_from_the_command_line",
+    command_line="test_called_from_a_program_and_from_the_command_line",
+)
+
+NOT_NOW = {"forbidden_in_modes": ["NORMAL"]}
+TEXT = "kept"
+KEPT = ref_of(TEXT.encode())
+
+
+def reading(arguments: dict[str, Any] | None = None, **facts: Any) -> Row:
+    """A tool that reads and touches nothing that rules know by name: its mode alone can be forbidden."""
+    effects = [{"kind": "read", **facts}] if facts else []
+    return Row(arguments or {}, effects, NOT_NOW, "forbidden_in_modes")
+
+
+def running(
+    arguments: dict[str, Any], slow: dict[str, Any] | None, section: dict[str, Any], rule: str, **facts: Any
+) -> Row:
+    """A tool that runs a command."""
+    return Row(arguments, [{"kind": "execute", "exit_code": 0, **facts}], section, rule, slow)
+
+
+AWAY = {"forbidden_paths": ["away"]}
+
+ROWS: dict[str, Row] = {
+    **dict.fromkeys(
+        [
+            *("read_file", "write_file", "edit_file", "list_directory", "delete_file", "move_file", "copy_file"),
+            *("make_directory", "file_info", "find_files", "search_text"),
+        ],
+        FILES,
+    ),
+    **dict.fromkeys(["http_request", "fetch_url", "web_search"], WEB),
+    "inference": INFERENCE,
+    "bash": running(
+        {"command": "cat a.txt"},
+        {"command": "sleep 600"},
+        {"forbidden_commands": ["cat *"]},
+        "forbidden_commands",
+        command="cat a.txt",
+        confinement="bwrap",
+    ),
+    "run_program": running(
+        {"argv": ["cat", "a.txt"]},
+        {"argv": ["sleep", "600"]},
+        {"allowed_commands": ["ls *"]},
+        "allowed_commands",
+        confinement="bwrap",
+    ),
+    "git": running(
+        {"operation": "ADD", "args": ["a.txt"]},
+        None,
+        {"forbidden_operations": ["ADD"]},
+        "forbidden_operations",
+        operation="ADD",
+        args=["a.txt"],
+    ),
+    "git_status": Row({"cwd": ""}, [{"kind": "execute"}], NOT_NOW, "forbidden_in_modes"),
+    "run_tests": Row(
+        {"args": ["--version"]},
+        section=NOT_NOW,
+        rule="forbidden_in_modes",
+        slow={"args": ["slow.py"]},
+        proved={
+            "done": "tests/examples/test_examples.py::test_from_a_text_to_a_commit",
+            "composite": "tests/examples/test_examples.py::test_from_a_text_to_a_commit",
+        },
+    ),
+    "run_linter": running({"linter": "ruff"}, None, NOT_NOW, "forbidden_in_modes", program="ruff"),
+    "current_time": reading(),
+    "sleep": Row({"seconds": 0}, [], NOT_NOW, "forbidden_in_modes", {"seconds": 60}),
+    "random_bytes": reading({"count": 4}),
+    "system_metrics_snapshot": reading(what="system metrics"),
+    "check_process_health": reading({"pid": 1}, what="processes"),
+    "read_system_logs": reading({"lines": 5}, what="syslog log"),
+    "self_check": reading({"trials": False}, what="installation"),
+    "publish_artifact": Row(
+        {"id": "new", "category": "c", "path": "a.txt"},
+        [{"kind": "read", "path": "a.txt"}, {"kind": "write", "content_hash": ref_of(b"one\n")}],
+        {"forbidden_paths": ["a.txt"]},
+        "forbidden_paths",
+    ),
+    "get_artifact": reading({"id": "old"}, content_hash=KEPT),
+    "read_result": reading({"handle": KEPT}, handle=KEPT),
+}
+
+
+def test_every_primitive_has_a_row() -> None:
+    assert list(ROWS.keys() - PRIMITIVES.keys()) == []
+    assert list(PRIMITIVES.keys() - ROWS.keys()) == [], "add rows to this table"
+
+
+@cache
+def shown_in(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in tree.body if isinstance(node, kinds) and node.name.startswith("test_")}
+
+
+@pytest.mark.parametrize("tool", [name for name, row in ROWS.items() if row.proved])
+def test_what_is_proved_elsewhere_is_proved_of_this_tool(tool: str) -> None:
+    for demand, node in ROWS[tool].proved.items():
+        path, _, name = node.partition("::")
+        assert demand in DEMANDS
+        assert name in shown_in(path), node
+        # A family whose tests are about named tools names this one; or an example calls it.
+        assert f'"{tool}"' in (ROOT / path).read_text("utf-8") or f"tools.{tool}(" in EXAMPLE, node
+
+
+def demanded(demand: str) -> list[str]:
+    return [name for name, row in ROWS.items() if demand not in row.proved]
+
+
+# Where they are called.
+
+
+class World:
+    """A home with rules, a workspace that is a repository, a service; and `albert` on the same home."""
+
+    def __init__(self, folder: Path, tools: Mapping[str, Mapping[str, Any]], watch: Any = None, **rules: Any) -> None:
+        self.albert = Albert(folder)
+        self.work, self.home = self.albert.project, self.albert.home
+        log = folder / "syslog"
+        log.write_text("Jan  1 00:00:00 host app[1]: hello\n")
+        governance = {
+            "allow": ["read_system_logs"],
+            "tools": tools,
+            "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}},
+            "primitives": {
+                "read_system_logs": {"files": [str(log)]},
+                **{
+                    name: {"confinement": "bwrap"} for name in ("bash", "run_program", "git", "run_tests", "run_linter")
+                },
+            },
+            **rules,
+        }
+        config = self.home / "config"
+        config.mkdir(parents=True)
+        (config / "governance.yaml").write_text(yaml.safe_dump(governance))
+        subprocess.run(["git", "init", "-q", "-b", "main", str(self.work)], check=True)
+        files = {
+            "a.txt": "one\n",
+            "slow.py": "import time\n\n\ndef test_it() -> None:\n    time.sleep(600)\n",
+        }
+        for name, text in files.items():
+            (self.work / name).write_text(text)
+        self.service = SyncToolService.open(home=self.home, workspace=self.work, telemetry=watch)
+
+    def publish(self) -> None:
+        """What `get_artifact` and `read_result` read."""
+        self.service.invoke("publish_artifact", {"id": "old", "category": "c", "content": TEXT}).value()
+
+    def last(self, tool: str) -> dict[str, Any]:
+        """The last call of a tool in the ledger: its decision, and what came of it, which stands behind it."""
+        with Log(self.home / "state" / "log") as log:
+            entries = log.changes(kinds={"call", "denied", "result"})[0]
+        at = max(n for n, e in enumerate(entries) if e.data.get("tool") == tool)
+        decision = {"kind": entries[at].kind, **entries[at].data}
+        after = [e.data for e in entries[at + 1 :] if e.data["call"] == decision["call"]]
+        return {"decision": decision, "result": after[0] if after else None}
+
+
+@contextmanager
+def opened(folder: Path, *arguments: Any, **options: Any) -> Iterator[World]:
+    world = World(folder.resolve(), *arguments, **options)
+    try:
+        yield world
+    finally:
+        world.service.close()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One that allows everything."""
+    with opened(tmp_path_factory.mktemp("open"), {}) as made:
+        made.publish()
+        yield made
+
+
+# It does what it says.
+
+
+def spelled(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+
+def told(effects: Any, row: Row) -> list[dict[str, Any]]:
+    """Of each effect what the row speaks of."""
+    return [{k: e.get(k) for k in wanted} for e, wanted in zip(effects, row.effects, strict=True)]
+
+
+@pytest.mark.parametrize("tool", demanded("done"))
+def test_it_succeeds_and_its_effects_are_on_record(world: World, tool: str) -> None:
+    row = ROWS[tool]
+    result = world.service.invoke(tool, row.arguments)
+    assert result.ok, result.error
+    assert violations(result.output, PRIMITIVES[tool].definition.result) == []
+    assert told([e.as_dict() for e in result.effects], row) == row.effects
+    record = world.last(tool)
+    assert (record["decision"]["kind"], record["decision"]["verdict"]) == ("call", "allow")
+    assert record["decision"]["rule_id"]
+    assert (record["result"]["ok"], record["result"]["result_hash"]) == (True, result.result_hash)
+    assert told(record["result"].get("effects", []), row) == row.effects
+
+
+@pytest.mark.parametrize("tool", demanded("composite"))
+def test_it_is_called_by_a_saved_tool(world: World, tool: str) -> None:
+    row = ROWS[tool]
+    name = f"by_{tool}"
+    world.service.define(
+        f'def {name}() -> Any:\n    """Call it."""\n    return tools.{tool}({spelled(row.arguments)})\n'
+    )
+    result = world.service.invoke(name)
+    assert result.ok, result.error
+    assert violations(result.output, PRIMITIVES[tool].definition.result) == []
+    assert [e.tool for e in result.effects] == [tool] * len(row.effects)
+    assert world.last(tool)["decision"]["parent"] == world.last(name)["decision"]["call"]
+
+
+@pytest.mark.parametrize("tool", demanded("command_line"))
+def test_it_is_called_from_the_command_line(world: World, tool: str) -> None:
+    done = world.albert("run", tool, "--args", json.dumps(ROWS[tool].arguments), "--json")
+    assert done.code == 0, done.err + done.out
+    assert violations(done.document()["output"], PRIMITIVES[tool].definition.result) == []
+
+
+# What it is not given.
+
+#: Of each format of ours, a text that breaks it, and the rule that says so. (A `..` is denied; that is for the tests of paths.)
+MALFORMED = {
+    "albert-path": ("a\0b", "nul"),
+    "albert-folder": ("a\0b", "nul"),
+    "albert-command": ("a\0b", "nul"),
+    "albert-argument": ("a\0b", "nul"),
+    "albert-entry": ("no equals sign", "one_equals"),
+    "albert-hash": ("b3:abc", "hash"),
+    "albert-prompt-hash": ("abc", "hash"),
+    "albert-content": None,
+    "albert-edit": None,
+}
+#: Characters of a text that is longer than it may be, up to which it is made; beyond, a call is too large as a whole.
+LONGEST = 16 * 1024 * 1024
+KEYWORDS = {"type", "enum", "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "items", "anyOf"}
+KEYWORDS |= {"minimum", "maximum", "exclusiveMinimum", "properties", "required", "additionalProperties", "x-recorded"}
+
+
+def breaking(schema: Schema) -> Iterator[tuple[str, Any, str]]:
+    """For each bound of a parameter a value that breaks it: ``(field below, value, rule)``."""
+    assert schema.keys() <= KEYWORDS, "a bound that nobody breaks here"
+    for one in schema.get("anyOf", ()):
+        if one != {"type": "null"}:
+            yield from (b for b in breaking(one) if b[2] != "type")
+    kinds = schema.get("type", ())
+    kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+    if kinds or "anyOf" in schema:
+        yield "", ({"x": 1} if "object" not in str(schema) else 1), "type"
+    if "enum" in schema:
+        yield "", "no such", "enum"
+    if schema.get("minLength", 0) > 0:
+        yield "", "x" * (schema["minLength"] - 1), "min_length"
+    if schema.get("maxLength", LONGEST) < LONGEST and "hash" not in schema.get("format", ""):
+        yield (
+            "",
+            ("A=" if "entry" in schema.get("format", "") else "xx") + "x" * (schema["maxLength"] - 1),
+            "max_length",
+        )
+    if "pattern" in schema:
+        yield "", "-x y", "pattern"
+    if "format" in schema and (found := MALFORMED[schema["format"]]) is not None:
+        yield "", *found
+    for keyword, beyond, rule in (
+        ("minimum", -1, "minimum"),
+        ("maximum", 1, "maximum"),
+        ("exclusiveMinimum", 0, "minimum"),
+    ):
+        if keyword in schema:
+            yield "", schema[keyword] + beyond, rule
+    if "minItems" in schema:
+        yield "", [], "min_items"
+    if "items" in schema:
+        if "maxItems" in schema:
+            yield "", ["A=b"] * (schema["maxItems"] + 1), "max_items"
+        for below, value, rule in breaking(schema["items"]):
+            yield f"[0]{below}", [value], rule
+    if isinstance(schema.get("additionalProperties"), dict):
+        for below, value, rule in breaking(schema["additionalProperties"]):
+            yield f".x{below}", {"x": value}, rule
+
+
+def broken(world: World, tool: str, arguments: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The violations of a call, which must be refused for them and for nothing else, with nothing done."""
+    result = world.service.invoke(tool, arguments)
+    assert result.error is not None
+    assert result.error.code == "invalid_arguments", result.error
+    assert result.effects == ()
+    assert world.last(tool)["decision"]["code"] == "invalid_arguments"
+    return {(v["field"], v["rule"]) for v in result.error.details["violations"]}
+
+
+@pytest.mark.parametrize("tool", PRIMITIVES)
+def test_every_bound_is_held_and_all_that_is_wrong_is_told_at_once(world: World, tool: str) -> None:
+    definition = PRIMITIVES[tool].definition
+    required = {(p.name, "required") for p in definition.parameters if p.required}
+    assert broken(world, tool, {"unheard_of": 1}) == {("unheard_of", "unknown"), *required}
+    # The first bound of every parameter at once, then the second …
+    rounds = {p.name: list(breaking(p.schema)) for p in definition.parameters}
+    for number in range(max(map(len, rounds.values()), default=0)):
+        given = {name: found[number] for name, found in rounds.items() if number < len(found)}
+        arguments = {name: value for name, (_, value, _) in given.items()}
+        wanted = {(name + below, rule) for name, (below, _, rule) in given.items()}
+        excluded = {
+            names for names in (i.names for i in definition.invariants) if len(arguments.keys() & set(names)) > 1
+        }
+        found = broken(world, tool, arguments)
+        told_of = {f for f in found if f[1] not in ("excludes", "required")}
+        assert wanted == told_of
+        assert {f for f in found if f[1] == "required"} <= required
+        assert len([f for f in found if f[1] == "excludes"]) == len(excluded)
+
+
+GOOD = {"boolean": True, "integer": 1, "string": "x"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "invariant"),
+    [(name, i) for name, p in PRIMITIVES.items() for i in p.definition.invariants],
+    ids=lambda v: v if isinstance(v, str) else "-".join(v.names),
+)
+def test_every_invariant(world: World, tool: str, invariant: Any) -> None:
+    assert invariant.rule == "excludes"
+    arguments = {}
+    for name in invariant.names:
+        schema = PRIMITIVES[tool].definition.parameter(name).schema  # type: ignore[union-attr]
+        schema = next((s for s in schema.get("anyOf", ()) if s != {"type": "null"}), schema)
+        arguments[name] = "0" * 64 if "hash" in schema.get("format", "") else GOOD[schema["type"]]
+    assert (invariant.names[1], "excludes") in broken(world, tool, arguments)
+
+
+# What the rules deny.
+
+
+@pytest.fixture(scope="module")
+def forbidding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One whose rules say of each tool what its row has."""
+    sections = {name: ROWS[name].section for name in demanded("denied")}
+    with opened(tmp_path_factory.mktemp("forbidding"), sections) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def denying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One that denies every tool by its name."""
+    with opened(tmp_path_factory.mktemp("denying"), {}, deny=list(PRIMITIVES)) as made:
+        yield made
+
+
+def assert_denied(world: World, tool: str, rule: str) -> None:
+    result = world.service.invoke(tool, ROWS[tool].arguments)
+    assert result.error is not None
+    assert (result.error.code, result.error.rule) == ("permission_denied", rule), result.error
+    assert result.effects == ()
+    record = world.last(tool)
+    assert record["result"] is None
+    assert (record["decision"]["kind"], record["decision"]["rule_id"]) == ("denied", rule)
+
+
+@pytest.mark.parametrize("tool", demanded("denied"))
+def test_it_is_denied_by_its_name_and_by_a_rule(denying: World, forbidding: World, tool: str) -> None:
+    assert_denied(denying, tool, "deny")
+    assert_denied(forbidding, tool, f"tools.{tool}.{ROWS[tool].rule}")
+
+
+# When time is up, or nobody wants it any more.
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One that leaves a call that would take long one second, and any other next to none."""
+    sections = {n: {"timeout_seconds": 0.000_001 if ROWS[n].slow is None else 1} for n in demanded("timeout")}
+    with opened(tmp_path_factory.mktemp("hurried"), sections) as made:
+        yield made
+
+
+@pytest.mark.parametrize("tool", demanded("timeout"))
+def test_it_ends_when_its_time_is_up(hurried: World, tool: str) -> None:
+    row = ROWS[tool]
+    result = hurried.service.invoke(tool, row.arguments if row.slow is None else row.slow)
+    assert result.error is not None
+    assert result.error.code == "timeout", result.error
+    record = hurried.last(tool)
+    assert record["decision"]["verdict"] == "allow"
+    assert (record["result"]["ok"], record["result"]["code"]) == (False, "timeout")
+
+
+class Watch:
+    """Calls `then` as soon as a call of `tool` has begun."""
+
+    def __init__(self) -> None:
+        self.tool = ""
+        self.then: Callable[[], object] = lambda: None
+
+    def started(self, span: Any, call: Any) -> None:
+        if call.tool == self.tool:
+            self.then()
+
+    def ended(self, span: Any, call: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Watch]]:
+    watch = Watch()
+    with opened(tmp_path_factory.mktemp("watched"), {}, watch) as made:
+        made.publish()
+        yield made, watch
+
+
+@pytest.mark.parametrize("tool", demanded("cancelled"))
+def test_it_ends_when_it_is_called_off(watched: tuple[World, Watch], tool: str) -> None:
+    world, watch = watched
+    row = ROWS[tool]
+    arguments = row.arguments if row.slow is None else row.slow
+
+    async def main() -> None:
+        task = asyncio.create_task(world.service.service.invoke(tool, arguments))
+        # What takes long is under way by then; anything else is called off before it has answered.
+        watch.tool, watch.then = tool, task.cancel if row.slow is None else lambda: None
+        if row.slow is not None:
+            while not _begun(world, tool):
+                await asyncio.sleep(0.05)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run_coroutine_threadsafe(main(), world.service._loop).result(120)
+    watch.tool = ""
+    record = world.last(tool)
+    if row.slow is not None:
+        assert (record["result"]["ok"], record["result"]["code"]) == (False, "cancelled")
+    elif record["decision"]["kind"] == "call":
+        # What answers at once may have answered. Nothing is left open.
+        assert record["result"]["ok"] or record["result"]["code"] == "cancelled"
+    # And the service goes on.
+    assert world.service.invoke("current_time").ok
+
+
+def _begun(world: World, tool: str) -> bool:
+    with Log(world.home / "state" / "log") as log:
+        return any(e.data.get("tool") == tool for e in log.changes(kinds={"call"})[0])

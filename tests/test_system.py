@@ -1,0 +1,29 @@
+"""A program that the tests need and that isn't there is named, with what it is for and how to get it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.system import PROGRAMS, advice, missing
+
+
+def put(folder: Path, *names: str) -> str:
+    for name in names:
+        (folder / name).touch(mode=0o755)
+    return str(folder)
+
+
+def test_where_all_is_there_nothing_is_missing(tmp_path: Path) -> None:
+    assert missing(put(tmp_path, *(p.name for p in PROGRAMS))) == []
+
+
+@pytest.mark.parametrize(
+    ("manager", "said"),
+    [("apt-get", "sudo apt-get install ripgrep"), ("brew", "brew install ripgrep"), (None, "install ripgrep")],
+)
+def test_what_is_missing_is_named(tmp_path: Path, manager: str | None, said: str) -> None:
+    path = put(tmp_path, *(p.name for p in PROGRAMS if p.name != "rg"), *([manager] if manager else []))
+    (lacking,) = missing(path)
+    assert advice([lacking], path).endswith(f"\n  rg       for {lacking.wanted_for}\nGet them with: {said}")
