@@ -10,9 +10,9 @@ import posixpath
 import shlex
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from albert_tools.engine.govern.commands.expand import HOLE
+from albert_tools.engine.govern.policy.starred import Starred
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -33,47 +33,23 @@ def names_a_program(pattern: str) -> bool:
     return "*" not in pattern.split(maxsplit=1)[0]
 
 
-class _Word(NamedTuple):
-    """A word of a pattern: what stands between its stars, in order. A regular expression would look back from each of them."""
-
-    first: str
-    middle: tuple[str, ...]
-    #: None where there is no star.
-    last: str | None
-
-    def fits(self, text: str) -> bool:
-        """Whether `text` is such a word."""
-        if self.last is None:
-            return text == self.first
-        at, end = len(self.first), len(text) - len(self.last)
-        if at > end or not text.startswith(self.first) or not text.endswith(self.last):
-            return False
-        for part in self.middle:
-            at = text.find(part, at, end)
-            if at < 0:
-                return False
-            at += len(part)
-        return True
-
-
 @lru_cache(maxsize=1024)
-def _words(pattern: str) -> tuple[_Word | None, ...]:
+def _words(pattern: str) -> tuple[Starred | None, ...]:
     """Each word; None for any number of words."""
     try:
         words = shlex.split(pattern)
     except ValueError:
         words = pattern.split()
-    found: list[_Word | None] = []
+    found: list[Starred | None] = []
     for word in words:
         if word != "*":
-            first, *others = word.split("*")
-            found.append(_Word(first, tuple(filter(None, others[:-1])), others[-1] if others else None))
+            found.append(Starred.of(word))
         elif not found or found[-1] is not None:
             found.append(None)
     return tuple(found)
 
 
-def _fits(words: Sequence[_Word | None], argv: Sequence[str], maybe: bool) -> bool:
+def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool) -> bool:
     # Every position in the pattern that the words so far can have led to.
     at = _skipped({0}, words)
     for arg in argv:
@@ -95,5 +71,5 @@ def _fits(words: Sequence[_Word | None], argv: Sequence[str], maybe: bool) -> bo
     return len(words) in at
 
 
-def _skipped(at: set[int], words: Sequence[_Word | None]) -> set[int]:
+def _skipped(at: set[int], words: Sequence[Starred | None]) -> set[int]:
     return at | {position + 1 for position in at if position < len(words) and words[position] is None}
