@@ -84,8 +84,8 @@ class _Judge:
         #: Whether there are functions, and whether any command is given what arithmetic would run.
         self._functions = False
         self._handed = False
-        #: Whether a builtin that declares is given a value that isn't known. Where there are lists it may read it as one.
-        self._declared = False
+        #: Names that a builtin declares with a value that isn't known. Of a list it reads it as one.
+        self._declared: set[str] = set()
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
@@ -97,7 +97,7 @@ class _Judge:
         for why in dict.fromkeys(self.notes.turned):
             self.parts.append(dynamic("${…}", (), why))
         tainted = self._tainted or (self._functions and self._handed)
-        if self.notes.lists and self._declared:
+        if self.notes.lists & self._declared:
             self.parts.append(dynamic("declare …", (), "it may read a value as a list, and runs what stands in it"))
         if (self.notes.arithmetic and tainted) or not all(map(_counted, self.notes.fed)):
             self.parts.append(
@@ -237,14 +237,15 @@ class _Judge:
         """Notes of a call what it does with lists."""
         name, rest = args[0].text, args[1:]
         flags = {c for a in rest if a.text.startswith("-") for c in a.text}
+        named = {a.text.partition("=")[0].rstrip("+"): a.text.partition("=")[2] for a in rest}
         if (
             name in ("mapfile", "readarray")
             or (name == "read" and "a" in flags)
             or (name in DECLARE and flags & set("aA"))
         ):
-            self.notes.lists = True
+            self.notes.lists |= named.keys()
         if name in DECLARE:
-            self._declared = self._declared or any(a.text.partition("=")[2].startswith(HOLE) for a in rest)
+            self._declared |= {n for n, given in named.items() if given.startswith(HOLE)}
 
     # Calls.
 

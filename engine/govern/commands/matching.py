@@ -7,12 +7,12 @@ word it stands for any characters (``tests/*``).
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections.abc import Sequence
 from functools import lru_cache
 
 from albert_tools.engine.govern.commands.expand import HOLE
+from albert_tools.engine.govern.policy.starred import Starred
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -34,22 +34,22 @@ def names_a_program(pattern: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _words(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
-    """Each word as a regular expression; None for any number of words."""
+def _words(pattern: str) -> tuple[Starred | None, ...]:
+    """Each word; None for any number of words."""
     try:
         words = shlex.split(pattern)
     except ValueError:
         words = pattern.split()
-    found: list[re.Pattern[str] | None] = []
+    found: list[Starred | None] = []
     for word in words:
         if word != "*":
-            found.append(re.compile(".*".join(map(re.escape, re.split(r"\*+", word))), re.S))
+            found.append(Starred.of(word))
         elif not found or found[-1] is not None:
             found.append(None)
     return tuple(found)
 
 
-def _fits(words: Sequence[re.Pattern[str] | None], argv: Sequence[str], maybe: bool) -> bool:
+def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool) -> bool:
     # Every position in the pattern that the words so far can have led to.
     at = _skipped({0}, words)
     for arg in argv:
@@ -60,7 +60,7 @@ def _fits(words: Sequence[re.Pattern[str] | None], argv: Sequence[str], maybe: b
             word = words[position]
             if word is None:
                 after.add(position)
-            elif (maybe and HOLE in arg) or word.fullmatch(arg):
+            elif (maybe and HOLE in arg) or word.fits(arg):
                 after.add(position + 1)
         if maybe and arg == HOLE:
             # It may be no word or several.
@@ -71,5 +71,5 @@ def _fits(words: Sequence[re.Pattern[str] | None], argv: Sequence[str], maybe: b
     return len(words) in at
 
 
-def _skipped(at: set[int], words: Sequence[re.Pattern[str] | None]) -> set[int]:
+def _skipped(at: set[int], words: Sequence[Starred | None]) -> set[int]:
     return at | {position + 1 for position in at if position < len(words) and words[position] is None}

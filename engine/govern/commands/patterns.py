@@ -107,5 +107,6 @@ _HARMFUL = frozenset(
 
 def is_harmful(variable: str) -> bool:
     """Whether setting this environment variable can change what the programs after it are."""
-    beginnings = ("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_", "CARGO_", "NPM_CONFIG_")
-    return variable in _HARMFUL or variable.upper().startswith(beginnings)
+    beginnings = ("LD_", "DYLD_", "GIT_", "BASH_", "MALLOC_", "CARGO_ALIAS_", "CARGO_BUILD_RUST", "NPM_CONFIG_")
+    named = variable in _HARMFUL or variable.upper().startswith(beginnings)
+    return named or (variable.startswith("CARGO_TARGET_") and variable.endswith(("_RUNNER", "_LINKER", "_RUSTFLAGS")))

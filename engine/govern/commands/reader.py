@@ -515,7 +515,8 @@ class Reader(Words):
         start, listed = self.at, False
         if self.source.startswith("(", found.end()):
             self.bashism("an array")
-            self.notes.lists, listed = True, True
+            self.notes.lists.add(found[1])
+            listed = True
             self.at = found.end() + 1
             values = []
             self._lines()

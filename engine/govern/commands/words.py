@@ -33,8 +33,8 @@ class Notes:
     turned: list[str] = field(default_factory=list)
     #: Whether arithmetic looks at variables, which it evaluates as expressions.
     arithmetic: bool = False
-    #: Whether there are lists.
-    lists: bool = False
+    #: Names of variables that are lists.
+    lists: set[str] = field(default_factory=set)
     #: The scripts whose output arithmetic evaluates.
     fed: list[Script] = field(default_factory=list)
 

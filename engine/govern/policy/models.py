@@ -5,10 +5,9 @@ Where no rule speaks of them, what the owner has configured may be used: a provi
 
 from __future__ import annotations
 
-import re
-
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Layer, Resource
+from albert_tools.engine.govern.policy.starred import Starred
 from albert_tools.engine.model.definition import ToolDefinition
 
 #: Names that a denial lists.
@@ -39,7 +38,7 @@ def _among(name: str, patterns: tuple[str, ...] | None) -> bool:
 
 def matches_name(name: str, pattern: str) -> bool:
     """Whether a pattern names `name`: letter by letter, ``*`` for any others."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+    return Starred.of(pattern).fits(name)
 
 
 def _denied(rule: str, definition: ToolDefinition, resource: Resource, allowed: tuple[str, ...] | None) -> Decision:

@@ -64,3 +64,8 @@ def test_each_section_and_each_file_can_deny() -> None:
     assert judged(project, "provider", "b") is None
     assert judged(project, "provider", "a") == "project.tools.inference.allowed_providers"
     assert judged(project, "provider", "c") == "tools.inference.allowed_providers"
+
+
+def test_many_stars_and_a_long_name_come_to_an_end() -> None:
+    # Looking back from each star would take longer than anybody waits.
+    assert not matches_name("a" * 256, "*a" * 12 + "*b")
