@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import shlex
@@ -243,3 +244,31 @@ async def test_without_a_confinement_nothing_runs(context: Any, root: Path) -> N
         await bash(context, "touch ran")
     assert caught.value.code == "sandbox_unavailable"
     assert not (root / "ran").exists()
+
+
+async def test_called_off_at_any_moment_nothing_is_left(context: Any, confinement: str) -> None:
+    mark = f"called-off-{os.getpid()}"
+    await bash(context, "true")
+    for n in range(25):
+        task = asyncio.create_task(bash(context, f": {mark}; sleep 1000"))
+        # From before it was started until it runs.
+        await asyncio.sleep(n * 0.002)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    for _ in range(50):
+        left = with_words(mark)
+        if not left:
+            break
+        await asyncio.sleep(0.1)
+    assert left == []
+
+
+def with_words(mark: str) -> list[bytes]:
+    """The command lines of the processes that have `mark` in theirs."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                found.append(Path(f"/proc/{name}/cmdline").read_bytes())
+    return [line for line in found if mark.encode() in line]
