@@ -88,6 +88,7 @@ async def run(
             `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
     """
     from albert_tools.engine.govern.exposed import exposed
+    from albert_tools.engine.govern.turns import turn
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.running import run as run_confined
     from albert_tools.engine.sandbox.command.task import Command
@@ -97,18 +98,20 @@ async def run(
     ended: Ended | None = None
     connection = _Connection(context, method) if network else None
     try:
-        with exposed(context.workspace, cwd, git=git) as (view, workspace):
-            command = Command(
-                words,
-                view,
-                workspace,
-                {"PATH": _path(), "LANG": _LANG, **(environment or {})},
-                seconds,
-                bounds=_bounds(context.settings),
-                connect=connection.connect if connection is not None else None,
-                wanted=context.settings.get("confinement"),
-            )
-            ended = await run_confined(command, output, errors)
+        async with turn(str(context.workspace.root), git, seconds) as allowed:
+            with exposed(context.workspace, cwd, git=allowed) as (view, workspace):
+                command = Command(
+                    words,
+                    view,
+                    workspace,
+                    {"PATH": _path(), "LANG": _LANG, **(environment or {})},
+                    # Less, if it had to wait.
+                    max(0.0, min(seconds, context.remaining - _MARGIN)),
+                    bounds=_bounds(context.settings),
+                    connect=connection.connect if connection is not None else None,
+                    wanted=context.settings.get("confinement"),
+                )
+                ended = await run_confined(command, output, errors)
     finally:
         # Also when it was called off: what it had done stays done.
         confinement = ended.confinement if ended is not None else None
