@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import shlex
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -272,3 +273,13 @@ def with_words(mark: str) -> list[bytes]:
             with contextlib.suppress(OSError):
                 found.append(Path(f"/proc/{name}/cmdline").read_bytes())
     return [line for line in found if mark.encode() in line]
+
+
+async def test_the_python_of_the_service_stays_as_it_is(context: Any, root: Path, monkeypatch: Any) -> None:
+    place = root / ".venv/lib/albert_tools"
+    place.mkdir(parents=True)
+    (place / "service.py").write_text("as it was")
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    await bash(context, "echo evil > .venv/lib/albert_tools/service.py; touch .venv/lib/new; mv .venv v; rm -rf .venv")
+    assert (place / "service.py").read_text() == "as it was"
+    assert os.listdir(root / ".venv/lib") == ["albert_tools"]
