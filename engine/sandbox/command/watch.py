@@ -50,7 +50,8 @@ def taken(top: int) -> tuple[int, int]:
 
 def _mapped(pid: int) -> int:
     """Its part of the memory that it shares with others, in bytes."""
-    with open(f"/proc/{pid}/status") as file:
+    # A process may call itself what it likes.
+    with open(f"/proc/{pid}/status", errors="replace") as file:
         if not any(line.startswith("RssShmem:") and int(line.split()[1]) > _LITTLE for line in file):
             return 0
     with open(f"/proc/{pid}/smaps_rollup") as file:
