@@ -90,6 +90,7 @@ async def run(
     import asyncio
 
     from albert_tools.engine.govern.exposed import exposed
+    from albert_tools.engine.govern.turns import turn
     from albert_tools.engine.sandbox.command.confinement import found
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.running import run as run_confined
@@ -101,20 +102,21 @@ async def run(
     connection = _Connection(context, method) if network else None
     try:
         wanted = context.settings.get("confinement")
-        if git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock":
-            git = "all"
-        with exposed(context.workspace, cwd, git=git) as (view, workspace):
-            command = Command(
-                words,
-                view,
-                workspace,
-                {"PATH": _path(), "LANG": _LANG, **(environment or {})},
-                seconds,
-                bounds=_bounds(context.settings),
-                connect=connection.connect if connection is not None else None,
-                wanted=wanted,
-            )
-            ended = await run_confined(command, output, errors)
+        every = git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock"
+        async with turn(str(context.workspace.root), git, seconds) as allowed:
+            with exposed(context.workspace, cwd, git="all" if every else allowed) as (view, workspace):
+                command = Command(
+                    words,
+                    view,
+                    workspace,
+                    {"PATH": _path(), "LANG": _LANG, **(environment or {})},
+                    # Less, if it had to wait.
+                    max(0.0, min(seconds, context.remaining - _MARGIN)),
+                    bounds=_bounds(context.settings),
+                    connect=connection.connect if connection is not None else None,
+                    wanted=wanted,
+                )
+                ended = await run_confined(command, output, errors)
     finally:
         # Also when it was called off: what it had done stays done.
         confinement = ended.confinement if ended is not None else None

@@ -8,12 +8,12 @@ from typing import TypedDict
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, result_of, run
 from albert_tools.builtins.gitting import (
     ASKING,
-    CONFIGURING,
     ENVIRONMENT,
     MAY_NAME_PROGRAMS,
     OVER_NETWORK,
     Operation,
     command,
+    configures,
     demand_options,
     identity,
     ignored,
@@ -80,7 +80,7 @@ async def git(
     No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (a COMMIT needs -m),
     no submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes on hosts that the owner's
     rules name or that "url" was allowed for. What changes history, the working tree or a remote asks a person unless the
-    rules say otherwise.
+    rules say otherwise. Which remotes there are and what branches follow can't be changed while other commands run here.
 
     Fails with `invalid_arguments` (an option that is not listed, a transport), `timeout`, `permission_denied`, `not_found` (cwd),
     `sandbox_unavailable`, `io_error`.
@@ -117,7 +117,7 @@ async def git(
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
-        git="configuration" if operation in CONFIGURING else "tree",
+        git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
     )
     return await result_of(context, ran)

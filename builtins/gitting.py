@@ -169,6 +169,11 @@ MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule
 ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
 
 
+def configures(operation: str, arguments: Sequence[str]) -> bool:
+    """Whether a call may change the repository's configuration."""
+    return operation in CONFIGURING and (operation != "PUSH" or not {"-u", "--set-upstream"}.isdisjoint(arguments))
+
+
 def command(operation: str, arguments: Sequence[str]) -> list[str]:
     """The words of a call.
 

@@ -17,7 +17,7 @@ from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.pathrules import ALBERT_FOLDER, GIT_FOLDER, kept_folder
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
-from albert_tools.engine.sandbox.command.view import View
+from albert_tools.engine.sandbox.command.view import View, programs
 
 #: Entries that are looked through for what rules forbid; a workspace with more is not shown to commands while there are such rules.
 MAX_ENTRIES = 50_000
@@ -96,6 +96,8 @@ def _kept(root: str, start: str, folders: Iterable[str], own: str | None, free: 
     for name in _names(root):
         if name in _START_UP or kept_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
+    # The Python that judges these very calls, where it stands in the workspace.
+    yield from (path for path in programs() if path != root and _within(path, root))
     for place in _places(root, start):
         git = f"{place}/{GIT_FOLDER}"
         if os.path.isfile(git) and not os.path.islink(git):

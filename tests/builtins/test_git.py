@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from albert_tools.builtins import git as tools
 from albert_tools.builtins import shell
 from albert_tools.builtins.git import read_status
+from albert_tools.engine.govern import turns
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
@@ -417,3 +419,26 @@ async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
         assert not (repository / "ran").exists(), operation
     await status(context)
     assert not (repository / "ran").exists()
+
+
+async def test_configuration_is_not_replaced_under_a_running_command(context: Any, repository: Path) -> None:
+    trying = "for n in {1..20}; do echo evil >> .git/config; sleep 0.1; done"
+    running = asyncio.create_task(bash(context, trying))
+    await asyncio.sleep(0.5)
+    result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
+    await running
+    assert "evil" not in (repository / ".git/config").read_text()
+    assert result["exit_code"] == 0
+    assert "example.org" in plain(repository, "remote", "-v")
+
+
+async def test_git_goes_on_while_other_commands_run(context: Any, repository: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.2)
+    running = asyncio.create_task(bash(context, "touch started; while [ ! -e stop ]; do sleep 0.05; done"))
+    while not (repository / "started").exists():
+        await asyncio.sleep(0.02)
+    assert (await git(context, "CHECKOUT", "-b", "side"))["exit_code"] == 0
+    assert (await git(context, "REMOTE", "add", "origin", "https://example.org/x.git"))["exit_code"] != 0
+    (repository / "stop").touch()
+    assert (await running)["exit_code"] == 0
+    assert (await git(context, "REMOTE", "add", "origin", "https://example.org/x.git"))["exit_code"] == 0

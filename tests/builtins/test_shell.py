@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import shlex
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -250,3 +252,41 @@ async def test_without_a_confinement_nothing_runs(context: Any, root: Path) -> N
         await bash(context, "touch ran")
     assert caught.value.code == "sandbox_unavailable"
     assert not (root / "ran").exists()
+
+
+async def test_called_off_at_any_moment_nothing_is_left(context: Any, confinement: str) -> None:
+    mark = f"called-off-{os.getpid()}"
+    await bash(context, "true")
+    for n in range(25):
+        task = asyncio.create_task(bash(context, f": {mark}; sleep 1000"))
+        # From before it was started until it runs.
+        await asyncio.sleep(n * 0.002)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    for _ in range(50):
+        left = with_words(mark)
+        if not left:
+            break
+        await asyncio.sleep(0.1)
+    assert left == []
+
+
+def with_words(mark: str) -> list[bytes]:
+    """The command lines of the processes that have `mark` in theirs."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                found.append(Path(f"/proc/{name}/cmdline").read_bytes())
+    return [line for line in found if mark.encode() in line]
+
+
+async def test_the_python_of_the_service_stays_as_it_is(context: Any, root: Path, monkeypatch: Any) -> None:
+    place = root / ".venv/lib/albert_tools"
+    place.mkdir(parents=True)
+    (place / "service.py").write_text("as it was")
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    await bash(context, "echo evil > .venv/lib/albert_tools/service.py; touch .venv/lib/new; mv .venv v; rm -rf .venv")
+    assert (place / "service.py").read_text() == "as it was"
+    assert os.listdir(root / ".venv/lib") == ["albert_tools"]

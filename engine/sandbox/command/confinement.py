@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command import filters, launcher, seatbelt
+from albert_tools.engine.sandbox.command import filters, launcher, seatbelt, temporary
 from albert_tools.engine.sandbox.command.cgroups import sweep
 
 Kind = Literal["bwrap", "landlock", "seatbelt"]
@@ -63,6 +63,7 @@ def _hint() -> str:
 def found() -> Found:
     """What this machine has. Tried once for each process; takes some hundredths of a second."""
     sweep()
+    temporary.sweep()
     missing: dict[str, str] = {}
     kinds: list[Kind] = []
     nested_off = False

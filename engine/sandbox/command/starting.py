@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from contextlib import AsyncExitStack, suppress
 
 from albert_tools.engine.model.failure import Failure
@@ -28,6 +27,7 @@ from albert_tools.engine.sandbox.command.ending import MARK, kill_tree
 from albert_tools.engine.sandbox.command.landlock import Task
 from albert_tools.engine.sandbox.command.process import PATIENCE, Process, kill, readable, within
 from albert_tools.engine.sandbox.command.task import PROXY_PORT, Command
+from albert_tools.engine.sandbox.command.temporary import Temporary
 
 #: Bytes of what bubblewrap says of the process that it started, or the launcher of how its own ended.
 _MAX_SAID = 1 << 16
@@ -47,13 +47,12 @@ async def start(kind: Kind, command: Command, output: Streams, held: AsyncExitSt
     """
     if kind == "bwrap":
         return await _start_bwrap(command, output, held)
-    # Private and empty, as behind bubblewrap, but of the disk.
-    temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="albert-command-")
-    held.push_async_callback(asyncio.to_thread, shutil.rmtree, temporary, True)
-    os.mkdir(f"{temporary}/home", 0o700)
+    # Private and empty, as behind bubblewrap, but of the disk. Nothing is waited for between making it and holding it.
+    temporary = Temporary()
+    held.push_async_callback(asyncio.to_thread, temporary.remove)
     if kind == "landlock":
-        return _start_landlock(command, output, held, os.path.realpath(temporary))
-    return _start_seatbelt(command, output, os.path.realpath(temporary))
+        return _start_landlock(command, output, held, temporary.path)
+    return _start_seatbelt(command, output, temporary.path)
 
 
 async def _start_bwrap(command: Command, output: Streams, held: AsyncExitStack) -> Process:
@@ -169,6 +168,9 @@ class _Namespaced(Process):
                         await readable(handle)
             finally:
                 os.close(handle)
+        elif self._popen.returncode is None:
+            # What it has started may not have got as far as to end with it.
+            await asyncio.to_thread(_end_unfinished, self._popen.pid)
         if self._popen.returncode is None:
             # It says how the command ended, if that was before; it ends with its child.
             if not await within(PATIENCE if self.top != self._popen.pid else 0, self._popen):
@@ -176,6 +178,17 @@ class _Namespaced(Process):
                 await within(PATIENCE, self._popen)
             code = self._popen.wait()
             self.code = code if code >= 0 else 128 - code
+
+
+def _end_unfinished(pid: int) -> None:
+    """End a child of this process and all below it, while it may be starting more."""
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        for below in launcher.descendants(pid):
+            with suppress(ProcessLookupError):
+                os.kill(below, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
 
 
 def _start_landlock(command: Command, output: Streams, held: AsyncExitStack, temporary: str) -> Process:

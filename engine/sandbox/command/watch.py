@@ -7,15 +7,27 @@ bounds it at once.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from albert_tools.engine.sandbox.command.launcher import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+#: Shared memory of a process that isn't worth a closer look, in KiB.
+_LITTLE = 1024
+
+
+#: Descriptors that are looked at in one go, for files without a name.
+_MAX_DESCRIPTORS = 20_000
 
 
 def taken(top: int) -> tuple[int, int]:
-    """What `top` and everything below it takes: bytes of memory that are its own, and processes."""
-    total = processes = 0
+    """What `top` and everything below it takes: bytes of memory that are its own, and processes.
+
+    Memory that processes share is counted as far as it is mapped, or held as a file of memory, whichever is more.
+    """
+    total = processes = shared = 0
+    files: dict[tuple[int, int], int] = {}
+    left = _MAX_DESCRIPTORS
     for pid in (top, *descendants(top)):
         try:
             with open(f"/proc/{pid}/statm") as file:
@@ -24,4 +36,23 @@ def taken(top: int) -> tuple[int, int]:
             continue
         processes += 1
         total += max(0, int(fields[1]) - int(fields[2])) * _PAGE
-    return total, processes
+        with suppress(OSError, ValueError):
+            shared += _mapped(pid)
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd")[:left]:
+                left -= 1
+                with suppress(OSError):
+                    if os.readlink(f"/proc/{pid}/fd/{name}").startswith("/memfd:"):
+                        facts = os.stat(f"/proc/{pid}/fd/{name}")
+                        files[facts.st_dev, facts.st_ino] = facts.st_blocks * 512
+    return total + max(shared, sum(files.values())), processes
+
+
+def _mapped(pid: int) -> int:
+    """Its part of the memory that it shares with others, in bytes."""
+    # A process may call itself what it likes.
+    with open(f"/proc/{pid}/status", errors="replace") as file:
+        if not any(line.startswith("RssShmem:") and int(line.split()[1]) > _LITTLE for line in file):
+            return 0
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss_Shmem:"))

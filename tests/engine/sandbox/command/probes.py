@@ -723,6 +723,31 @@ def take_memory_across_children(f: Any) -> None:
 
 
 @probe
+def take_memory_without_a_name(f: Any) -> None:
+    """bwrap: bounds; landlock: bounds"""
+    held = []
+    for n in range(50):
+        held.append(os.memfd_create(str(n)))
+        os.write(held[-1], bytes(10 << 20))
+    time.sleep(5)
+    escaped("500 MiB")
+
+
+@probe
+def take_memory_that_is_shared(f: Any) -> None:
+    """bwrap: bounds; landlock: bounds"""
+    import mmap
+
+    # Whoever counts reads this, too.
+    LIBC.prctl(15, b"\xff\xfe", 0, 0, 0)
+    shared = mmap.mmap(-1, 500 << 20)
+    for n in range(500):
+        shared[n << 20 : (n + 1) << 20] = bytes(1 << 20)
+    time.sleep(5)
+    escaped("500 MiB")
+
+
+@probe
 def fill_the_temporary_folder(f: Any) -> None:
     """bwrap: bounds; landlock: nothing"""
     block, written = bytes(1 << 20), 0
