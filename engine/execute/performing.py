@@ -124,6 +124,10 @@ async def _once(
             # It is given neither a workspace nor anything to say what it does with.
             if chain.approved:
                 demand_as_approved(workspace, chain.approved, name)
+            if primitive.definition.sandbox:
+                from albert_tools.engine.sandbox.confined import run_confined
+
+                return await run_confined(primitive.function, arguments, seconds=seconds)
             return await call_primitive(primitive, arguments, None)
         guarded: Any = workspace
         outgoing = None
@@ -151,10 +155,6 @@ async def _once(
             _left=partial(left, request),
         )
         try:
-            if primitive.definition.sandbox:
-                from albert_tools.engine.sandbox.confined import run_confined
-
-                return await run_confined(primitive.function, arguments, seconds=seconds)
             return await call_primitive(primitive, arguments, context)
         finally:
             used = spent_by(own)

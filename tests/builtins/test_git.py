@@ -422,6 +422,8 @@ async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
 
 
 async def test_configuration_is_not_replaced_under_a_running_command(context: Any, repository: Path) -> None:
+    # Behind Landlock nothing is fastened to a file, and git can't change its configuration anyway.
+    context.settings["confinement"] = "bwrap"
     trying = "for n in {1..20}; do echo evil >> .git/config; sleep 0.1; done"
     running = asyncio.create_task(bash(context, trying))
     await asyncio.sleep(0.5)
@@ -433,6 +435,8 @@ async def test_configuration_is_not_replaced_under_a_running_command(context: An
 
 
 async def test_git_goes_on_while_other_commands_run(context: Any, repository: Path, monkeypatch: Any) -> None:
+    # Behind Landlock nothing is fastened to a file, and git can't change its configuration anyway.
+    context.settings["confinement"] = "bwrap"
     monkeypatch.setattr(turns, "PATIENCE", 0.2)
     running = asyncio.create_task(bash(context, "touch started; while [ ! -e stop ]; do sleep 0.05; done"))
     while not (repository / "started").exists():
