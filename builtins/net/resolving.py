@@ -8,10 +8,15 @@ answer that is another the next time changes nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from albert_tools.engine.govern.addresses import Network, parsed, refusal
 from albert_tools.engine.govern.policy.hosts import UNREACHABLE
 from albert_tools.engine.model.failure import Failure
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 #: Gives the addresses of a host, as text, best first. OSError where there are none.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -22,12 +27,24 @@ MAX_ADDRESSES = 64
 MAX_TRIED = 6
 
 
+#: Names that are asked for at a time. A name server that doesn't answer holds these up, and nothing else of the service.
+_AT_ONCE = 16
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_AT_ONCE, "albert-names")
+
+
 async def system_resolver(host: str, port: int) -> list[str]:
     """What the system says; it knows the hosts file and whatever else the machine is set up for."""
     import asyncio
     import socket
 
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    asking = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_pool(), asking)
     return [str(address[0]) for *_, address in found]
 
 
