@@ -28,11 +28,25 @@ import hashlib
     expect_files={"area.py": "def area(w, h):\n    return w * h\n"},
 )
 @example(
-    arguments={"path": "a.py", "source": "x = 1\n", "wrong": "1", "right": "2", "tests": "test_a.py", "message": "x"},
+    arguments={
+        "path": "a.py",
+        "source": "x = 1\n",
+        "wrong": "1",
+        "right": "2",
+        "tests": "test_a.py",
+        "message": "x",
+    },
     stubs={"run_tests": {"exit_code": 1, "stdout": "1 failed", "stderr": ""}},
     raises="ToolError",
 )
-def build_and_commit(path: str, source: str, wrong: str, right: str, tests: str, message: str) -> dict:
+def build_and_commit(
+    path: str,
+    source: str,
+    wrong: str,
+    right: str,
+    tests: str,
+    message: str,
+) -> dict:
     """Write a program, see its tests fail, mend it, see them pass, and commit it.
 
     Args:

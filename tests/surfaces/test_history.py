@@ -138,7 +138,7 @@ def test_a_tool_that_calls_an_outdated_one_is_refused(albert: Albert) -> None:
         assert done.code == 1
         assert "error[outdated-callee]: 'top' is outdated: base can't be loaded" in done.err
         assert "help: define top again first, from its source" in done.err
-    assert "above" not in albert("list").out
+    assert "\n  above " not in albert("list").out
     # Nothing else is needed than what the help says.
     assert albert("define", "base.tool").code == 0
     assert albert("define", "above.tool", "top.tool").code == 0

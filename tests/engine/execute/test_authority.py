@@ -157,7 +157,7 @@ def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
     first = person.asked[0]
     assert (first.tool.name, first.arguments, first.callers) == (
         "write_file",
-        {"path": "a", "content": "x"},
+        {"path": "a", "content": "x", "create_only": False, "append": False},
         ("outer", "inner"),
     )
     assert len(person.asked) == 2
