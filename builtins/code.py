@@ -113,7 +113,7 @@ async def _ran(context: CallContext, name: str, words: list[str], args: list[str
     assert ran.errors is not None
     _demand_installed(ran, name)
     return {
-        "exit_code": ran.ended.code or 0,
+        "exit_code": ran.code,
         "stdout": ran.output.text(),
         "stderr": ran.errors.text(),
         "duration_ms": round((time.monotonic() - began) * 1000),
@@ -127,7 +127,7 @@ async def _ran(context: CallContext, name: str, words: list[str], args: list[str
 def _demand_installed(ran: Ran, name: str) -> None:
     """Raises Failure `not_found` where Python says that there is no such module."""
     assert ran.errors is not None
-    if ran.ended.code == 1 and ran.errors.text().rstrip().endswith(f"No module named {name}"):
+    if ran.code == 1 and ran.errors.text().rstrip().endswith(f"No module named {name}"):
         raise Failure(
             "not_found", f"{name} is not installed for the Python that would run it", hint=f"pip install {name}"
         )

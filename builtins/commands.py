@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -49,9 +50,10 @@ class CommandResult(TypedDict):
 
 
 class Ran(NamedTuple):
-    """A command that has ended: how, and what it printed."""
+    """A command that has ended by itself: how, and what it printed."""
 
     ended: Ended
+    code: int
     output: Output
     errors: Output | None
 
@@ -96,7 +98,7 @@ async def run(
     from albert_tools.engine.sandbox.command.running import run as run_confined
     from albert_tools.engine.sandbox.command.task import Command
 
-    seconds = max(0.0, min(timeout, context.remaining - _MARGIN))
+    seconds, began = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
     output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if apart else None
     ended: Ended | None = None
     connection = _Connection(context, method) if network else None
@@ -111,7 +113,7 @@ async def run(
                     workspace,
                     {"PATH": _path(), "LANG": _LANG, **(environment or {})},
                     # Less, if it had to wait.
-                    max(0.0, min(seconds, context.remaining - _MARGIN)),
+                    max(0.0, seconds - (time.monotonic() - began)),
                     bounds=_bounds(context.settings),
                     connect=connection.connect if connection is not None else None,
                     wanted=wanted,
@@ -132,14 +134,15 @@ async def run(
             )
     if ended.over is not None:
         raise _over(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
-    return Ran(ended, output, errors)
+    if ended.code is None:
+        raise Failure("io_error", "the command ended, and how is not known", hint="look at what it was to change")
+    return Ran(ended, ended.code, output, errors)
 
 
 async def result_of(context: CallContext, ran: Ran) -> CommandResult:
     """How it went, as a result; the whole of a long output is kept."""
-    assert ran.ended.code is not None
     return {
-        "exit_code": ran.ended.code,
+        "exit_code": ran.code,
         "output": ran.output.text(),
         "truncated": ran.output.truncated,
         "signal": ran.ended.signal,

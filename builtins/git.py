@@ -145,7 +145,7 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     facts = {"operation": "STATUS"}
     environment = {**ENVIRONMENT, **switched_off(drivers)}
     ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
-    if ran.ended.code != 0:
+    if ran.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
             "not_found", f"there is no repository in {cwd or '.'!r}: {said[:300]}", hint="name its folder in cwd"

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from albert_tools.builtins import commands, shell
@@ -290,3 +291,20 @@ async def test_the_python_of_the_service_stays_as_it_is(context: Any, root: Path
     await bash(context, "echo evil > .venv/lib/albert_tools/service.py; touch .venv/lib/new; mv .venv v; rm -rf .venv")
     assert (place / "service.py").read_text() == "as it was"
     assert os.listdir(root / ".venv/lib") == ["albert_tools"]
+
+
+async def test_an_end_that_nobody_has_seen_is_no_success(context: Any, root: Path) -> None:
+    def above() -> list[psutil.Process]:
+        return [p for p in psutil.Process().children() if {"-I", "-S", "-c"} <= set(p.cmdline())]
+
+    # Behind bubblewrap the process above a command can't be lost without its end being known.
+    context.settings["confinement"] = "landlock"
+    running = asyncio.create_task(bash(context, STAY))
+    while not (root / "beats").exists():
+        await asyncio.sleep(0.02)
+    for process in above():
+        process.kill()
+    with pytest.raises(Failure) as caught:
+        await running
+    assert (caught.value.code, context.effects[0][1]["exit_code"]) == ("io_error", None)
+    assert await gone(root)
