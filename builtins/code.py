@@ -7,8 +7,7 @@ import sys
 import time
 from typing import Literal, TypedDict
 
-from albert_tools.builtins.commands import MAX_TIMEOUT, Ran, kept, run
-from albert_tools.builtins.shell import demand_text
+from albert_tools.builtins.commands import MAX_TIMEOUT, Ran, demand_text, kept, run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.kinds import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive

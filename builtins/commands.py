@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.refusal import refused_argument
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.exposed import Git
@@ -159,6 +160,23 @@ async def kept(context: CallContext, output: Output) -> str | None:
     import asyncio
 
     return await asyncio.to_thread(context.contents.put, output.whole)
+
+
+def demand_text(field: str, text: str) -> None:
+    """That `text` can be an argument of a program.
+
+    Raises:
+        Failure: `invalid_arguments`.
+    """
+    if "\0" in text:
+        raise invalid(field, "it can't hold a NUL character")
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise invalid(field, "it must be valid Unicode; this one holds half a surrogate pair")
+
+
+def invalid(field: str, message: str) -> Failure:
+    """The failure that an argument comes to which no program can be given."""
+    return refused_argument(field, message, said=f"{field}: {message}")
 
 
 def _path() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TypedDict
 
-from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, result_of, run
+from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.builtins.gitting import (
     ASKING,
     ENVIRONMENT,
@@ -19,7 +19,6 @@ from albert_tools.builtins.gitting import (
     ignored,
     switched_off,
 )
-from albert_tools.builtins.shell import demand_text, invalid
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.kinds import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.limits import MiB

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 Operation = Literal[
     "CLONE",
@@ -264,25 +265,14 @@ def _fits(word: str, option: str) -> bool:
 
 def _demand_no_transport(word: str) -> None:
     if "::" in word.split("/")[0]:
-        raise Failure(
-            "invalid_arguments",
-            f"{word[:100]!r} names a transport, and only https:// and http:// are on",
-            details={
-                "violations": [
-                    {"field": "args", "rule": "transport", "message": "args: only https:// and http:// are on"}
-                ]
-            },
-        )
+        said = f"{word[:100]!r} names a transport, and only https:// and http:// are on"
+        raise refused_argument("args", "only https:// and http:// are on", rule="transport", said=said)
 
 
 def _refused(operation: str, word: str, allowed: Sequence[str]) -> Failure:
     message = f"{operation} can't be given {word[:100]!r} here"
-    return Failure(
-        "invalid_arguments",
-        message,
-        hint="there are " + " ".join(option.rstrip(":#") for option in allowed),
-        details={"violations": [{"field": "args", "rule": "option", "message": f"args: {message}"}]},
-    )
+    hint = "there are " + " ".join(option.rstrip(":#") for option in allowed)
+    return refused_argument("args", message, hint=hint, rule="option")
 
 
 def identity(settings: Mapping[str, str], config: bytes) -> dict[str, str]:

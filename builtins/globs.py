@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 #: Characters of a pattern, and patterns that its braces may stand for.
 MAX_PATTERN = 1000
@@ -167,6 +168,5 @@ def _stepped(pattern: list[_Part | None], places: set[int]) -> set[int]:
 
 
 def _wrong(field: str, pattern: str, why: str) -> Failure:
-    message = f"{field}: {pattern[:80]!r} is no pattern: {why}"
-    violation = {"field": field, "rule": "pattern", "message": message}
-    return Failure("invalid_arguments", message, details={"violations": [violation]})
+    wrong = f"{pattern[:80]!r} is no pattern: {why}"
+    return refused_argument(field, wrong, rule="pattern", said=f"{field}: {wrong}")

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 #: Single characters and sets that a pattern comes to, repetition counted; both engines take many more.
 MAX_WEIGHT = 2_000
@@ -299,7 +300,6 @@ def _point(point: int) -> str:
 
 
 def _newline() -> Failure:
-    message = "pattern: it asks for a newline, and is held against one line at a time"
-    violation = {"field": "pattern", "rule": "pattern", "message": message}
+    why = "it asks for a newline, and is held against one line at a time"
     hint = "search for one of the lines, and read_file around it"
-    return Failure("invalid_arguments", message, hint=hint, details={"violations": [violation]})
+    return refused_argument("pattern", why, hint=hint, said=f"pattern: {why}")

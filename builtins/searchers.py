@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from albert_tools.builtins.globs import MAX_PATTERN
 from albert_tools.builtins.patterns import SPECIAL, read
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 if TYPE_CHECKING:
     import subprocess
@@ -79,9 +80,7 @@ def searcher(pattern: str, ignore_case: bool, workspace: str, ripgrep: str | Non
 
 def invalid(why: str, hint: str | None = None) -> Failure:
     """The failure that a pattern is none."""
-    message = f"pattern: {why}"
-    violation = {"field": "pattern", "rule": "pattern", "message": message}
-    return Failure("invalid_arguments", message, hint=hint, details={"violations": [violation]})
+    return refused_argument("pattern", why, hint=hint, said=f"pattern: {why}")
 
 
 class _Plain:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, result_of, run
-from albert_tools.engine.model.failure import Failure
+from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.engine.model.kinds import Arguments, CommandText, Environment, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -121,21 +120,3 @@ def variables(entries: list[str]) -> dict[str, str]:
         demand_text("env", value)
         found[name] = value
     return found
-
-
-def demand_text(field: str, text: str) -> None:
-    """That `text` can be an argument of a program.
-
-    Raises:
-        Failure: `invalid_arguments`.
-    """
-    if "\0" in text:
-        raise invalid(field, "it can't hold a NUL character")
-    if any("\ud800" <= c <= "\udfff" for c in text):
-        raise invalid(field, "it must be valid Unicode; this one holds half a surrogate pair")
-
-
-def invalid(field: str, message: str) -> Failure:
-    """The failure that an argument comes to which no program can be given."""
-    violation = {"field": field, "rule": field, "message": f"{field}: {message}"}
-    return Failure("invalid_arguments", f"{field}: {message}", details={"violations": [violation]})

@@ -48,10 +48,11 @@ from albert_tools.builtins.net.headers import Headers, carried, written
 from albert_tools.builtins.net.pinned import METER, Meter, PinningBackend, TooMuch
 from albert_tools.builtins.net.resolving import Resolver, system_resolver
 from albert_tools.builtins.net.secrets import Secrets
-from albert_tools.builtins.net.urls import Url, invalid, joined, read_url
+from albert_tools.builtins.net.urls import Url, joined, read_url
 from albert_tools.engine.govern.addresses import Network
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
+from albert_tools.engine.model.refusal import refused_argument
 
 #: What may go wrong on the way; whether anything was sent, the request's body knows.
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ConnectionNotAvailable)
@@ -269,7 +270,7 @@ class Client:
             )
             raise Failure("too_large", message, hint="ask for less at once") from None
         except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
-            raise invalid("url", secrets.out_of_text(f"the request can't be sent: {error}")) from None
+            raise refused_argument("url", secrets.out_of_text(f"the request can't be sent: {error}")) from None
         except (*_BROKEN, OSError) as error:
             why = secrets.out_of_text(str(error)) or type(error).__name__
             raise Failure(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from albert_tools.builtins.net.secrets import SecretReference, Secrets
-from albert_tools.builtins.net.urls import Url, invalid
+from albert_tools.builtins.net.urls import Url
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
+from albert_tools.engine.model.refusal import refused_argument
 
 #: By name; a value is text, or stands for a secret.
 Headers = Mapping[str, "str | SecretReference"]
@@ -32,19 +33,19 @@ def check_headers(headers: Headers) -> None:
         Failure: `invalid_arguments`.
     """
     if len(headers) > MAX_SET:
-        raise invalid("headers", f"a request has {MAX_SET} headers at most")
+        raise refused_argument("headers", f"a request has {MAX_SET} headers at most")
     seen = set()
     for name, value in headers.items():
         if not name or not all(c.isalnum() or c in "!#$%&'*+-.^_`|~" for c in name) or not name.isascii():
-            raise invalid("headers", f"{name[:80]!r} is not a header's name")
+            raise refused_argument("headers", f"{name[:80]!r} is not a header's name")
         if name.lower() in _OURS or name.lower().startswith("proxy-"):
-            raise invalid("headers", f"the header {name!r} is set by Albert itself")
+            raise refused_argument("headers", f"the header {name!r} is set by Albert itself")
         if name.lower() in seen:
-            raise invalid("headers", f"the header {name!r} stands there twice")
+            raise refused_argument("headers", f"the header {name!r} stands there twice")
         seen.add(name.lower())
         text = value if isinstance(value, str) else value.get("prefix", "")
         if not text.isascii() or any(c < " " and c != "\t" for c in text) or "\x7f" in text or len(text) > MAX_VALUE:
-            raise invalid(
+            raise refused_argument(
                 "headers",
                 f"the header {name!r} must be printable ASCII, without line breaks, {MAX_VALUE:,} characters at most",
             )

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import NotRequired, TypedDict
 from urllib.parse import quote, quote_plus
 
-from albert_tools.builtins.net.urls import invalid
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 #: Where values are looked for.
 ENVIRONMENT, SERVICE = "ALBERT_SECRET_", "albert-tools"
@@ -89,7 +89,7 @@ def value_of(name: str) -> str:
         Failure: `not_found`, `invalid_arguments`. Never with the value in it.
     """
     if not _NAME.match(name):
-        raise invalid("headers", f"{name[:80]!r} can't be a secret's name: letters, digits and _, at most 64")
+        raise refused_argument("headers", f"{name[:80]!r} can't be a secret's name: letters, digits and _, at most 64")
     value = os.environ.get(ENVIRONMENT + name)
     if value is None:
         value = _from_keyring(name)

@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from albert_tools.engine.govern.addresses import parsed
 from albert_tools.engine.govern.policy.hosts import host_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 #: Characters of a URL: what servers take at the most.
 MAX_URL = 8192
@@ -49,26 +50,28 @@ def read_url(text: str, field: str = "url") -> Url:
         Failure: `invalid_arguments`.
     """
     if len(text) > MAX_URL:
-        raise invalid(field, f"a URL has {MAX_URL:,} characters at most")
+        raise refused_argument(field, f"a URL has {MAX_URL:,} characters at most")
     if any(c <= " " or c == "\x7f" or c == "\\" or "\ud800" <= c <= "\udfff" for c in text):
-        raise invalid(field, "a URL can't hold spaces, control characters or backslashes; write %20 and so on")
+        raise refused_argument(field, "a URL can't hold spaces, control characters or backslashes; write %20 and so on")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise invalid(field, f"this is not a URL: {error}") from None
+        raise refused_argument(field, f"this is not a URL: {error}") from None
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or not host:
-        raise invalid(field, "the URL must begin with http:// or https:// and name a host")
+        raise refused_argument(field, "the URL must begin with http:// or https:// and name a host")
     if "@" in parts.netloc:
-        raise invalid(field, "a URL can't hold a user name or password; send an authorization header")
+        raise refused_argument(field, "a URL can't hold a user name or password; send an authorization header")
     plain = host_of(text)
     if plain is None:
-        raise invalid(field, "the URL must say plainly which host is meant: in ASCII, other letters in the xn-- form")
+        raise refused_argument(
+            field, "the URL must say plainly which host is meant: in ASCII, other letters in the xn-- form"
+        )
     if parsed(plain) is None and (not _NAME.match(plain) or _NUMBER.fullmatch(plain.rpartition(".")[2])):
-        raise invalid(field, f"{plain[:100]!r} is no host's name and no address")
+        raise refused_argument(field, f"{plain[:100]!r} is no host's name and no address")
     if port == 0:
-        raise invalid(field, "there is no port 0")
+        raise refused_argument(field, "there is no port 0")
     number = _PORTS[scheme] if port is None else port
     shown = f"[{plain}]" if ":" in plain else plain
     place = shown if number == _PORTS[scheme] else f"{shown}:{number}"
@@ -89,9 +92,3 @@ def joined(base: Url, location: str) -> Url:
             f"{base.place} redirects to something that can't be called: {error}",
             hint="don't follow it",
         ) from None
-
-
-def invalid(field: str, message: str) -> Failure:
-    """An argument that can't be what it is."""
-    violation = {"field": field, "rule": field, "message": f"{field}: {message}"}
-    return Failure("invalid_arguments", message, details={"violations": [violation]})

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from albert_tools.engine.govern.beneath import Parts
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.refusal import refused_argument
 
 #: Characters in a path: Linux takes no more bytes in one go (PATH_MAX).
 MAX_PATH = 4096
@@ -32,13 +33,13 @@ def plain_parts(path: str) -> Parts:
         Failure: `invalid_arguments` for what is no path at all; `permission_denied` with rule `path_traversal` for a ``..``.
     """
     if not path:
-        raise _invalid(path, "the path is empty", "write '.' for the workspace itself")
+        raise refused_argument("path", "the path is empty", hint="write '.' for the workspace itself")
     if "\0" in path:
-        raise _invalid(path, "a path can't hold a NUL character", None)
+        raise refused_argument("path", "a path can't hold a NUL character")
     if any("\ud800" <= c <= "\udfff" for c in path):
-        raise _invalid(path, "a path must be valid Unicode; this one holds half a surrogate pair", None)
+        raise refused_argument("path", "a path must be valid Unicode; this one holds half a surrogate pair")
     if len(path.encode()) > MAX_PATH:
-        raise _invalid(path, f"the path is longer than {MAX_PATH:,} bytes", "use a shorter path")
+        raise refused_argument("path", f"the path is longer than {MAX_PATH:,} bytes", hint="use a shorter path")
     parts = tuple(p for p in path.split("/") if p not in ("", "."))
     if ".." in parts:
         raise Failure(
@@ -107,11 +108,6 @@ def albert_own(path: str, sealed: bool) -> Failure:
     )
 
 
-def _invalid(path: str, message: str, hint: str | None) -> Failure:
-    violation = {"field": "path", "rule": "path", "message": f"path: {message}"}
-    return Failure("invalid_arguments", message, hint=hint, details={"violations": [violation]})
-
-
 _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("not_found", "there is nothing at {path}"),
     errno.ENOTDIR: ("not_a_directory", "{path} goes through something that is not a folder"),
@@ -139,7 +135,9 @@ def failure_of(error: OSError, path: str) -> Failure:
     if code == errno.EXDEV:
         return outside(path, "a symbolic link leads out of it, or is absolute")
     if code == errno.ENAMETOOLONG:
-        return _invalid(path, f"{show(path)} has a name longer than the file system takes", "use a shorter name")
+        return refused_argument(
+            "path", f"{show(path)} has a name longer than the file system takes", hint="use a shorter name"
+        )
     kind, sentence = _SENTENCES.get(code, ("io_error", f"{{path}} failed: {os.strerror(code)}"))
     # Not str.format: a path may hold braces.
     return Failure(kind, sentence.replace("{path}", show(path)), retryable=code in _PASSING)

@@ -1,4 +1,4 @@
-"""How arguments that break a tool's schema are refused.
+"""How arguments that break a tool's schema are refused, and those that the schema takes and the tool can't.
 
 Mostly that is a slip, which the agent mends. A ``..`` in a path is an attempt to leave, whoever finds it first: it is
 denied by the same rule as where the workspace finds it, so that it is counted.
@@ -25,3 +25,14 @@ def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Fai
         tool=definition.name,
         details={"violations": found},
     )
+
+
+def refused_argument(
+    field: str, why: str, *, hint: str | None = None, rule: str | None = None, said: str | None = None
+) -> Failure:
+    """The failure that one argument comes to which the schema takes and the tool can't, with one violation as the schema's have it.
+
+    `why` is the violation's sentence, `said` the failure's where that is another; `rule` is the violation's, else its field's name.
+    """
+    violation = {"field": field, "rule": rule or field, "message": f"{field}: {why}"}
+    return Failure("invalid_arguments", said or why, hint=hint, details={"violations": [violation]})
