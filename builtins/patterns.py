@@ -44,6 +44,10 @@ _KINDS: dict[str, Ranges] = {
 }
 
 
+#: RE2 takes these sets for a letter whatever its case, and finds U+212A and U+017F with `[Aa]|[Kk]` and `[Aa]|[Ss]`.
+_FOLDED_BY_RE2 = {"[Kk]": "(?:K|k)", "[Ss]": "(?:S|s)"}
+
+
 class Spelled(NamedTuple):
     """A pattern for each engine."""
 
@@ -157,12 +161,12 @@ class _Reader:
         if c in "^$":
             return _both(f"(?m:{c})"), 1, False
         if c == "[":
-            return _both(_spelled(self.set_of())), 1, True
+            return _spelled(self.set_of()), 1, True
         if c == "\\":
             return self.escaped()
         if c in "*+?" or (c == "{" and _REPEAT.match(self.text, self.at - 1)):
             raise _Other
-        return _both(_spelled(self.cased([(ord(c), ord(c))]))), 1, True
+        return _spelled(self.cased([(ord(c), ord(c))])), 1, True
 
     def escaped(self) -> tuple[Spelled, int, bool]:
         c = self.take()
@@ -172,9 +176,9 @@ class _Reader:
             return _both("(?m:^)" if c == "A" else "(?m:$)"), 1, False
         if c.lower() in _KINDS:
             ranges = _KINDS[c.lower()]
-            return _both(_spelled(ranges if c.islower() else _inverted(ranges))), 1, True
+            return _spelled(ranges if c.islower() else _inverted(ranges)), 1, True
         point = self.character(c)
-        return _both(_spelled(self.cased([(point, point)]))), 1, True
+        return _spelled(self.cased([(point, point)])), 1, True
 
     def character(self, c: str) -> int:
         """The one character that a backslash and `c` stand for."""
@@ -284,14 +288,15 @@ def _without(ranges: Ranges, first: int, last: int) -> Ranges:
     return found
 
 
-def _spelled(ranges: Ranges) -> str:
+def _spelled(ranges: Ranges) -> Spelled:
     """A set, without the newline, which is in no line, and without halves of surrogate pairs, which are in no text."""
     left = _without(_without(_merged(ranges), _NEWLINE, _NEWLINE), 0xD800, 0xDFFF)
     if not left:
         raise _Other
     if len(left) == 1 and left[0][0] == left[0][1]:
-        return _point(left[0][0])
-    return "[" + "".join(_point(a) if a == b else f"{_point(a)}-{_point(b)}" for a, b in left) + "]"
+        return _both(_point(left[0][0]))
+    text = "[" + "".join(_point(a) if a == b else f"{_point(a)}-{_point(b)}" for a, b in left) + "]"
+    return Spelled(_FOLDED_BY_RE2.get(text, text), text)
 
 
 def _point(point: int) -> str:

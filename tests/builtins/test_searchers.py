@@ -67,6 +67,7 @@ def found(engine: Searcher, texts: list[bytes], most: int = 1_000) -> list[list[
 @given(PATTERNS, TEXTS, st.booleans(), st.integers(1, 6))
 @example("$", [b"a", b"", b"\n", b"b\n"], False, 6)
 @example("k", ["\u212a K".encode()], True, 6)
+@example("a|k", ["\u212a".encode()], True, 6)
 @example("x*", [b"\n\n", b"a"], False, 2)
 def test_with_ripgrep_and_without(pattern: str, texts: list[bytes], ignore_case: bool, most: int) -> None:
     spelled = patterns.read(pattern, ignore_case)
@@ -97,6 +98,8 @@ def test_ripgrep_is_what_searches() -> None:
         (r"(?P<x>a)\pL", b"ab\na1", [1]),
         ("[[:digit:]]", b"a\n1", [2]),
         ("é", "e\u0301\né".encode(), [2]),
+        # RE2 by itself finds the long s.
+        ("[Aa]|[Ss]", "ſ\nS".encode(), [2]),
     ],
 )
 def test_what_a_pattern_means(pattern: str, text: bytes, lines: list[int]) -> None:
