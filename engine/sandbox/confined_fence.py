@@ -22,7 +22,10 @@ import struct
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
+
+from albert_tools.engine.sandbox.fence import landlock
 
 #: Each confinement in a sentence, the strongest first.
 CONFINEMENTS = {
@@ -214,7 +217,7 @@ def close_fence(kind: str, limits: FenceLimits, readable: Iterable[str]) -> None
         raise OSError(ctypes.get_errno(), "PR_SET_NO_NEW_PRIVS")
     _set_limits(limits)
     if "landlock" in kind:
-        _landlock(libc, readable)
+        landlock(libc, partial(_open_to_reading, libc, readable))
     if program:
         text = ctypes.create_string_buffer(program)
         header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(text)))
@@ -297,42 +300,20 @@ def _judgement(name: str, pid: int, files: bool) -> list[_Op]:
             return [_refuse(errno.ENOSYS)]
 
 
-def _landlock(libc: ctypes.CDLL, readable: Iterable[str]) -> None:
-    """No file may be used but for reading in those folders, and no TCP port; nothing outside be signalled or connected to."""
-    version = libc.syscall(444, None, 0, 1)
-    if version < 1:
-        raise OSError(ctypes.get_errno(), "landlock")
-    words = [(1 << (13 if version < 2 else 14 if version < 3 else 15 if version < 5 else 16)) - 1]
-    if version >= 4:
-        words.append(0b11)
-    if version >= 6:
-        words.append(0b11)
-    attributes = struct.pack(f"<{len(words)}Q", *words)
-    ruleset = libc.syscall(444, ctypes.c_char_p(attributes), len(attributes), 0)
-    if ruleset < 0:
-        raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
-    try:
-        for folder in readable:
-            _open_to_reading(libc, ruleset, folder)
-        if libc.syscall(446, ruleset, 0) != 0:
-            raise OSError(ctypes.get_errno(), "landlock_restrict_self")
-    finally:
-        os.close(ruleset)
-
-
-def _open_to_reading(libc: ctypes.CDLL, ruleset: int, folder: str) -> None:
-    try:
-        handle = os.open(folder, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
-    except OSError:
-        # Less can be read; whoever needs it says so.
-        return
-    try:
-        # LANDLOCK_RULE_PATH_BENEATH; reading files and folders.
-        rule = struct.pack("<Qi", 0b1100, handle)
-        if libc.syscall(445, ruleset, 1, ctypes.c_char_p(rule), 0) != 0:
-            raise OSError(ctypes.get_errno(), "landlock_add_rule")
-    finally:
-        os.close(handle)
+def _open_to_reading(libc: ctypes.CDLL, folders: Iterable[str], ruleset: int) -> None:
+    for folder in folders:
+        try:
+            handle = os.open(folder, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+        except OSError:
+            # Less can be read; whoever needs it says so.
+            continue
+        try:
+            # LANDLOCK_RULE_PATH_BENEATH; reading files and folders.
+            rule = struct.pack("<Qi", 0b1100, handle)
+            if libc.syscall(445, ruleset, 1, ctypes.c_char_p(rule), 0) != 0:
+                raise OSError(ctypes.get_errno(), "landlock_add_rule")
+        finally:
+            os.close(handle)
 
 
 def _set_limits(limits: FenceLimits) -> None:

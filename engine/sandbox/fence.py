@@ -13,6 +13,7 @@ import os
 import resource
 import struct
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 from albert_tools.engine.model.limits import RunLimits
@@ -132,7 +133,7 @@ class Fence:
         if self._libc.prctl(38, 1, 0, 0, 0) != 0:  # PR_SET_NO_NEW_PRIVS
             raise OSError(ctypes.get_errno(), "PR_SET_NO_NEW_PRIVS")
         if self.kind == "landlock":
-            _landlock(self._libc)
+            landlock(self._libc)
         self._set_limits()
         if self.kind != "seccomp":
             return
@@ -187,8 +188,14 @@ def probe() -> str:
     return "rlimits"
 
 
-def _landlock(libc: ctypes.CDLL) -> None:
-    """No file may be opened, executed, made or removed, and no TCP port bound or connected to."""
+def landlock(libc: ctypes.CDLL, grant: Callable[[int], object] = lambda ruleset: None) -> None:
+    """No file may be opened, executed, made or removed, but as `grant` adds to the ruleset that it is given, an open descriptor.
+
+    No TCP port may be bound or connected to, and from Landlock's sixth version on nothing outside be signalled or connected to.
+
+    Raises:
+        OSError: the kernel refuses; the process must not go on.
+    """
     version = libc.syscall(444, None, 0, 1)
     if version < 1:
         raise OSError(ctypes.get_errno(), "landlock")
@@ -203,6 +210,7 @@ def _landlock(libc: ctypes.CDLL) -> None:
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
     try:
+        grant(ruleset)
         if libc.syscall(446, ruleset, 0) != 0:
             raise OSError(ctypes.get_errno(), "landlock_restrict_self")
     finally:

@@ -14,21 +14,13 @@ from albert_tools.engine.model.definition import ToolDefinition
 _MAX_SHOWN = 20
 
 
-def judge_provider(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of a provider; None where they allow it."""
+def judge_name(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """What the rules say of a provider or a model; None where they allow it."""
     for layer in layers:
         for place, section in layer.sections(definition):
-            if not _among(resource.name, section.allowed_providers):
-                return _denied(f"{place}.allowed_providers", definition, resource, section.allowed_providers)
-    return None
-
-
-def judge_model(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of a model; None where they allow it."""
-    for layer in layers:
-        for place, section in layer.sections(definition):
-            if not _among(resource.name, section.allowed_models):
-                return _denied(f"{place}.allowed_models", definition, resource, section.allowed_models)
+            allowed = section.allowed_providers if resource.kind == "provider" else section.allowed_models
+            if not _among(resource.name, allowed):
+                return _denied(f"{place}.allowed_{resource.kind}s", definition, resource, allowed)
     return None
 
 

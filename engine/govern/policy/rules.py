@@ -15,7 +15,7 @@ from albert_tools.engine.govern.policy.commands import judge_environment, judge_
 from albert_tools.engine.govern.policy.decision import Decision, gravest
 from albert_tools.engine.govern.policy.hosts import judge_url, named_addresses
 from albert_tools.engine.govern.policy.layers import Layer, Resource
-from albert_tools.engine.govern.policy.models import judge_model, judge_provider
+from albert_tools.engine.govern.policy.models import judge_name
 from albert_tools.engine.govern.policy.operations import judge_operation
 from albert_tools.engine.govern.policy.paths import PathRules, expanded
 from albert_tools.engine.govern.policy.sections import (
@@ -53,8 +53,8 @@ JUDGES: dict[str, Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decisi
     "environment": judge_environment,
     "program": judge_program,
     "shell": judge_shell,
-    "provider": judge_provider,
-    "model": judge_model,
+    "provider": judge_name,
+    "model": judge_name,
 }
 
 
