@@ -39,7 +39,7 @@ from albert_tools.engine.execute.waiting import denied_for_now, waits
 from albert_tools.engine.execute.watching import ended, span_of, started
 from albert_tools.engine.govern.actions import standing_objects
 from albert_tools.engine.govern.approvals import arguments_digest
-from albert_tools.engine.govern.authority import Authority
+from albert_tools.engine.govern.authority import Authority, parse, parsed
 from albert_tools.engine.govern.policy.decision import WHOLE_CALL, Decision, gravest
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.definition import Json, Mode, ToolVersion
@@ -288,6 +288,9 @@ class Pipeline:
                     from albert_tools.engine.execute.repeating import begin_once
 
                     await begin_once(request, target, arguments, chain.deadline, self._clock)
+            if target.primitive is not None and parsed(target.primitive):
+                # Not here: everybody else's calls would wait for it.
+                await asyncio.to_thread(parse, target.primitive, arguments)
             for _ in range(MAX_QUESTIONS + 1):
                 chain.approved = None
                 surroundings.modes.look()
