@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between two looks whether the question is still wanted.
 _PAUSE = 0.1
+#: Answers that are none, before they count as a no.
+_TRIES = 3
 #: Bytes of an answer that are read.
 _TYPED = 4096
 
 
 def asker(console: Console, session: bool = False) -> Asker:
-    """Shows a call and reads the choice from the terminal; whatever isn't a yes is a no.
+    """Shows a call and reads the choice from the terminal; whatever isn't a choice, several times, is a no.
 
     `session` says whether it is made in one, or "for the session" would mean this run.
     """
@@ -46,9 +48,10 @@ def asker(console: Console, session: bool = False) -> Asker:
             try:
                 choice = await asyncio.to_thread(_ask, question, console, session, gone)
                 return Answer(choice, f"{person()}, at the terminal")
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as called_off:
                 gone.set()
-                _line("")
+                why = str(called_off.args[0]) if called_off.args else ""
+                _line(f"\n{console.paint(f'  {one_line(why)}', 'dim', err=True)}" if why else "")
                 raise
 
     return ask
@@ -79,16 +82,20 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
             text = f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}"
             _line(folded(text, console.err_width, 13))
     words = _listed(["yes" if choice == "once" else choice for choice in choices])
+    tries = 0
     while True:
         _forget_typed()
         sys.stderr.write(f"  {words}, or all to see all of it? " if cut else f"  {words}? ")
         sys.stderr.flush()
         answer = _typed(gone).strip().casefold()
-        if not cut or answer != "all":
-            return chosen(answer, choices)
-        cut = False
-        for name, value in question.arguments.items():
-            _line(f"  {one_line(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
+        if cut and answer == "all":
+            cut = False
+            for name, value in question.arguments.items():
+                _line(f"  {one_line(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
+            continue
+        meant, tries = chosen(answer, choices), tries + 1
+        if meant is not None or not answer or tries == _TRIES:
+            return meant or "no"
 
 
 def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
@@ -131,13 +138,11 @@ def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) ->
     return "the call is denied"
 
 
-def chosen(answer: str, choices: Sequence[Choice]) -> Choice:
-    """What somebody meant; a lasting yes has to be spelled out."""
-    if answer in ("y", "yes", "once"):
-        return "once"
-    if answer == "session" and "session" in choices:
-        return "session"
-    return "always" if answer == "always" and "always" in choices else "no"
+def chosen(answer: str, choices: Sequence[Choice]) -> Choice | None:
+    """What somebody meant, or None; a lasting yes has to be spelled out."""
+    short: dict[str, Choice] = {"y": "once", "yes": "once", "n": "no"}
+    meant = short.get(answer, answer)
+    return next((choice for choice in choices if choice == meant), None)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -184,9 +184,49 @@ def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
 
 
 def test_a_lasting_yes_is_spelled_out(asking: Albert) -> None:
-    assert asking.terminal("run", "notes", "n=1", typed=b"a\n", until="always or no? ")[0] == 3
+    assert asking.terminal("run", "notes", "n=1", typed=[b"a\n"] * 3, until="always or no? ")[0] == 3
     assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? ")[0] == 0
     assert asking("run", "notes", "n=1").code == 0
+
+
+def test_what_is_no_answer_is_asked_for_again(asking: Albert) -> None:
+    code, _ = asking.terminal("run", "notes", "n=1", typed=[b"maybe\n", b"yes\n"], until="always or no? ")
+    assert (code, (asking.project / "f0.txt").exists()) == (0, True)
+
+
+def test_a_question_at_a_terminal_ends_when_it_is_answered_elsewhere(asking: Albert) -> None:
+    def elsewhere() -> None:
+        assert asking("approvals", "answer", waiting(asking)["approval"], "once").code == 0
+
+    code, seen = asking.terminal("run", "notes", "n=1", typed=[elsewhere], until="always or no? ")
+    assert f"answered elsewhere: once, by {getpass.getuser()}" in seen
+    assert (code, (asking.project / "f0.txt").exists()) == (0, True)
+
+
+def test_it_says_where_and_what_it_is_asked_instead_of(asking: Albert) -> None:
+    resume = commands(asking("run", "write_file", "path=a", "content=x"))[1]
+    first = waiting(asking)
+    assert first["workspace"] == str(asking.project)
+    (asking.project / "a").write_text("another")
+    anew = asking(*resume)
+    assert anew.code == 4
+    assert "asked anew, as the rules or what it would change have changed since" in anew.err
+    second = waiting(asking)
+    assert second["instead_of"] == first["approval"]
+    assert f" in {asking.project}, " in asking("approvals").out
+    assert asking("approvals", "answer", first["approval"], "once").code == 1
+    assert asking("approvals", "answer", second["approval"], "once").code == 0
+    assert asking(*resume).code == 0
+    (used,) = [a for a in asking("approvals", "--all", "--json").document()["approvals"] if a["state"] == "used"]
+    assert used["used_by"].startswith(resume[2])
+
+
+def test_a_session_answers_nothing(asking: Albert) -> None:
+    asking("run", "notes", "n=1")
+    question = waiting(asking)["approval"]
+    for words in (("approvals", "answer", question, "once"), ("session", "new"), ("mode", "alert")):
+        refused = asking(*words, env={"ALBERT_SESSION": "x"})
+        assert (refused.code, "by a person, not in a session" in refused.err) == (3, True)
 
 
 def test_an_interrupt_at_the_question(asking: Albert) -> None:
