@@ -205,14 +205,18 @@ class _Judge:
                     self._script(script)
 
     def _redirects(self, redirects: Iterable[Redirect], args: Sequence[Arg]) -> None:
+        said: set[Finding] = set()
         for redirect in redirects:
             self._words((redirect.target, redirect.body))
             if redirect.operator in ("<<", "<<-", "<<<"):
                 continue
             for target in expanded([redirect.target], self._home):
-                self._redirect(redirect, target, [*args, plain(redirect.operator), target])
+                for finding in self._redirect(redirect, target):
+                    if finding not in said:
+                        said.add(finding)
+                        self._found(finding, [*args, plain(redirect.operator), target])
 
-    def _redirect(self, redirect: Redirect, target: Arg, call: Sequence[Arg]) -> None:
+    def _redirect(self, redirect: Redirect, target: Arg) -> Iterator[Finding]:
         if redirect.operator in ("<&", ">&") and re.fullmatch(r"[0-9]*-?", target.text):
             return
         writes = redirect.operator in _WRITES
@@ -220,13 +224,13 @@ class _Judge:
         substituted = _is_process(redirect.target)
         found = place(target)
         if found == "reverse_shell" or (found and writes):
-            self._found(Finding(found), call)
+            yield Finding(found)
         elif HOLE in target.text and writes and not substituted:
-            self._found(Finding("", "where it writes isn't known before it runs"), call)
+            yield Finding("", "where it writes isn't known before it runs")
         elif HOLE in target.text and not writes and not substituted:
             # What is read could be a connection to another machine.
             if target.text.startswith((HOLE, "/dev", "/\0")) or "/.." in target.text:
-                self._found(Finding("", "where it reads isn't known before it runs"), call)
+                yield Finding("", "where it reads isn't known before it runs")
 
     def _assigned(self, name: str, values: Iterable[Word]) -> None:
         if name == "HOME":
@@ -277,7 +281,8 @@ class _Judge:
         start = len(self.parts)
         own = "/" in first.text and not _SYSTEM_BIN.fullmatch(posixpath.normpath(first.text))
         ran = self._ran(name, args, stdin, depth) if name else False
-        for finding in self._findings(name, args):
+        # Each is said once: of a command of a thousand words, a thousand may fit the same pattern.
+        for finding in dict.fromkeys(self._findings(name, args)):
             self._found(finding, args)
         if len(self.parts) > start and any(p.verdict != "ordinary" for p in self.parts[start:]):
             return
