@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from albert_tools.engine.govern.commands import interpreters, runners
 from albert_tools.engine.govern.commands.expand import HOLE, Arg, expanded, plain, value
-from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, Unreadable
+from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, MAX_MADE, Unreadable
 from albert_tools.engine.govern.commands.patterns import BY_NAME, is_harmful
 from albert_tools.engine.govern.commands.places import place
 from albert_tools.engine.govern.commands.programs import LOOKS, READERS, machine
@@ -89,6 +89,8 @@ class _Judge:
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
+        #: Words that braces have made, in the text and in all texts in it.
+        self._made = 0
         #: Characters of the text and of all texts in it.
         self._length = 0
 
@@ -163,6 +165,9 @@ class _Judge:
         self._words(command.words)
         self._handed = self._handed or any(map(_taints, command.words[1:]))
         args = expanded(command.words, self._home)
+        self._made += max(0, len(args) - len(command.words))
+        if self._made > MAX_MADE:
+            raise Unreadable("braces make too many words")
         self._redirects(command.redirects, args)
         if not args:
             # Nothing is left where every word came to nothing; then what was an argument may be the command.
