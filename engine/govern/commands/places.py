@@ -18,7 +18,8 @@ _STARTUP = frozenset(
     ".zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession .xsessionrc "
     ".pam_environment .ssh authorized_keys config.fish .vimrc .exrc .emacs .gdbinit .lldbinit .pdbrc "
     ".pythonrc .irbrc .npmrc .pypirc .netrc .curlrc .wgetrc .envrc .rhosts .forward autostart launchagents "
-    "launchdaemons sitecustomize.py usercustomize.py".split()
+    "launchdaemons sitecustomize.py usercustomize.py .pryrc .yarnrc .yarnrc.yml .nvimrc .nvim.lua .dir-locals.el .screenrc "
+    ".tmux.conf .mailcap .sqliterc .psqlrc .condarc .direnvrc .vscode .idea .devcontainer .devcontainer.json .cargo".split()
 )  # fmt: skip
 #: Where shells keep what was done.
 _HISTORY = frozenset(".bash_history .zsh_history .zhistory .sh_history .histfile .python_history fish_history".split())
