@@ -11,6 +11,7 @@ from albert_tools.engine.govern.commands.interpreters import is_stdin
 from albert_tools.engine.govern.commands.options import Options
 from albert_tools.engine.govern.commands.patterns import is_harmful
 from albert_tools.engine.govern.commands.places import is_broad, place
+from albert_tools.engine.govern.commands.programs.files import all_written
 from albert_tools.engine.govern.commands.programs.finding import Finding, Look, naming, unknown, written
 
 _OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]".split())
@@ -248,6 +249,20 @@ def copies(args: Sequence[Arg]) -> Iterator[Finding]:
     yield from written([*options.given("D", "directory", "O")])
 
 
+def allocates(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``fallocate``, which also takes parts of files away."""
+    if Options(args, "lo", "length offset").has("pczdi", "punch-hole collapse-range zero-range dig-holes insert-range"):
+        yield Finding("truncate")
+    yield from all_written(args)
+
+
+def unpacks(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``dpkg-deb``, which unpacks into the folder behind the archive."""
+    options = Options(args, "DSZz")
+    if options.has("xXRe", "extract vextract raw-extract control"):
+        yield from written(options.operands[1:])
+
+
 def members(args: Sequence[Arg]) -> Iterator[Finding]:
     """``ar``."""
     yield from written(args[1:2])
@@ -321,14 +336,16 @@ LOOKS: dict[str, Look] = {
             "editor sensible-editor sensible-pager sensible-browser x-www-browser pager see run-mailcap run-this-one "
             "keep-one-running pipexec asciinema scriptlive autoexpect empty mispipe pee zrun lckdo lf crash coredumpctl jdb ldd "
             "irb pry rails runhaskell pgcli mycli litecli usql cqlsh sqlcmd sqlplus clickhouse-client soffice libreoffice "
-            "scapy jupyter jupyter-nbconvert dchroot-dsa git-web--browse vipe vidir"
+            "msgexec msgfilter memusage logsave sotruss fstab-decode luit lli pg_virtualenv gdbtui vgdb valgrind.bin not "
+            "vim.basic vim.tiny vim.nox tclsh8.6 gpg-connect-agent jexec jhsdb "
+            "scapy jupyter jupyter-nbconvert git-web--browse vipe vidir"
         ).split(),
         runs_others,
     ),
     **dict.fromkeys(("hostname", "hostnamectl", "timedatectl", "localectl"), hostname),
     **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "meson"), make),
     "cmake": cmake,
-    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++"), compiler),
+    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++", "c89", "c99", "cpp", "gfortran"), compiler),
     "date": dates,
     **{
         program: naming(*options.split())
@@ -368,6 +385,8 @@ LOOKS: dict[str, Look] = {
     **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex", "luatex"), typeset),
     **dict.fromkeys(("unzip", "7z", "7za", "7zz", "patch", "ld", "csplit", "objcopy", "strip"), archive),
     "cpio": copies,
+    "fallocate": allocates,
+    "dpkg-deb": unpacks,
     "ar": members,
     **dict.fromkeys(
         ("terraform", "tofu", "terragrunt", "pulumi"),
