@@ -130,6 +130,9 @@ _SETTINGS = (
     "tag.forceSignAnnotated=false",
     # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
     "diff.ignoreSubmodules=dirty",
+    # Nor is a change shown by a comparison in there, with programs that it names.
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
 )
 
 #: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.

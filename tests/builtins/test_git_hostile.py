@@ -56,7 +56,7 @@ def trap(repository: Path) -> str:
 
 def script(repository: Path) -> str:
     """The same as a file, which needs no shell to be started."""
-    path = repository.parent / "work" / "trap"
+    path = repository / "trap"
     path.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
     path.chmod(0o755)
     return str(path)
@@ -122,7 +122,7 @@ def submodule(where: str) -> Callable[[Path], None]:
         plain(inner, "add", "--all")
         plain(inner, "commit", "-q", "-m", "first")
         (repository / ".gitmodules").write_text(
-            '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n\tupdate = !touch ../ran\n'
+            '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n'
         )
         plain(repository, "add", "--all")
         plain(repository, "commit", "-q", "-m", "with a submodule")
@@ -139,6 +139,27 @@ def submodule(where: str) -> Callable[[Path], None]:
         (inner / "b.txt").write_text("two\n")
 
     return make
+
+
+def updating(repository: Path) -> None:
+    submodule("own")(repository)
+    with (repository / ".gitmodules").open("a") as file:
+        file.write("\tupdate = !touch ran\n")
+    plain(repository, "config", "submodule.inner.update", "!touch ran")
+
+
+def compared(repository: Path) -> None:
+    """A submodule that stands elsewhere than it was committed, to be compared in itself by programs that it names."""
+    submodule("own")(repository)
+    inner = repository / "inner"
+    plain(inner, "config", "--unset", "filter.evil.clean")
+    plain(inner, "config", "--unset", "core.fsmonitor")
+    (inner / ".gitattributes").write_text("* diff=evil\n")
+    plain(inner, "commit", "-q", "-am", "second")
+    plain(inner, "config", "diff.evil.textconv", trap(repository))
+    plain(inner, "config", "diff.evil.command", trap(repository))
+    plain(repository, "config", "diff.submodule", "diff")
+    plain(repository, "config", "status.submoduleSummary", "true")
 
 
 def common(repository: Path) -> None:
@@ -198,7 +219,7 @@ def alternates(repository: Path) -> None:
 
 def remote(**keys: str) -> Callable[[Path], None]:
     def make(repository: Path) -> None:
-        other = repository.parent / "work" / "other.git"
+        other = repository / "other.git"
         plain(repository, "clone", "-q", "--bare", ".", str(other))
         plain(repository, "remote", "add", "origin", str(other))
         for name, value in keys.items():
@@ -273,6 +294,8 @@ WAYS: dict[str, Callable[[Path], None]] = {
     "an absorbed submodule": submodule("absorbed"),
     "a submodule elsewhere": submodule("elsewhere"),
     "a submodule without .gitmodules": submodule("no .gitmodules"),
+    "a submodule compared": compared,
+    "a submodule's update": updating,
     "maintenance": setting("maintenance.evil.command", "gc.auto=1", "maintenance.auto=true"),
     "blame and notes": setting("blame.ignoreRevsFile", "notes.rewriteRef=refs/notes/*"),
     "submodule.update": setting("submodule.inner.update", "submodule.recurse=true", "submodule.inner.active=true"),
