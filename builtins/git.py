@@ -17,6 +17,7 @@ from albert_tools.builtins.gitting import (
     demand_options,
     identity,
     ignored,
+    programs,
     switched_off,
 )
 from albert_tools.engine.model.failure import Failure
@@ -105,6 +106,8 @@ async def git(
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     elif operation == "CLONE":
         raise invalid("url", "CLONE needs the address to clone")
+    import asyncio
+
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
     ran = await run(
@@ -113,6 +116,7 @@ async def git(
         cwd=cwd,
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
+        only=await asyncio.to_thread(programs),
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
@@ -138,12 +142,15 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     Args:
         cwd: A folder of the repository, relative to the workspace.
     """
+    import asyncio
+
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
     facts = {"operation": "STATUS"}
     environment = {**ENVIRONMENT, **switched_off(drivers)}
-    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
+    only = await asyncio.to_thread(programs)
+    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, only=only, facts=facts)
     if ran.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
@@ -227,11 +234,15 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
         found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
         return found
+    import asyncio
+
     words = ["git", "-c", "safe.directory=*", *ASKING]
     # By bytes: in another locale no pattern matches a name that isn't valid in it.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
+    only = await asyncio.to_thread(programs)
+    facts = {"operation": "CONFIG"}
     ran = await run(
-        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts={"operation": "CONFIG"}
+        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, only=only, facts=facts
     )
     if not ran.output.complete:
         raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")

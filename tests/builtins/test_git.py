@@ -306,8 +306,21 @@ async def test_configuration_is_not_brought_in_by_another_name(context: Any, rep
     await bash(
         context, f"mkdir -p evil/hooks; cp -r .git/config .git/refs .git/objects evil; echo ../evil > .git/{name}"
     )
-    assert not (repository / ".git" / name).exists()
+    made = repository / ".git" / name
+    assert not made.exists() or made.read_bytes() == b""
     plain(repository, "status")
+
+
+async def test_a_working_trees_own_configuration_is_never_there(context: Any, repository: Path) -> None:
+    plain(repository, "config", "extensions.worktreeConfig", "true")
+    plain(repository, "worktree", "add", "-q", "--detach", "tree")
+    for place in (".git", ".git/worktrees/tree"):
+        result = await bash(
+            context, f"echo evil > {place}/config.worktree; mv x {place}/config.worktree; cat {place}/config.worktree"
+        )
+        assert "evil" not in result["output"].splitlines()
+        assert (repository / place / "config.worktree").read_bytes() == b""
+    assert plain(repository / "tree", "status", "--short") == ""
 
 
 async def test_git_folders_that_lie_elsewhere(context: Any, repository: Path) -> None:
