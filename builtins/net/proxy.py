@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import h11
 
+from albert_tools.builtins.net.bounds import MAX_HEADERS
 from albert_tools.builtins.net.resolving import Resolver, reachable, system_resolver
 from albert_tools.builtins.net.urls import Url, read_url
 from albert_tools.engine.govern.addresses import Network
@@ -37,6 +39,9 @@ _NOT_PASSED = frozenset(
     b"transfer-encoding content-length forwarded x-forwarded-for via expect".split()
 )
 _PIECE = 64 * KiB
+#: Interim answers that come before one.
+_MAX_INTERIM = 20
+_HEAD_END = re.compile(rb"\n\r?\n")
 #: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
 _MANY_MORE = 4
 
@@ -168,7 +173,7 @@ class FilteringProxy:
             if len(self._tasks) > _MANY_MORE * self._bounds.at_once:
                 return
             async with asyncio.timeout(self._bounds.head_seconds):
-                request = await _event(parser, client)
+                request = await _event(parser, client, _Head())
             if not isinstance(request, h11.Request):
                 return
             if len(self._tasks) > self._bounds.at_once or self._count > self._bounds.connections:
@@ -268,11 +273,16 @@ class FilteringProxy:
                     raise h11.RemoteProtocolError("the request ended too early")
 
         async def receive() -> None:
+            head, interim = _Head(), 0
             while True:
-                event = await _event(ours, upstream)
+                event = await _event(ours, upstream, head)
                 if isinstance(event, h11.InformationalResponse):
+                    interim += 1
+                    if interim > _MAX_INTERIM:
+                        raise h11.RemoteProtocolError("too many interim answers")
                     continue
                 if isinstance(event, h11.Response):
+                    _demand_few(len(event.headers))
                     dropped = _passed_not(event.headers)
                     if not any(n == b"transfer-encoding" for n, _ in event.headers):
                         dropped -= {b"content-length"}
@@ -368,12 +378,46 @@ class _Side:
             await self.writer.drain()
 
 
-async def _event(parser: h11.Connection, side: _Side) -> object:
+class _Head:
+    """Counts the lines of a head before it is parsed: thousands of headers take long, and meanwhile nobody else is served."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._tail = b""
+        self._over = False
+
+    def take(self, data: bytes) -> None:
+        """More has come.
+
+        Raises:
+            h11.RemoteProtocolError: it has too many headers.
+        """
+        if self._over:
+            return
+        text = self._tail + data
+        end = _HEAD_END.search(text)
+        self._lines += text.count(b"\n", 0, end.end() if end else len(text)) - self._tail.count(b"\n")
+        self._tail, self._over = text[-2:], end is not None
+        # The first line and the empty one are no headers.
+        _demand_few(self._lines - 2)
+
+
+def _demand_few(headers: int) -> None:
+    if headers > MAX_HEADERS:
+        raise h11.RemoteProtocolError(f"more than {MAX_HEADERS} headers")
+
+
+async def _event(parser: h11.Connection, side: _Side, head: _Head | None = None) -> object:
     while True:
         event = parser.next_event()
         if event is not h11.NEED_DATA:
+            # One piece may hold thousands of events, of an empty chunk or two each; others have their turn in between.
+            await asyncio.sleep(0)
             return event
-        parser.receive_data(await side.receive())
+        data = await side.receive()
+        if head is not None:
+            head.take(data)
+        parser.receive_data(data)
 
 
 def _passed_not(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
