@@ -18,7 +18,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import h11
 
@@ -44,6 +44,13 @@ _MAX_INTERIM = 20
 _HEAD_END = re.compile(rb"\n\r?\n")
 #: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
 _MANY_MORE = 4
+#: Connections that are waited for at once. Each is a descriptor of the service's before anybody has looked at it.
+_BACKLOG = 16
+#: Of the descriptors that the process may have, the part that connections of all commands together may take; and a few that each
+#: command has in any case.
+_PART_OF_DESCRIPTORS, _FEW = 16, 4
+#: More than these are never counted on.
+_MANY_DESCRIPTORS = 1 << 16
 
 
 def judged_by(rules: NetworkRules) -> Judge:
@@ -121,9 +128,17 @@ class FilteringProxy:
         #: Where it listens: the path of a socket, or host and port.
         self.address: str | tuple[str, int] = ""
 
+    #: Those of this process that are listening.
+    _running: ClassVar[set[FilteringProxy]] = set()
+
     async def __aenter__(self) -> FilteringProxy:
+        await self._listen()
+        self._running.add(self)
+        return self
+
+    async def _listen(self) -> None:
         if self._listening is not None:
-            self._server = await asyncio.start_server(self._accept, sock=self._listening)
+            self._server = await asyncio.start_server(self._accept, sock=self._listening, backlog=_BACKLOG)
             self.address = self._listening.getsockname()[:2]
         elif self._path is not None:
             listening = socket.socket(socket.AF_UNIX)
@@ -131,18 +146,18 @@ class FilteringProxy:
                 listening.bind(str(self._path))
                 # Before it listens, so that nobody else ever connects.
                 os.chmod(self._path, 0o600)
-                self._server = await asyncio.start_unix_server(self._accept, sock=listening)
+                self._server = await asyncio.start_unix_server(self._accept, sock=listening, backlog=_BACKLOG)
             except BaseException:
                 listening.close()
                 raise
             self.address = str(self._path)
         else:
-            self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=_BACKLOG)
             self.address = self._server.sockets[0].getsockname()[:2]
-        return self
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._server is not None
+        self._running.discard(self)
         self._server.close()
         for task in self._tasks:
             task.cancel()
@@ -170,7 +185,7 @@ class FilteringProxy:
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._bounds.head_bytes)
         method, shown = "", ""
         try:
-            if len(self._tasks) > _MANY_MORE * self._bounds.at_once:
+            if self._crowded():
                 return
             async with asyncio.timeout(self._bounds.head_seconds):
                 request = await _event(parser, client, _Head())
@@ -205,6 +220,15 @@ class FilteringProxy:
         finally:
             upstream.writer.close()
             self._record(Seen(method, shown, None, upstream.sent, upstream.received))
+
+    def _crowded(self) -> bool:
+        """Whether there are more connections than can be heard: of this command, or of all that share the process's descriptors."""
+        most = _descriptors() // _PART_OF_DESCRIPTORS
+        share = max(most // len(self._running or {self}), _FEW)
+        own = len(self._tasks)
+        if own > min(_MANY_MORE * self._bounds.at_once, share):
+            return True
+        return own > _FEW and sum(len(proxy._tasks) for proxy in self._running) > 2 * most
 
     def _asked(self, request: h11.Request) -> tuple[str, Url]:
         """The method and the one reading of the URL.
@@ -338,6 +362,13 @@ class FilteringProxy:
     def _record(self, seen: Seen) -> None:
         self.seen.append(seen)
         del self.seen[:-1000]
+
+
+def _descriptors() -> int:
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MANY_DESCRIPTORS)
 
 
 class _Pulse:

@@ -357,3 +357,38 @@ async def test_a_body_in_the_smallest_pieces_lets_others_have_their_turn() -> No
             writer.close()
     assert said.split()[1] == b"200"
     assert turns > 5_000
+
+
+async def test_many_commands_share_the_descriptors_of_the_process() -> None:
+    import resource
+    from contextlib import AsyncExitStack
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    held: list[asyncio.StreamWriter] = []
+    try:
+        with raw(hello) as server:
+            async with AsyncExitStack() as stack:
+                proxies = [await stack.enter_async_context(proxied()) for _ in range(20)]
+                for proxy in proxies:
+                    # Each end of a connection is a descriptor here, and those that the proxies don't hear are closed.
+                    mine = [await asyncio.open_connection(*proxy.address) for _ in range(40)]
+                    await asyncio.gather(
+                        *(asyncio.wait({asyncio.ensure_future(r.read(1))}, timeout=0.5) for r, _ in mine)
+                    )
+                    for reader, writer in mine:
+                        if reader.at_eof():
+                            writer.close()
+                        else:
+                            held.append(writer)
+                assert 0 < len(held) <= 128 + 5 * len(proxies)
+                # Whoever has few gets through all the same.
+                async with proxied() as another:
+                    said = await spoken(
+                        another, f"GET http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+                    )
+                assert said.split()[1] == b"200"
+    finally:
+        for writer in held:
+            writer.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
