@@ -20,6 +20,9 @@ from albert_tools.engine.model.refusal import refused_argument
 MAX_PATTERN = 1000
 MAX_ALTERNATIVES = 64
 
+#: Parts that a pattern has, in all that its braces stand for.
+MAX_PARTS = 500
+
 #: A part of a pattern, as tests of one character each; None is a star.
 _Part = list[Callable[[str], bool] | None]
 
@@ -38,7 +41,10 @@ class Globs:
         for pattern in patterns:
             if len(pattern) > MAX_PATTERN:
                 raise _wrong(field, pattern, f"it has more than {MAX_PATTERN:,} characters")
-            for each in _alternatives(pattern, field):
+            alternatives = _alternatives(pattern, field)
+            if sum(each.count("/") + 1 for each in alternatives) > MAX_PARTS:
+                raise _wrong(field, pattern, f"it has more than {MAX_PARTS} parts, in all that its braces stand for")
+            for each in alternatives:
                 self._add(each, pattern, field)
 
     def __bool__(self) -> bool:
@@ -58,7 +64,9 @@ class Globs:
         if len(parts) == 1 and "/" not in text and parts[0] != "**":
             self._names.append(_compiled(parts[0], pattern, field))
             return
-        self._paths.append([None if p == "**" else _compiled(p, pattern, field) for p in parts])
+        # Several ``**`` in a row are no more than one.
+        once = [p for n, p in enumerate(parts) if p != "**" or parts[n - 1 : n] != ["**"]]
+        self._paths.append([None if p == "**" else _compiled(p, pattern, field) for p in once])
 
 
 def _alternatives(pattern: str, field: str) -> list[str]:
@@ -159,12 +167,7 @@ def _leads(pattern: list[_Part | None], parts: list[str]) -> bool:
 
 def _stepped(pattern: list[_Part | None], places: set[int]) -> set[int]:
     """The places, and those behind a ``**`` that stands for nothing; at the very end it stands for one part at least."""
-    found = set(places)
-    for place in sorted(places):
-        while place < len(pattern) - 1 and pattern[place] is None:
-            place += 1
-            found.add(place)
-    return found
+    return places | {place + 1 for place in places if place < len(pattern) - 1 and pattern[place] is None}
 
 
 def _wrong(field: str, pattern: str, why: str) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from albert_tools.engine.execute.kept import Kept
 from albert_tools.engine.execute.record import CallId, Recorder
@@ -233,6 +233,24 @@ class Chain:
     printed: list[str] = field(default_factory=list)
     #: What its primitive says of a call that was cut short.
     settled: Settled | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether a step that was cut short is known to have been done, and with which result."""
+        return self.settled is not None and self.settled.value is not ...
+
+
+class Judged(NamedTuple):
+    """A call as it was judged: its arguments, which are valid; the rules in force; and who judges by them what it opens: nobody,
+    in a scratch workspace."""
+
+    arguments: dict[str, Any]
+    governance: Governance
+    authority: Authority | None
+
+    def workspace(self, request: Request) -> Any:
+        """Where the call works: what it may reach, before anything of it is judged."""
+        return request.workspace if self.authority is None else self.authority.reaching(request.workspace)
 
 
 @dataclass(slots=True)

