@@ -11,6 +11,7 @@ import inspect
 import json
 import keyword
 import re
+import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from albert_tools.engine.model.definition import (
 )
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
+from albert_tools.engine.model.schema_sound import fault_in
 from albert_tools.engine.model.settling import Settling
 
 #: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
@@ -223,6 +225,8 @@ def _declare(
             raise TypeError(f"{tool}: parameter {p.name!r} must be an ordinary named parameter")
         required = p.default is p.empty
         schema = {**_schema(tool, f"parameter {p.name!r}", hints[p.name]), **schemas.get(p.name, {})}
+        if p.name in schemas and (fault := fault_in(schema)) is not None:
+            raise TypeError(f"{tool}: `schemas` of {p.name!r} is no schema: {fault}")
         if not required:
             _default(tool, p.name, p.default, schema)
         parameters.append(
@@ -375,17 +379,44 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
     """
     if target.context is not None:
         arguments = {**arguments, target.context: context}
-    if target.is_async:
-        result = target.function(**arguments)
-        assert isinstance(result, Awaitable)
-        return await result
     import asyncio
+
+    if target.is_async:
+        try:
+            result = target.function(**arguments)
+            assert isinstance(result, Awaitable)
+            return await result
+        except (Exception, SystemExit, asyncio.CancelledError):
+            raise
+        except BaseException as odd:
+            if _from_outside(odd):
+                raise
+            raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
     def in_thread() -> Any:
         try:
             return target.function(**arguments)
-        except StopIteration as stop:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if not isinstance(error, StopIteration):
+                raise
             # A future can't carry it, so nobody would ever hear of it.
-            raise RuntimeError("it raised StopIteration") from stop
+            raise RuntimeError("it raised StopIteration") from error
+        except BaseException as odd:
+            # No key that is pressed comes to a thread; and what it raises would end the loop, and with it the service.
+            raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
     return await asyncio.to_thread(in_thread)
+
+
+def _from_outside(odd: BaseException) -> bool:
+    """Whether what came out of an async function may have come into it: a key that was pressed, or the end of everything."""
+    if isinstance(odd, GeneratorExit):
+        # A coroutine that is thrown away is so by nobody's running loop.
+        import asyncio
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        return False
+    return isinstance(odd, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

@@ -87,7 +87,9 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call in a line, its arguments cut short."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
-    given = ", ".join(f"{one_line(str(k))}={one_line(_value(v, most))}" for k, v in arguments.items())
+    from albert_tools.surfaces.cli.unlike import seen
+
+    given = ", ".join(f"{one_line(str(k))}={one_line(seen(_value(v, most)))}" for k, v in arguments.items())
     return f"{one_line(tool)}({given})"
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.folding import folded
+from albert_tools.surfaces.cli.unlike import look_alikes, seen
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.authority import Answer, Asker, Choice, Question
@@ -71,7 +72,7 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
         if text is None:
             cut = True
         else:
-            _line(text if not text.startswith("  …") else console.paint(text, "red", "bold", err=True))
+            _line(console.paint(text, "red", "bold", err=True) if text.startswith(("  …", "  !")) else text)
     if question.reason:
         _line(f"  {claim(question.reason)}")
     why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
@@ -91,7 +92,7 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
         if cut and answer == "all":
             cut = False
             for name, value in question.arguments.items():
-                _line(f"  {one_line(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
+                _line(f"  {one_line(name)} = {_spelled(value)}")
             continue
         meant, tries = chosen(answer, choices), tries + 1
         if meant is not None or not answer or tries == _TRIES:
@@ -102,21 +103,28 @@ def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[s
     """Lines that show arguments, long ones by both their ends; a None stands before what says that something is left out."""
     lines: list[str | None] = []
     for name, value in arguments.items():
-        text = json.dumps(value, ensure_ascii=False)
+        text = _spelled(value)
         left_out = len(text) - _SHOWN
+        if alike := look_alikes(text):
+            lines.append(f"  ! {one_line(name)} has letters that look like others: {alike}")
         if left_out <= 0 or whole:
-            lines.append(f"  {one_line(name)} = {safe(text)}")
+            lines.append(f"  {one_line(name)} = {text}")
             continue
         # The end as well as the beginning: what matters is as likely to be there.
-        lines.append(f"  {one_line(name)} = {safe(text[: _SHOWN // 2])}")
+        lines.append(f"  {one_line(name)} = {text[: _SHOWN // 2]}")
         lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
-        lines.append(f"  {safe(text[-_SHOWN // 2 :])}")
+        lines.append(f"  {text[-_SHOWN // 2 :]}")
     return lines
+
+
+def _spelled(value: Any) -> str:
+    """A value as JSON, in which everything is seen that is there."""
+    return safe(seen(json.dumps(value, ensure_ascii=False)))
 
 
 def claim(reason: str) -> str:
     """What the agent says that the call is for, so that nobody takes it for ours."""
-    return f"the caller's words: {safe(json.dumps(reason, ensure_ascii=False))}"
+    return f"the caller's words: {_spelled(reason)}"
 
 
 def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:

@@ -165,6 +165,28 @@ def test_what_agents_write_stays_in_its_line(asking: Albert) -> None:
         assert not [line for line in lines if line.startswith(("May nothing", "✓ allowed", '  path = "b"'))]
 
 
+def test_what_can_not_be_told_apart_is_spelled_out(asking: Albert) -> None:
+    unseen = "a\u00a0b\u3000c\u3164d\u2800e\u034ff\ufe0fg\u115fh"
+    asking("run", "write_file", "path=n\u043etes/\u0430.txt", f"content={unseen}", "--reason", "for\u3164you")
+    question = waiting(asking)["approval"]
+    for shown in (
+        asking("approvals", "show", question).out,
+        asking.terminal("approvals", "show", question)[1],
+        asking("approvals").out,
+    ):
+        assert not [c for c in shown if c in unseen and not c.isascii()]
+        assert r"a\u00a0b\u3000c\u3164d" in shown
+    shown = asking("approvals", "show", question).out
+    assert "  ! path has letters that look like others: \u043e is CYRILLIC SMALL LETTER O, " in shown
+    assert '  path = "n\u043etes/\u0430.txt"\n' in shown
+    asking("approvals", "answer", question, "no")
+    # A text in another script is no warning by itself.
+    asking("run", "write_file", "path=b", "content=\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9")
+    shown = asking("approvals", "show", waiting(asking)["approval"]).out
+    assert "look like" not in shown
+    assert "\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9" in shown
+
+
 @pytest.mark.parametrize(("typed", "code", "state"), [(b"yes\n", 0, "yes"), (b"\n", 1, "open")])
 def test_an_answer_on_a_terminal_is_confirmed(asking: Albert, typed: bytes, code: int, state: str) -> None:
     asking("run", "notes", "n=1")
