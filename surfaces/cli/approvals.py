@@ -59,7 +59,9 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     now = time.time()
     for a in found:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
-        console.say(f"{console.paint(a.id, 'cyan')}  {state}  {call(a.tool, a.arguments)}", 4)
+        # Where any call of a saved tool's is meant, what this one was about would mislead.
+        what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
+        console.say(f"{console.paint(a.id, 'cyan')}  {state}  {what}", 4)
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
         left = f", {about(a.expires - now)} left to answer" if a.state == "open" else ""
         where = f" in {one_line(a.workspace)}" if a.workspace else ""

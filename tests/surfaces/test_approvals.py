@@ -136,7 +136,7 @@ def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
     assert asking("approvals", "answer", question, "always").code == 0
     assert asking(*resume).out == "2\n"
     assert asking("run", "notes", "n=1").code == 0
-    assert f"{question}  always allowed  write_file(" in asking("approvals").out
+    assert f"{question}  always allowed  write_file(…)\n" in asking("approvals").out
     assert asking("approvals", "revoke", question).out == f"revoked the lasting answer {question} about write_file\n"
     assert asking("run", "notes", "n=1").code == 4
     again = asking("approvals", "revoke", question)
