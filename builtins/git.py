@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.builtins.gitting import (
@@ -53,6 +54,20 @@ class GitStatus(TypedDict):
     clean: bool
 
 
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    operation, args, url = arguments["operation"], arguments["args"], arguments["url"]
+    for word in args:
+        demand_text("args", word)
+    demand_options(operation, args)
+    if url is None:
+        if operation == "CLONE":
+            raise invalid("url", "CLONE needs the address to clone")
+    elif operation not in OVER_NETWORK:
+        raise invalid("url", f"{operation} doesn't talk to another machine")
+    elif not url.startswith(("https://", "http://")):
+        raise invalid("url", "only https:// and http:// remotes can be reached")
+
+
 @primitive(
     effects=["read", "write", "delete", "execute", "network"],
     category="system_write",
@@ -61,6 +76,7 @@ class GitStatus(TypedDict):
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
+    refuse=_refuse,
 )
 async def git(
     context: CallContext,
@@ -92,20 +108,11 @@ async def git(
         cwd: The repository's folder, relative to the workspace; for CLONE, the folder that the new one is made in.
         timeout: Seconds that it may take, up to 3600; less where the caller has less left.
     """
-    for word in args:
-        demand_text("args", word)
-    demand_options(operation, args)
     words = list(args)
     if url is not None:
-        if operation not in OVER_NETWORK:
-            raise invalid("url", f"{operation} doesn't talk to another machine")
-        if not url.startswith(("https://", "http://")):
-            raise invalid("url", "only https:// and http:// remotes can be reached")
         # Behind the options, before what follows them.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
-    elif operation == "CLONE":
-        raise invalid("url", "CLONE needs the address to clone")
     import asyncio
 
     config = _configuration(context, cwd)

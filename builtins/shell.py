@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.engine.model.kinds import Arguments, CommandText, Environment, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
+
+
+def _refuse_command(arguments: Mapping[str, Any]) -> None:
+    demand_text("command", arguments["command"])
+    variables(arguments["env"])
+
+
+def _refuse_program(arguments: Mapping[str, Any]) -> None:
+    for word in arguments["argv"]:
+        demand_text("argv", word)
+    if not arguments["argv"][0]:
+        raise invalid("argv", "the name of the program is empty")
+    variables(arguments["env"])
 
 
 @primitive(
@@ -13,6 +29,7 @@ from albert_tools.engine.model.protocols import CallContext
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     judged={"command": "shell", "env": "environment"},
+    refuse=_refuse_command,
 )
 async def bash(
     context: CallContext,
@@ -47,7 +64,6 @@ async def bash(
         env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
-    demand_text("command", command)
     words = ["bash", "--noprofile", "--norc", "-c", command]
     ran = await run(
         context,
@@ -67,6 +83,7 @@ async def bash(
     schemas={"argv": {"minItems": 1}},
     paths={"cwd": "read"},
     judged={"argv": "program", "env": "environment"},
+    refuse=_refuse_program,
 )
 async def run_program(
     context: CallContext,
@@ -90,10 +107,6 @@ async def run_program(
         env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
-    for word in argv:
-        demand_text("argv", word)
-    if not argv[0]:
-        raise invalid("argv", "the name of the program is empty")
     ran = await run(
         context,
         argv,

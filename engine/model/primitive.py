@@ -44,6 +44,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 #: environment variables of either, one of a tool's operations, who runs a model, and which.
 JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
+#: What refuses arguments that fit their schemas.
+Refuse = Callable[[Mapping[str, Any]], object]
+
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
@@ -64,12 +67,18 @@ class Primitive:
     urls: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
     settle: Settling | None = None
+    refuse: Refuse | None = None
     once: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name that programs call it by."""
         return self.definition.name
+
+    def demand(self, arguments: Mapping[str, Any]) -> None:
+        """Raise the `Failure` for arguments that fit their schemas and could never be done all the same."""
+        if self.refuse is not None:
+            self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice is the same as making it once."""
@@ -112,6 +121,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    refuse: Refuse | None = None,
     settle: Settling | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
@@ -139,6 +149,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    refuse: Refuse | None = None,
     settle: Settling | None = None,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
@@ -169,6 +180,8 @@ def primitive(
         cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
             get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
+        refuse: Raises the `Failure` for arguments that fit their schemas and could never be done all the same, so that nobody is
+            asked about them; given all arguments, defaults included, which it leaves as they are. It looks at nothing else.
         settle: Asked, when a run goes on after a call was cut short, what became of it: a function of an `InterruptedCall` that
             gives a `Settled`.
 
@@ -183,7 +196,7 @@ def primitive(
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
         made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
-        return made if settle is None else replace(made, settle=settle)
+        return replace(made, settle=settle, refuse=refuse)
 
     return declare if function is None else declare(function)
 
@@ -377,6 +390,8 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
 
     A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
     """
+    # What a function relies on holds whoever calls it.
+    target.demand(arguments)
     if target.context is not None:
         arguments = {**arguments, target.context: context}
     import asyncio

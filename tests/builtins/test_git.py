@@ -459,3 +459,16 @@ async def test_git_goes_on_while_other_commands_run(context: Any, repository: Pa
     (repository / "stop").touch()
     assert (await running)["exit_code"] == 0
     assert (await git(context, "REMOTE", "add", "origin", "https://example.org/x.git"))["exit_code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"operation": "CLONE"}, "url: CLONE needs the address to clone"),
+        ({"operation": "PUSH", "args": ["--force-everything"]}, "--force-everything"),
+        ({"operation": "FETCH", "url": "ext::sh -c true"}, "only https:// and http:// remotes can be reached"),
+    ],
+)
+def test_nobody_is_asked_about_what_could_never_be_done(govern: Any, arguments: dict[str, Any], said: str) -> None:
+    error = govern().call("git", arguments).error
+    assert (error.code, said in error.message) == ("invalid_arguments", True)
