@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
@@ -158,10 +159,18 @@ def enter(args: Sequence[Arg]) -> Iterator[Finding]:
         found = place(arg)
         if found and found != "startup_file":
             yield Finding(found)
+        elif _temporary(arg):
+            # The command's own, and gone with it.
+            continue
         elif arg.text.startswith("/") and is_broad(arg):
             yield Finding("system_files")
         elif HOLE in arg.text or arg.splits or arg.glob:
             yield Finding("", "which folder it enters isn't known before it runs")
+
+
+def _temporary(arg: Arg) -> bool:
+    known = HOLE not in arg.text and not arg.splits and not arg.glob
+    return known and f"{posixpath.normpath(arg.text)}/".startswith("/tmp/")
 
 
 def complete(args: Sequence[Arg]) -> Iterator[Finding]:
