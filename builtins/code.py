@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Literal, TypedDict
 
+from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, Ran, demand_text, kept, run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.kinds import Arguments, TimeoutSeconds, WorkingDirectory
@@ -37,6 +38,7 @@ class ToolRun(TypedDict):
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    settings=COMMAND_SETTINGS,
 )
 async def run_tests(
     context: CallContext,
@@ -69,6 +71,7 @@ async def run_tests(
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    settings=COMMAND_SETTINGS,
 )
 async def run_linter(
     context: CallContext,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TypedDict
 
+from albert_tools.builtins.command_settings import GIT_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.builtins.gitting import (
     ASKING,
@@ -60,6 +61,7 @@ class GitStatus(TypedDict):
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
+    settings=GIT_SETTINGS,
 )
 async def git(
     context: CallContext,
@@ -123,7 +125,13 @@ async def git(
 
 
 @primitive(
-    effects=["read", "execute"], category="read_only", risk="low", timeout=60, paths={"cwd": "read"}, family="git"
+    effects=["read", "execute"],
+    category="read_only",
+    risk="low",
+    timeout=60,
+    paths={"cwd": "read"},
+    family="git",
+    settings=GIT_SETTINGS,
 )
 async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitStatus:
     """What a repository of the workspace stands at, taken apart.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
+from albert_tools.builtins.inference_config import wrong_settings
 from albert_tools.engine.model.definition import excludes
 from albert_tools.engine.model.kinds import Hash, MaxTokens, ModelName, PromptHash, Provider
 from albert_tools.engine.model.limits import MiB
@@ -58,6 +59,7 @@ class Inference(TypedDict):
     judged={"provider": "provider", "model": "model"},
     invariants=[excludes("prompt", "prompt_hash"), excludes("system", "system_hash")],
     schemas={"prompt": _BY_HASH, "system": _BY_HASH},
+    settings=wrong_settings,
 )
 async def inference(
     context: CallContext,

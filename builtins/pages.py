@@ -39,6 +39,7 @@ class Page(TypedDict):
     timeout=60,
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "limit": {"minimum": 100, "maximum": MAX_TEXT}},
     urls={"url": ""},
+    settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def fetch_url(context: CallContext, url: str, links: bool = False, limit: int = 50_000) -> Page:
     """Read a web page and return its main text, as Markdown, without menus, advertisements and the like.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.engine.model.kinds import Arguments, CommandText, Environment, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
@@ -13,6 +14,7 @@ from albert_tools.engine.model.protocols import CallContext
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     judged={"command": "shell", "env": "environment"},
+    settings=COMMAND_SETTINGS,
 )
 async def bash(
     context: CallContext,
@@ -67,6 +69,7 @@ async def bash(
     schemas={"argv": {"minItems": 1}},
     paths={"cwd": "read"},
     judged={"argv": "program", "env": "environment"},
+    settings=COMMAND_SETTINGS,
 )
 async def run_program(
     context: CallContext,

@@ -32,6 +32,7 @@ class HttpResponse(TypedDict):
     effects=["network"],
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
     urls={"url": "method"},
+    settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def http_request(
     context: CallContext,

@@ -12,7 +12,7 @@ import json
 import keyword
 import re
 import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
@@ -30,6 +30,7 @@ from albert_tools.engine.model.definition import (
     ToolDefinition,
     ToolParameter,
 )
+from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
 from albert_tools.engine.model.settling import Settling
@@ -42,6 +43,11 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 #: environment variables of either, one of a tool's operations, who runs a model, and which.
 JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
+#: What the owner can set under ``primitives: {NAME: …}``: a schema for each setting; or a function that is given all of them and
+#: tells what is wrong, as pairs of a place (``providers.local``) and a message, for what a schema can't say. What is so declared
+#: reads its settings by the same function when it is called.
+Settings = Mapping[str, Schema] | Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
@@ -50,7 +56,7 @@ class Primitive:
     `gated` means that it is denied unless the configuration allows it by name. `paths` and `urls` name the parameters that say
     what a call touches, for rules to judge: a path with its use (``read``, ``write``, ``delete``), a URL with the parameter that
     gives the method. `judged` names further ones by the kind of what they hold (`JUDGED`). `settle` finds out what became of a
-    call that was cut short.
+    call that was cut short. `settings` say what the owner can set, where it is declared.
     """
 
     definition: ToolDefinition
@@ -63,11 +69,26 @@ class Primitive:
     judged: Mapping[str, str] = field(default_factory=dict)
     settle: Settling | None = None
     once: tuple[str, ...] = ()
+    settings: Settings | None = None
 
     @property
     def name(self) -> str:
         """The name that programs call it by."""
         return self.definition.name
+
+    def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What is wrong with the owner's settings, each as its place in them and a message; where none are declared, nothing."""
+        if self.settings is None:
+            return []
+        if callable(self.settings):
+            return list(self.settings(given))
+        of = {"type": "object", "properties": dict(self.settings), "additionalProperties": False}
+        return [
+            (v["field"], f"there is no such setting{did_you_mean(v['field'], self.settings)}")
+            if v["rule"] == "unknown" and v["field"] in given
+            else (v["field"], v["message"].removeprefix(f"{v['field']}: "))
+            for v in violations(dict(given), of)
+        ]
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice is the same as making it once."""
@@ -111,6 +132,7 @@ def primitive(
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     settle: Settling | None = None,
+    settings: Settings | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -138,6 +160,7 @@ def primitive(
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     settle: Settling | None = None,
+    settings: Settings | None = None,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
@@ -169,6 +192,7 @@ def primitive(
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
         settle: Asked, when a run goes on after a call was cut short, what became of it: a function of an `InterruptedCall` that
             gives a `Settled`.
+        settings: What the owner can set under ``primitives: {NAME: …}`` (see `Settings`); nothing is known of it when not given.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
@@ -181,7 +205,7 @@ def primitive(
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
         made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
-        return made if settle is None else replace(made, settle=settle)
+        return replace(made, settle=settle, settings=settings)
 
     return declare if function is None else declare(function)
 
