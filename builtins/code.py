@@ -110,7 +110,7 @@ async def _ran(context: CallContext, name: str, words: list[str], args: list[str
         timeout=timeout,
         environment=_ENVIRONMENT,
         apart=True,
-        facts={"program": name, "args": args},
+        facts={"program": name, "args": words[words.index(name) + 1 :]},
     )
     assert ran.errors is not None
     _demand_installed(ran, name)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from albert_tools.surfaces.cli.running import effect_line
 
 from .conftest import Albert
 
@@ -162,3 +165,31 @@ def test_many_findings_are_cut_short(albert: Albert) -> None:
 def test_sizes_are_readable(albert: Albert) -> None:
     done = albert("run", "write_file", "path=a.txt", f"content={'x' * 12345}")
     assert "wrote a.txt, 12,345 bytes" in done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "line"),
+    [
+        ("write", {"artifact": "r1", "category": "report", "size_bytes": 5}, "published r1, 5 bytes"),
+        ("network", {"provider": "local", "model": "small-1", "model_tokens": 3}, "asked small-1 of local, 3 tokens"),
+        (
+            "network",
+            {"provider": "local", "model": "m", "model_tokens": 1, "estimated": True},
+            "asked m of local, about 1 token",
+        ),
+        ("network", {"url": "https://example.org/"}, "asked https://example.org/"),
+        ("execute", {"command": "ls -la", "exit_code": 0}, "ran 'ls -la', exit code 0"),
+        (
+            "execute",
+            {"command": "ls", "exit_code": None, "over": "timeout", "seconds": 1.0},
+            "ran 'ls', which was ended after 1 s",
+        ),
+        ("execute", {"command": "ls", "exit_code": None}, "ran 'ls', which did not end by itself"),
+        ("execute", {"program": "ruff", "args": ["check", "."], "exit_code": 1}, "ran 'ruff check .', exit code 1"),
+        ("execute", {"operation": "STATUS", "exit_code": 0}, "ran 'git status', exit code 0"),
+        # Asked on our own account; it would read as a failure.
+        ("execute", {"operation": "CONFIG", "exit_code": 1}, ""),
+    ],
+)
+def test_what_was_done_in_a_line(kind: str, facts: dict[str, Any], line: str) -> None:
+    assert effect_line(kind, facts) == line
