@@ -38,6 +38,8 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     denied = albert("run", "list_directory", "--json")
     assert denied.code == 3
     assert denied.document()["error"]["rule"] == "shipped.categories.read_only.forbidden_in_modes"
+    # Not even what the owner could allow: in this mode it would be refused all the same.
+    assert albert("tools", "--json").document()["tools"] == []
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
         1,

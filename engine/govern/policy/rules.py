@@ -110,6 +110,11 @@ class Policy:
         # Only what speaks of the tool by its name opens it: of a category nobody reads which gated tools are in it.
         by_name = layer.owner and any(place == f"tools.{name}" for place, _ in sections)
         if gated and not named and (layer.owner or layer.says_allow) and not by_name:
+            category = definition.category or "read_only"
+            of_mode = self._in_mode([*sections, (f"shipped.categories.{category}", SHIPPED[category])], name, mode)
+            if of_mode.rationale == "mode":
+                # Allowing it by name would change nothing.
+                return [of_mode]
             return [
                 Decision(
                     "deny",
