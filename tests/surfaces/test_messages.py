@@ -131,6 +131,10 @@ def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
     assert "✗ rule           allow.bsh: there is no primitive named 'bsh'; did you mean 'bash'?" in done.out
     assert "deny.write_fle: there is no tool named 'write_fle'; did you mean 'write_file'?" in done.out
     assert "project.allow.http_requst: there is no primitive named 'http_requst'" in done.out
+    rules(albert, "allow: [bash")
+    broken = albert("doctor", "--json").document()
+    assert broken["ok"] is False
+    assert [p for p in broken["problems"] if p.startswith("rules: ") and "can't be used: line 1, column " in p]
 
 
 def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
@@ -146,7 +150,9 @@ def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
 
 
 def test_doctor_leaves_no_trace(albert: Albert) -> None:
-    assert albert("doctor").code == 0
+    done = albert("doctor")
+    assert done.code == 0
+    assert re.search(r"^✓ rules +/.*/governance.yaml: no such file yet, so the shipped rules hold$", done.out, re.M)
     assert not [p for p in albert.home.rglob("*") if p.is_file() and "cache" not in p.parts]
 
 
