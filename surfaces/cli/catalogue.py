@@ -246,8 +246,8 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         yield "answers", f"hold for {timeout_of(d.cache_seconds)} where what was read is the same"
     if d.idempotent:
         yield "twice", "is the same as once, so a passing failure is tried again"
-    for names in (i.names for i in d.invariants if i.rule == "excludes"):
-        yield "one of", f"{', '.join(names)} at the most"
+    for invariant in d.invariants:
+        yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at the most'}"
     judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
     if judged:
         yield "judged", ", ".join(judged)
