@@ -8,6 +8,7 @@ from albert_tools.builtins.extract import extract
 from albert_tools.builtins.net.urls import MAX_URL
 from albert_tools.builtins.text import decode
 from albert_tools.engine.model.bounds import MiB
+from albert_tools.engine.model.extras import installing
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -71,7 +72,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
         raise Failure(
             "not_found",
             "the library that reads HTML pages is not installed",
-            hint="pip install 'albert-tools[pages]'; http_request returns a page as it is",
+            hint=f"{installing('pages')}; http_request returns a page as it is",
         )
     from albert_tools.builtins.net.client import Call, Client
     from albert_tools.engine.sandbox.confined import run_confined
