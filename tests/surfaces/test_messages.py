@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from albert_tools import SyncToolService
+from albert_tools.surfaces.cli.hints import told
 from albert_tools.surfaces.cli.running import effect_line
 
 from .conftest import Albert
@@ -199,3 +201,44 @@ def test_sizes_are_readable(albert: Albert) -> None:
 )
 def test_what_was_done_in_a_line(kind: str, facts: dict[str, Any], line: str) -> None:
     assert effect_line(kind, facts) == line
+
+
+def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "docs").mkdir(parents=True)
+    (work / "a.txt").write_text("a")
+    (work / "bytes").write_bytes(b"\xff\xfe")
+    allowed = {"allowed_in_modes": ["NORMAL"]}
+    rules = {
+        "categories": {"system_delete": allowed, "network": allowed},
+        "tools": {"http_request": {**allowed, "allowed_hosts": ["127.0.0.1"], "allowed_methods": ["GET"]}},
+    }
+    both = {"source": "a.txt", "target": "docs"}
+    copy = {"source": "a.txt", "target": "a.txt"}
+    with SyncToolService.open(home=tmp_path / "home", workspace=work, governance=rules) as service:
+        for tool, arguments, message, hint in (
+            ("write_file", {"path": "new/a", "content": ""}, "there is nothing at", "make_directory makes it"),
+            ("write_file", {"path": "a.txt", "content": "", "create_only": True}, "already", "leave out create_only"),
+            ("write_file", {"path": "docs", "content": ""}, "is a folder", "name the file too, 'docs/…'"),
+            ("copy_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
+            ("copy_file", {**both, "overwrite": True}, "is a folder", "name the file too, 'docs/a.txt'"),
+            ("move_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
+            ("copy_file", copy, "already", "overwrite=True replaces it"),
+            ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
+            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
+            ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
+            ("search_text", {"pattern": "(?=x)"}, "is no pattern", "no lookaround"),
+            ("git", {"operation": "STATSU"}, 'string "STATSU"; did you mean "STATUS"?', "git takes operation: "),
+            ("git", {"operation": "nope"}, "expected one of ", ""),
+            ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
+            ("http_request", {"url": "http://u:p@127.0.0.1/"}, "plainly", "without a user name"),
+            ("http_request", {"url": "http://127.0.0.1/", "method": "POST"}, "may not use POST", "allowed_methods"),
+        ):
+            error = service.invoke(tool, arguments).error
+            assert error is not None
+            assert message in error.message
+            assert hint in (error.hint or ""), tool
+            # A list of choices is long enough once.
+            assert (error.message + (error.hint or "")).count('"FETCH"') <= 1
+            # Of a path that isn't there alone.
+            assert "list_directory" not in str(told(error.as_dict())["hint"])

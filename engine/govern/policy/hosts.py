@@ -38,7 +38,7 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
             named = named or (layer.owner and section.allowed_hosts is not None)
             if host is None and (section.forbidden_hosts or section.allowed_hosts is not None):
                 rule = f"{place}.{'forbidden_hosts' if section.forbidden_hosts else 'allowed_hosts'}"
-                hint = "write it as https://example.org/…, with a name in other letters in its xn-- form"
+                hint = "write it as https://example.org/…, without a user name, with a name in other letters in its xn-- form"
                 return Decision("deny", rule, "host", "the URL doesn't say plainly which host is meant", hint)
             host = host or ""
             if any(is_host(host, pattern) for pattern in section.forbidden_hosts):
@@ -49,7 +49,13 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
             methods = section.allowed_methods
             if methods is not None and resource.use.upper() not in methods:
                 message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
-                return Decision("deny", f"{place}.allowed_methods", "method", message)
+                return Decision(
+                    "deny",
+                    f"{place}.allowed_methods",
+                    "method",
+                    message,
+                    f"the owner's rules say so, under `{place}.allowed_methods`",
+                )
     unreachable = _address(layers, definition, host)
     if unreachable is not None:
         return unreachable

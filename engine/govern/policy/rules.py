@@ -138,9 +138,10 @@ class Policy:
 
     @staticmethod
     def _in_mode(sections: list[tuple[str, Section]], name: str, mode: Mode) -> Decision:
+        hint = "`albert mode` says since when, and why; switching it is the owner's" if mode != "NORMAL" else None
         for place, section in sections:
             if mode in (section.forbidden_in_modes or ()):
-                return Decision("deny", f"{place}.forbidden_in_modes", "mode", f"{name} is forbidden in {mode}")
+                return Decision("deny", f"{place}.forbidden_in_modes", "mode", f"{name} is forbidden in {mode}", hint)
         for place, section in sections:
             if mode in (section.requires_approval_in_modes or ()):
                 rule = f"{place}.requires_approval_in_modes"

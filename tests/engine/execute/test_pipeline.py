@@ -101,7 +101,9 @@ def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str])
     error = failed(bench.service.invoke("look", arguments))
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
-    assert error.hint == 'the tool is called as look(at: string = "door") -> string'
+    # Where it is one value that is wrong, what is said of that.
+    whole = 'the tool is called as look(at: string = "door") -> string'
+    assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
     assert bench.done == []
 
