@@ -197,13 +197,24 @@ def finished(result: ToolResult, options: argparse.Namespace, console: Console) 
             if line:
                 console.note(console.paint(line, "dim", err=True))
         if error is None:
-            console.value(result.output)
+            _value(result.output, console)
     if error is None:
         return 0
     if not console.json:
         console.failure(told(error.as_dict(), options.home, result.run_id))
         _details(error, console)
     return exit_of(error)
+
+
+def _value(output: Any, console: Console) -> None:
+    """The result: on a terminal what is mostly a text as that text, else as JSON."""
+    if sys.stdout.isatty():
+        from albert_tools.surfaces.cli.printed import show, texts_of
+
+        if texts := texts_of(output):
+            show(output, texts, console)
+            return
+    console.value(output)
 
 
 def _print(text: str, console: Console) -> None:
