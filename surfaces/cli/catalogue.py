@@ -14,6 +14,7 @@ from typing import Any
 from albert_tools.engine.execute.service import Description, Listed
 from albert_tools.engine.govern.sessions import Session
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.showing import bounds_of, example_of, shape_of, timeout_of
 from albert_tools.surfaces.cli.console import Console, safe
@@ -35,16 +36,19 @@ _VERDICT = 5
 def list_tools(options: argparse.Namespace, console: Console) -> int:
     """Every tool: primitives by family, then saved ones; what the present mode refuses only with ``--all``."""
 
-    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None]:
+    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
+        from albert_tools.checkup import mistakes
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
             session = session_of_environment(service)
             found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
             primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
-            return found, primitives, service.registry.problems, session
+            rules = service.surroundings.governance
+            wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
+            return found, primitives, service.registry.problems, session, wrong
 
-    found, primitives, problems, session = asyncio.run(work())
+    found, primitives, problems, session, wrong = asyncio.run(work())
     if options.markdown:
         from albert_tools.surfaces.cli.primitives_page import primitives_page
 
@@ -66,6 +70,9 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         console.note(told(session))
     elif not any(t.kind == "composite" for t in found):
         console.note("no tools are saved yet: `albert define FILE` saves one")
+    if wrong > len(problems):
+        warning = console.paint("warning", "yellow", err=True)
+        console.note(f"{warning}: the rules may not mean what they seem to: `albert policy check` says where")
     if hidden:
         console.note(f"{hidden:,} refused in {mode} {'is' if hidden == 1 else 'are'} not shown; --all shows them")
     without = next((t.policy for t in found if t.policy.get("rationale_code") == "unavailable"), None)

@@ -140,6 +140,7 @@ def test_check(ruled: Any) -> None:
         "warning: primitives.inference.providers.local: there is no 'base_ur'; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
+    assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
     # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")
