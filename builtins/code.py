@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, Ran, demand_text, kept, run
@@ -34,10 +35,16 @@ class ToolRun(TypedDict):
     confinement: str
 
 
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    for word in arguments["args"]:
+        demand_text("args", word)
+
+
 @primitive(
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    refuse=_refuse,
     settings=COMMAND_SETTINGS,
 )
 async def run_tests(
@@ -71,6 +78,7 @@ async def run_tests(
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    refuse=_refuse,
     settings=COMMAND_SETTINGS,
 )
 async def run_linter(
@@ -100,8 +108,6 @@ async def run_linter(
 
 
 async def _ran(context: CallContext, name: str, words: list[str], args: list[str], cwd: str, timeout: float) -> ToolRun:
-    for word in args:
-        demand_text("args", word)
     began = time.monotonic()
     ran = await run(
         context,

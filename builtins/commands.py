@@ -70,6 +70,7 @@ async def run(
     method: str | None = None,
     apart: bool = False,
     git: Git | None = None,
+    only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Ran:
     """Run a command to its end, and record it.
@@ -84,6 +85,7 @@ async def run(
         method: The method that rules judge those by; else the one that is used.
         apart: Whether its errors are taken apart from its output.
         git: What it may change besides, because it is git itself.
+        only: The programs, and folders of programs, that it may start, itself included, where the system can see to that.
         facts: What the record says of it besides how it ended.
 
     Raises:
@@ -119,6 +121,7 @@ async def run(
                     bounds=_bounds(context.settings),
                     connect=connection.connect if connection is not None else None,
                     wanted=wanted,
+                    only=only,
                 )
                 begun = time.monotonic()
                 try:

@@ -62,7 +62,8 @@ def find_files(
     ("*.py"); one with "/" against the whole path from `path` down ("src/*.py", "**/tests/*.py"). Case counts.
 
     Fails with `not_found`, `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in
-    all), `invalid_arguments` (also what is no pattern), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
+    all, folders more than 200 deep; `exclude` passes over them), `invalid_arguments` (also what is no
+    pattern), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
 
     Args:
         pattern: What the path is to match, for example "*.py" or "docs/**/*.{md,rst}".

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from albert_tools.builtins.command_settings import GIT_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
@@ -18,6 +19,7 @@ from albert_tools.builtins.gitting import (
     demand_options,
     identity,
     ignored,
+    programs,
     switched_off,
 )
 from albert_tools.engine.model.failure import Failure
@@ -53,6 +55,20 @@ class GitStatus(TypedDict):
     clean: bool
 
 
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    operation, args, url = arguments["operation"], arguments["args"], arguments["url"]
+    for word in args:
+        demand_text("args", word)
+    demand_options(operation, args)
+    if url is None:
+        if operation == "CLONE":
+            raise invalid("url", "CLONE needs the address to clone")
+    elif operation not in OVER_NETWORK:
+        raise invalid("url", f"{operation} doesn't talk to another machine")
+    elif not url.startswith(("https://", "http://")):
+        raise invalid("url", "only https:// and http:// remotes can be reached")
+
+
 @primitive(
     effects=["read", "write", "delete", "execute", "network"],
     category="system_write",
@@ -61,6 +77,7 @@ class GitStatus(TypedDict):
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
+    refuse=_refuse,
     settings=GIT_SETTINGS,
 )
 async def git(
@@ -93,20 +110,13 @@ async def git(
         cwd: The repository's folder, relative to the workspace; for CLONE, the folder that the new one is made in.
         timeout: Seconds that it may take, up to 3600; less where the caller has less left.
     """
-    for word in args:
-        demand_text("args", word)
-    demand_options(operation, args)
     words = list(args)
     if url is not None:
-        if operation not in OVER_NETWORK:
-            raise invalid("url", f"{operation} doesn't talk to another machine")
-        if not url.startswith(("https://", "http://")):
-            raise invalid("url", "only https:// and http:// remotes can be reached")
         # Behind the options, before what follows them.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
-    elif operation == "CLONE":
-        raise invalid("url", "CLONE needs the address to clone")
+    import asyncio
+
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
     ran = await run(
@@ -115,6 +125,7 @@ async def git(
         cwd=cwd,
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
+        only=await asyncio.to_thread(programs),
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
@@ -146,12 +157,15 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     Args:
         cwd: A folder of the repository, relative to the workspace.
     """
+    import asyncio
+
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
     facts = {"operation": "STATUS"}
     environment = {**ENVIRONMENT, **switched_off(drivers)}
-    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
+    only = await asyncio.to_thread(programs)
+    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, only=only, facts=facts)
     if ran.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
@@ -235,11 +249,15 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
         found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
         return found
+    import asyncio
+
     words = ["git", "-c", "safe.directory=*", *ASKING]
     # By bytes: in another locale no pattern matches a name that isn't valid in it.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
+    only = await asyncio.to_thread(programs)
+    facts = {"operation": "CONFIG"}
     ran = await run(
-        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts={"operation": "CONFIG"}
+        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, only=only, facts=facts
     )
     if not ran.output.complete:
         raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")

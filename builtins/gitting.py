@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
@@ -101,14 +102,14 @@ _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
-    "core.editor=true",
+    "core.editor=:",
     "core.sshCommand=false",
     "core.askPass=",
     "core.gitProxy=",
     "core.attributesFile=/dev/null",
     "credential.helper=",
     "diff.external=",
-    "sequence.editor=true",
+    "sequence.editor=:",
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "push.gpgSign=false",
@@ -129,6 +130,9 @@ _SETTINGS = (
     "tag.forceSignAnnotated=false",
     # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
     "diff.ignoreSubmodules=dirty",
+    # Nor is a change shown by a comparison in there, with programs that it names.
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
 )
 
 #: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
@@ -138,9 +142,9 @@ ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ALLOW_PROTOCOL": "https:http",
-    "GIT_EDITOR": "true",
+    "GIT_EDITOR": ":",
     "GIT_PAGER": "cat",
-    "GIT_ASKPASS": "/bin/false",
+    "GIT_ASKPASS": "",
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
@@ -195,6 +199,24 @@ def command(operation: str, arguments: Sequence[str]) -> list[str]:
     if operation == "CLONE":
         words.append("--no-recurse-submodules")
     return [*words, *arguments]
+
+
+@cache
+def programs() -> list[str] | None:
+    """Git's own programs: the only ones that are started. None where there is no git."""
+    import os
+    import shutil
+    import subprocess
+
+    from albert_tools.engine.sandbox.command.confinement import PATH
+
+    program = shutil.which("git", path=PATH)
+    if program is None:
+        return None
+    done = subprocess.run(
+        [program, "--exec-path"], env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return list(dict.fromkeys((os.path.realpath(program), *filter(None, [done.stdout.strip()]))))
 
 
 def switched_off(names: Iterable[str]) -> dict[str, str]:

@@ -22,6 +22,10 @@ MAX_EVENT, MAX_TEXT = 4 * MiB, 16 * MiB
 MAX_COUNTED = 100_000_000
 #: Bytes of a text that are taken for a token where nobody counts.
 BYTES_PER_TOKEN = 3
+#: Bytes that a token can stand for at the most, as in a long run of spaces: a count by which they were more is not believed.
+MOST_BYTES_PER_TOKEN = 128
+#: Characters that are looked at of what an error says, and that are kept of a word of the provider's.
+MAX_SAID, MAX_WORD = 10_000, 100
 
 #: Codes of errors in the middle of a stream, where there is no status, that may be gone later.
 _PASSING = frozenset({"server_error", "overloaded_error", "rate_limit_exceeded", "service_unavailable", "timeout"})
@@ -79,9 +83,13 @@ class Events:
 
 
 class Completion:
-    """The answer so far. `begun`: the provider has agreed to answer; `over`: it has said that this is all."""
+    """The answer so far. `begun`: the provider has agreed to answer; `over`: it has said that this is all.
+
+    `clean` takes secrets out of a text; nothing is cut before that, or half of one would stay.
+    """
 
     def __init__(self) -> None:
+        self.clean: Callable[[str], str] = str
         self.begun = False
         self.over = False
         self.finish_reason: str | None = None
@@ -94,9 +102,11 @@ class Completion:
         """What it has said so far."""
         return "".join(self._parts)
 
-    def cleaned(self, clean: Callable[[str], str]) -> None:
-        """Pass what it has said through `clean`."""
-        self._parts = [clean(self.text)]
+    def finish(self) -> None:
+        """Nothing more comes: what it has said can be handed on."""
+        self._parts = [self.clean(self.text)]
+        if self.finish_reason is not None:
+            self.finish_reason = word(self.clean(self.finish_reason))
 
     def event(self, data: bytes) -> None:
         """Take in an event of a stream.
@@ -119,12 +129,14 @@ class Completion:
     def _document(self, document: dict[str, Any], name: str) -> None:
         if document.get("error"):
             message, code = said(document)
-            raise failed(200, message, code)
+            raise failed(200, self.clean(message), self.clean(code))
         usage = document.get("usage")
         if isinstance(usage, dict):
             counted = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
             if all(type(n) is int and 0 <= n <= MAX_COUNTED for n in counted):
-                self.usage = counted  # type: ignore[assignment]
+                # Some count along the way, each time all so far.
+                before = self.usage or (0, 0)
+                self.usage = max(before[0], counted[0]), max(before[1], counted[1])  # type: ignore[assignment, type-var]
         choices = document.get("choices")
         if not isinstance(choices, list):
             raise _unreadable("it has no choices")
@@ -137,7 +149,7 @@ class Completion:
             self._parts.append(content.encode("utf-8", "replace").decode())
             self._size += len(content)
         if isinstance(first.get("finish_reason"), str):
-            self.finish_reason = first["finish_reason"][:100]
+            self.finish_reason = first["finish_reason"]
         if self._size > MAX_TEXT:
             raise Failure("too_large", f"the answer has more than {MAX_TEXT:,} characters")
 
@@ -145,6 +157,16 @@ class Completion:
 def estimated(text: str) -> int:
     """About how many tokens a text has; rather too many."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def believable(count: int, text: str) -> bool:
+    """Whether a text can have so few tokens."""
+    return count * MOST_BYTES_PER_TOKEN >= len(text.encode("utf-8", "surrogatepass"))
+
+
+def word(text: str) -> str:
+    """A word of the provider's as it can be shown anywhere: short, and nothing in it that isn't seen."""
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_WORD])
 
 
 def said(document: Any) -> tuple[str, str]:
@@ -157,20 +179,23 @@ def said(document: Any) -> tuple[str, str]:
     return (error, "") if isinstance(error, str) else ("", "")
 
 
-def refused(status: int, body: bytes, retry_after_ms: int | None, model: str) -> Failure:
-    """The failure that an answer with another status than 200 is."""
+def refused(
+    status: int, body: bytes, retry_after_ms: int | None, model: str, clean: Callable[[str], str] = str
+) -> Failure:
+    """The failure that an answer with another status than 200 is. `clean` as in `Completion`."""
     try:
         message, code = said(json.loads(body))
     except (ValueError, RecursionError):
-        message, code = body[:500].decode("utf-8", "replace"), ""
-    return failed(status, message, code, retry_after_ms, model)
+        message, code = body.decode("utf-8", "replace"), ""
+    return failed(status, clean(message), clean(code), retry_after_ms, model)
 
 
 def failed(status: int, message: str, code: str = "", retry_after_ms: int | None = None, model: str = "") -> Failure:
     """The failure that a provider's error is, by its status, its code, and as a last resort by its words."""
+    message = message[:MAX_SAID]
     told = redacted_text(" ".join(message.split()), 300)
     told = f": {told!r}" if told else ""
-    details = {"status": status, "provider_code": code[:100]}
+    details = {"status": status, "provider_code": word(code)}
     if code == "context_length_exceeded" or (status in (200, 400, 413, 422) and _TOO_LONG.search(message)):
         return Failure(
             "too_large",

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.inference import MAX_PROMPT, Inference
-from albert_tools.builtins.inference_answers import Completion, Events, estimated, refused
+from albert_tools.builtins.inference_answers import Completion, Events, believable, estimated, refused
 from albert_tools.builtins.inference_config import Provider, provider_of
 from albert_tools.builtins.text import decode, encode
 from albert_tools.engine.model.failure import Failure
@@ -152,13 +152,13 @@ async def _taken(response: Response, answer: Completion, model: str) -> None:
     packing = response.headers.get("content-encoding", "")
     if response.status != 200:
         body, _ = await unpacked(response.pieces(), packing, MAX_ERROR)
-        raise refused(response.status, response.secrets.out_of(body), response.retry_after_ms, model)
-    answer.begun = True
+        raise refused(response.status, body, response.retry_after_ms, model, response.secrets.out_of_text)
+    answer.begun, answer.clean = True, response.secrets.out_of_text
     try:
         await _read(response, packing, answer)
     finally:
         # Half an answer is told, too.
-        answer.cleaned(response.secrets.out_of_text)
+        answer.finish()
     if not answer.over and answer.finish_reason is None:
         raise Failure("network_error", "the provider's answer was cut short")
     answer.over = True
@@ -190,10 +190,11 @@ def _events(events: Events, piece: bytes, answer: Completion) -> None:
 
 
 def _usage(answer: Completion, said: str) -> tuple[int, int, bool]:
-    """Tokens of prompt and answer, and whether they are estimated."""
-    if answer.usage is not None:
-        return *answer.usage, False
-    return estimated(said), estimated(answer.text), True
+    """Tokens of prompt and answer, and whether they are estimated: where nobody counted, or nobody can have counted so few."""
+    prompt_tokens, completion_tokens = answer.usage or (0, 0)
+    if answer.usage is not None and believable(prompt_tokens, said) and believable(completion_tokens, answer.text):
+        return prompt_tokens, completion_tokens, False
+    return max(prompt_tokens, estimated(said)), max(completion_tokens, estimated(answer.text)), True
 
 
 def _affordable(context: CallContext, whom: Provider, model: str, wanted: int, prompt_tokens: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 from albert_tools.builtins.extract import extract
 from albert_tools.builtins.net.urls import MAX_URL
@@ -33,6 +34,12 @@ class Page(TypedDict):
     retry_after_ms: int | None
 
 
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    from albert_tools.builtins.net.urls import read_url
+
+    read_url(arguments["url"])
+
+
 @primitive(
     effects=["network"],
     idempotent=True,
@@ -40,6 +47,7 @@ class Page(TypedDict):
     timeout=60,
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "limit": {"minimum": 100, "maximum": MAX_TEXT}},
     urls={"url": ""},
+    refuse=_refuse,
     settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def fetch_url(context: CallContext, url: str, links: bool = False, limit: int = 50_000) -> Page:

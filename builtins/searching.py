@@ -67,8 +67,8 @@ def search_text(
     named .git are not entered, nor what the rules forbid.
 
     Fails with `invalid_arguments` (what is no pattern, or one that needs RE2 where that is not installed), `not_found`,
-    `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in all), `io_error`,
-    `timeout`, or `permission_denied` (outside the workspace).
+    `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in all, folders more than
+    200 deep; `exclude` passes over them), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
 
     Args:
         pattern: A regular expression, for example "def \\w+_test\\(" or "TODO".

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.engine.model.kinds import Arguments, CommandText, Environment, TimeoutSeconds, WorkingDirectory
@@ -9,11 +12,25 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
 
+def _refuse_command(arguments: Mapping[str, Any]) -> None:
+    demand_text("command", arguments["command"])
+    variables(arguments["env"])
+
+
+def _refuse_program(arguments: Mapping[str, Any]) -> None:
+    for word in arguments["argv"]:
+        demand_text("argv", word)
+    if not arguments["argv"][0]:
+        raise invalid("argv", "the name of the program is empty")
+    variables(arguments["env"])
+
+
 @primitive(
     effects=["read", "write", "delete", "execute", "network"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     judged={"command": "shell", "env": "environment"},
+    refuse=_refuse_command,
     settings=COMMAND_SETTINGS,
 )
 async def bash(
@@ -49,7 +66,6 @@ async def bash(
         env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
-    demand_text("command", command)
     words = ["bash", "--noprofile", "--norc", "-c", command]
     ran = await run(
         context,
@@ -69,6 +85,7 @@ async def bash(
     schemas={"argv": {"minItems": 1}},
     paths={"cwd": "read"},
     judged={"argv": "program", "env": "environment"},
+    refuse=_refuse_program,
     settings=COMMAND_SETTINGS,
 )
 async def run_program(
@@ -93,10 +110,6 @@ async def run_program(
         env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
-    for word in argv:
-        demand_text("argv", word)
-    if not argv[0]:
-        raise invalid("argv", "the name of the program is empty")
     ran = await run(
         context,
         argv,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.net.bounds import MAX_BODY, MAX_FOLLOWED
 from albert_tools.builtins.net.headers import check_headers
@@ -31,10 +32,18 @@ class HttpResponse(TypedDict):
     retry_after_ms: int | None
 
 
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    from albert_tools.builtins.net.urls import read_url
+
+    read_url(arguments["url"])
+    check_headers(arguments["headers"] or {})
+
+
 @primitive(
     effects=["network"],
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
     urls={"url": "method"},
+    refuse=_refuse,
     settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def http_request(
@@ -78,7 +87,6 @@ async def http_request(
         headers: Further headers by name, for example {"content-type": "application/json"}.
         follow: How many redirects to follow; of the last one the answer itself is returned.
     """
-    check_headers(headers or {})
     data = None if body is None else encode(body, "the body")
 
     from albert_tools.builtins.net.client import Call, Client

@@ -115,6 +115,8 @@ class Response:
         async for piece in self._stream:
             self._size += len(piece)
             yield piece
+            # Thousands of tiny ones may have come at once; others have their turn in between.
+            await asyncio.sleep(0)
 
     @property
     def charset(self) -> str | None:

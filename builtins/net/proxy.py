@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import h11
 
+from albert_tools.builtins.net.bounds import MAX_HEADERS
 from albert_tools.builtins.net.resolving import Resolver, reachable, system_resolver
 from albert_tools.builtins.net.urls import Url, read_url
 from albert_tools.engine.govern.addresses import Network
@@ -37,8 +39,18 @@ _NOT_PASSED = frozenset(
     b"transfer-encoding content-length forwarded x-forwarded-for via expect".split()
 )
 _PIECE = 64 * KiB
+#: Interim answers that come before one.
+_MAX_INTERIM = 20
+_HEAD_END = re.compile(rb"\n\r?\n")
 #: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
 _MANY_MORE = 4
+#: Connections that are waited for at once. Each is a descriptor of the service's before anybody has looked at it.
+_BACKLOG = 16
+#: Of the descriptors that the process may have, the part that connections of all commands together may take; and a few that each
+#: command has in any case.
+_PART_OF_DESCRIPTORS, _FEW = 16, 4
+#: More than these are never counted on.
+_MANY_DESCRIPTORS = 1 << 16
 
 
 def judged_by(rules: NetworkRules) -> Judge:
@@ -116,9 +128,17 @@ class FilteringProxy:
         #: Where it listens: the path of a socket, or host and port.
         self.address: str | tuple[str, int] = ""
 
+    #: Those of this process that are listening.
+    _running: ClassVar[set[FilteringProxy]] = set()
+
     async def __aenter__(self) -> FilteringProxy:
+        await self._listen()
+        self._running.add(self)
+        return self
+
+    async def _listen(self) -> None:
         if self._listening is not None:
-            self._server = await asyncio.start_server(self._accept, sock=self._listening)
+            self._server = await asyncio.start_server(self._accept, sock=self._listening, backlog=_BACKLOG)
             self.address = self._listening.getsockname()[:2]
         elif self._path is not None:
             listening = socket.socket(socket.AF_UNIX)
@@ -126,18 +146,18 @@ class FilteringProxy:
                 listening.bind(str(self._path))
                 # Before it listens, so that nobody else ever connects.
                 os.chmod(self._path, 0o600)
-                self._server = await asyncio.start_unix_server(self._accept, sock=listening)
+                self._server = await asyncio.start_unix_server(self._accept, sock=listening, backlog=_BACKLOG)
             except BaseException:
                 listening.close()
                 raise
             self.address = str(self._path)
         else:
-            self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=_BACKLOG)
             self.address = self._server.sockets[0].getsockname()[:2]
-        return self
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._server is not None
+        self._running.discard(self)
         self._server.close()
         for task in self._tasks:
             task.cancel()
@@ -165,10 +185,10 @@ class FilteringProxy:
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._bounds.head_bytes)
         method, shown = "", ""
         try:
-            if len(self._tasks) > _MANY_MORE * self._bounds.at_once:
+            if self._crowded():
                 return
             async with asyncio.timeout(self._bounds.head_seconds):
-                request = await _event(parser, client)
+                request = await _event(parser, client, _Head())
             if not isinstance(request, h11.Request):
                 return
             if len(self._tasks) > self._bounds.at_once or self._count > self._bounds.connections:
@@ -200,6 +220,15 @@ class FilteringProxy:
         finally:
             upstream.writer.close()
             self._record(Seen(method, shown, None, upstream.sent, upstream.received))
+
+    def _crowded(self) -> bool:
+        """Whether there are more connections than can be heard: of this command, or of all that share the process's descriptors."""
+        most = _descriptors() // _PART_OF_DESCRIPTORS
+        share = max(most // len(self._running or {self}), _FEW)
+        own = len(self._tasks)
+        if own > min(_MANY_MORE * self._bounds.at_once, share):
+            return True
+        return own > _FEW and sum(len(proxy._tasks) for proxy in self._running) > 2 * most
 
     def _asked(self, request: h11.Request) -> tuple[str, Url]:
         """The method and the one reading of the URL.
@@ -268,11 +297,16 @@ class FilteringProxy:
                     raise h11.RemoteProtocolError("the request ended too early")
 
         async def receive() -> None:
+            head, interim = _Head(), 0
             while True:
-                event = await _event(ours, upstream)
+                event = await _event(ours, upstream, head)
                 if isinstance(event, h11.InformationalResponse):
+                    interim += 1
+                    if interim > _MAX_INTERIM:
+                        raise h11.RemoteProtocolError("too many interim answers")
                     continue
                 if isinstance(event, h11.Response):
+                    _demand_few(len(event.headers))
                     dropped = _passed_not(event.headers)
                     if not any(n == b"transfer-encoding" for n, _ in event.headers):
                         dropped -= {b"content-length"}
@@ -330,6 +364,13 @@ class FilteringProxy:
         del self.seen[:-1000]
 
 
+def _descriptors() -> int:
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MANY_DESCRIPTORS)
+
+
 class _Pulse:
     """When something last went through, either way."""
 
@@ -368,12 +409,46 @@ class _Side:
             await self.writer.drain()
 
 
-async def _event(parser: h11.Connection, side: _Side) -> object:
+class _Head:
+    """Counts the lines of a head before it is parsed: thousands of headers take long, and meanwhile nobody else is served."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._tail = b""
+        self._over = False
+
+    def take(self, data: bytes) -> None:
+        """More has come.
+
+        Raises:
+            h11.RemoteProtocolError: it has too many headers.
+        """
+        if self._over:
+            return
+        text = self._tail + data
+        end = _HEAD_END.search(text)
+        self._lines += text.count(b"\n", 0, end.end() if end else len(text)) - self._tail.count(b"\n")
+        self._tail, self._over = text[-2:], end is not None
+        # The first line and the empty one are no headers.
+        _demand_few(self._lines - 2)
+
+
+def _demand_few(headers: int) -> None:
+    if headers > MAX_HEADERS:
+        raise h11.RemoteProtocolError(f"more than {MAX_HEADERS} headers")
+
+
+async def _event(parser: h11.Connection, side: _Side, head: _Head | None = None) -> object:
     while True:
         event = parser.next_event()
         if event is not h11.NEED_DATA:
+            # One piece may hold thousands of events, of an empty chunk or two each; others have their turn in between.
+            await asyncio.sleep(0)
             return event
-        parser.receive_data(await side.receive())
+        data = await side.receive()
+        if head is not None:
+            head.take(data)
+        parser.receive_data(data)
 
 
 def _passed_not(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:

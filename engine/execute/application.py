@@ -45,6 +45,11 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
                 imported.append(primitive.name)
         except _Missing as missing:
             problems.append(f"primitives_from: {entry}: {missing}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as fault:
+            # A module may answer for itself when it is asked for a name, and its values may be odd ones.
+            problems.append(f"primitives_from: {entry}: what it names can't be looked at: {told(fault)}")
     registry.problems = tuple(problems)
     registry.imported = tuple(dict.fromkeys(imported))
 

@@ -98,19 +98,28 @@ async def approved(
     if request.surroundings.ask is not None:
         question = _question(target, arguments, decision, chain, known)
         try:
-            choice, by = _choice(await _asked(question, chain, clock))
+            answer = await _asked(question, chain, clock, desk)
         except BaseException:
             # Called off: nobody waits for the answer any more.
             with suppress(Failure):
                 desk.revoke(known.id)
             raise
-        _answer(desk, known, choice, by)
+        if answer is None:
+            return None
+        choice, by = _choice(answer)
+        if not _answer(desk, known, choice, by) and choice == "no":
+            # Somebody else was first. But whoever says no is not overruled here: what they were asked about isn't done.
+            if desk.get(known.id).state == "yes":
+                with suppress(Failure):
+                    desk.revoke(known.id)
+            raise refused(decision, name)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None
+    anew = "; it is asked anew, as the rules or what it would change have changed since" if known.instead_of else ""
     raise Failure(
         "suspended",
-        f"{decision.message}; the run waits for the answer",
+        f"{decision.message}; the run waits for the answer{anew}",
         hint=f"a person answers with `albert approvals answer {known.id} once`; then the run {request.run.id} can be resumed",
         rule=decision.rule,
         tool=name,
@@ -153,22 +162,36 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "session": request.origin or "",
         "run": request.run.id,
         "step": chain.step,
+        "workspace": str(request.workspace.root),
     }
 
 
-async def _asked(question: Question, chain: Chain, clock: Callable[[], float]) -> Any:
-    """What the person says; all clocks of the request stand still until then."""
+async def _asked(
+    question: Question, chain: Chain, clock: Callable[[], float], desk: Approvals | None = None
+) -> Answer | Any:
+    """What the person says; None when somebody has answered at the `desk` meanwhile. All clocks of the request stand still."""
     request = chain.request
     assert request.surroundings.ask is not None
     with _standing_still(request, clock):
         async with request.asking:
+            if desk is not None and desk.get(question.id).state != "open":
+                return None
+            asked = asyncio.ensure_future(request.surroundings.ask(question))
             try:
-                return await request.surroundings.ask(question)
-            except asyncio.CancelledError as stray:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise
-                raise RuntimeError("whoever was asked gave up") from stray
+                while not (await asyncio.wait({asked}, timeout=_PAUSE if desk is not None else None))[0]:
+                    known = desk.get(question.id) if desk is not None else None
+                    if known is not None and known.state != "open":
+                        asked.cancel(_told(known))
+                        await asyncio.wait({asked})
+                        # What was said at the same moment is judged with the other answer.
+                        return None if asked.cancelled() else asked.result()
+            except asyncio.CancelledError:
+                asked.cancel()
+                await asyncio.wait({asked})
+                raise
+            if asked.cancelled():
+                raise RuntimeError("whoever was asked gave up")
+            return asked.result()
 
 
 @contextmanager
@@ -201,15 +224,21 @@ def _choice(answer: Any) -> tuple[Choice, str]:
     return answer if isinstance(answer, str) and answer in CHOICES else "no", by
 
 
-def _answer(desk: Approvals, known: Approval, choice: Choice, by: str) -> None:
-    if choice not in known.choices:
-        choice = "once"
+def _told(known: Approval) -> str:
+    """What whoever is being asked is told of why they need not answer any more."""
+    by = f", by {known.by}" if known.by else ""
+    return f"answered elsewhere: {known.choice}{by}" if known.choice else f"the question is {known.state}"
+
+
+def _answer(desk: Approvals, known: Approval, choice: Choice, by: str) -> bool:
+    """Write an answer down; False where somebody else was first, or it was taken back or too late: what the record says holds."""
     try:
-        desk.answer(known.id, choice, by)
+        desk.answer(known.id, choice if choice in known.choices else "once", by)
     except Failure as failure:
-        # Somebody else was first, or it was taken back or too late: what the record says holds.
         if failure.code not in ("exists", "timeout"):
             raise
+        return False
+    return True
 
 
 async def _answered_elsewhere(desk: Approvals, known: Approval, chain: Chain, clock: Callable[[], float]) -> bool:

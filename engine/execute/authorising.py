@@ -232,7 +232,10 @@ async def _begin(
 
 def _valid(target: Target, given: Any, surroundings: Surroundings) -> dict[str, Any]:
     try:
-        return validated(target.definition, given)
+        arguments = validated(target.definition, given)
+        if target.primitive is not None:
+            target.primitive.demand(arguments)
+        return arguments
     except Failure as failure:
         if failure.rule == "path_traversal":
             surroundings.modes.violation()

@@ -100,10 +100,12 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
             message = f"{wanted}, but it gave {_shown(result.output)}"
             return {"message": message, "expected": example.raises, "got": result.output}
         if example.raises not in _kinds(error):
-            message = f"{wanted}, but it failed with {error.code}: {error.message}"
+            where = f" in line {error.line}" if error.line else ""
+            message = f"{wanted}, but it failed{where} with {error.code}: {error.message}"
             return {"message": message, "expected": example.raises, "got": _told(error)}
     elif error is not None:
-        return {"message": f"it failed: {error.message}", "got": _told(error), "hint": error.hint}
+        where = f" in line {error.line}" if error.line else ""
+        return {"message": f"it failed{where}: {error.message}", "got": _told(error), "hint": error.hint}
     elif example.has_result:
         expected = _plain(example.result)
         if not _same(expected, result.output):

@@ -42,5 +42,5 @@ def told(fault: BaseException) -> str:
 
 def shown(text: str, most: int = 300, *, quoted: bool = True) -> str:
     """A text of somebody else's in a message: bounded, and in quotation marks unless said otherwise."""
-    short = brief(text, most)
+    short = brief(text, most).encode("utf-8", "backslashreplace").decode()
     return repr(short) if quoted else short

@@ -89,6 +89,12 @@ class Approval:
     state: State = "open"
     choice: Choice | None = None
     by: str = ""
+    #: The folder that the call would work in; empty in records from before it was written down.
+    workspace: str = ""
+    #: The question about the same step that this one is asked instead of, because it no longer is what would be done.
+    instead_of: str = ""
+    #: The call that used the answer up.
+    used_by: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -116,6 +122,9 @@ class Approval:
             "choice": self.choice,
             "by": self.by,
             "choices": list(self.choices),
+            "workspace": self.workspace,
+            "instead_of": self.instead_of,
+            "used_by": self.used_by,
         }
 
 
@@ -123,7 +132,7 @@ class ApprovalsFold:
     """The questions: kinds ``asked``, ``answered``, ``approval_used``, ``approval_revoked``."""
 
     name = "approvals"
-    version = 1
+    version = 2
     kinds = frozenset({"asked", "answered", "approval_used", "approval_revoked"})
 
     def __init__(self) -> None:
@@ -149,7 +158,7 @@ class ApprovalsFold:
                 self._answered(known, data["choice"], data["by"])
         elif entry.kind == "approval_used":
             if known.state in ("yes", "no"):
-                self._over(known, "used")
+                self._over(replace(known, used_by=str(data.get("call") or "")), "used")
         elif known.state not in ("used", "revoked"):
             self._over(known, "revoked")
 
@@ -191,7 +200,9 @@ class ApprovalsFold:
         """Be in this state."""
         self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
         for data in state["approvals"]:
-            known = replace(_approval(data), state=data["state"], choice=data["choice"], by=data["by"])
+            known = replace(
+                _approval(data), state=data["state"], choice=data["choice"], by=data["by"], used_by=data["used_by"]
+            )
             self.by_id[known.id] = known
             if known.state in ("open", "yes", "no", "standing"):
                 self.by_action[known.action] = known.id
@@ -218,6 +229,8 @@ def _approval(data: Mapping[str, Any]) -> Approval:
         run=data["run"],
         step=data["step"],
         keys=data["keys"],
+        workspace=data.get("workspace", ""),
+        instead_of=data.get("instead_of", ""),
     )
 
 
@@ -237,7 +250,8 @@ class Approvals:
         answered for this once only.
 
         `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
-        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``. Without `scope` no answer lasts.
+        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``. Without `scope` no answer
+        lasts.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -246,20 +260,22 @@ class Approvals:
             known = self.about(str(facts["action"]))
             if known is not None and known.state == "open":
                 return known
-            for old in self._passed_by(facts):
-                self._ledger.append("approval_revoked", {"approval": old})
+            instead_of = ""
+            for instead_of in self._passed_by(facts):
+                self._ledger.append("approval_revoked", {"approval": instead_of})
             now = self._clock()
             choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
             keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
+            data["instead_of"] = instead_of
             mark = self._ledger.append("asked", data)
         self._ledger.durable(mark)
         self._following.look()
         return self._fold.by_id[str(data["approval"])]
 
     def _passed_by(self, facts: Mapping[str, Json]) -> list[str]:
-        """The questions about a step of a run that came before this one about the same step."""
-        if not facts["step"]:
+        """The questions about a step of a run, or about the call that it is, that came before this one about the same."""
+        if not facts["run"]:
             return []
         place = facts["run"], facts["step"]
         return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]

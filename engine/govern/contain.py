@@ -480,7 +480,7 @@ class Workspace(Reach):
         sealed folders not entered; neither are those that are closed to us, or go away.
 
         Raises:
-            Failure: as `listing`; `too_large` past `MAX_NAMES` in a folder or `MAX_WALKED` in all.
+            Failure: as `listing`; `too_large` past `MAX_NAMES` in a folder, `MAX_WALKED` in all, or `MAX_DEPTH` levels.
         """
         tree, parts = self._find(path)
         shown = self._spelled(tree, parts)
@@ -521,7 +521,10 @@ class Workspace(Reach):
                         if walked > MAX_WALKED:
                             raise _too_many(path, f"{MAX_WALKED:,} things")
                         yield met
-                    elif len(levels) < MAX_DEPTH and enter(met):
+                    elif enter(met):
+                        if len(levels) == MAX_DEPTH:
+                            # What is passed over unsaid would be taken for what isn't there.
+                            raise _too_many(path, f"folders within folders, {MAX_DEPTH} deep")
                         inner = _entered(handle, name, closed)
                         if inner is not None:
                             levels.append((inner, f"{met.path}/", met.absolute, iter(())))

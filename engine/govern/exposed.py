@@ -28,14 +28,17 @@ _MAX_FOLDERS = 500
 _START_UP = frozenset(
     (
         ".bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zprofile .zshenv .zshrc .envrc .exrc .gitconfig .inputrc "
-        ".npmrc .nvimrc .pdbrc .pypirc .vimrc"
+        ".npmrc .nvimrc .pdbrc .pypirc .vimrc .nvim.lua .dir-locals.el .gdbinit .lldbinit .irbrc .pryrc .yarnrc .yarnrc.yml .cargo "
+        ".vscode .idea .devcontainer .devcontainer.json"
     ).split()
 )
 #: What names commands in a git folder, or says where another lies that does.
 _OF_GIT = ("config", "config.worktree", "commondir", "hooks")
 _CONFIGURATION = ("config", "config.worktree")
-#: Those of them that a folder needn't have, and that must not come to be there.
-_NOT_MADE = ("config.worktree", "commondir")
+#: Those of them that a folder needn't have, and that must not come to be there. Of the first an empty one means nothing, so it is
+#: made, and can be kept; of the other it would mean that git finds nothing, so it is taken away.
+_MADE_EMPTY, _TAKEN_AWAY = "config.worktree", "commondir"
+_OF_WORKTREES = (_MADE_EMPTY, _TAKEN_AWAY)
 #: What of git's configuration names further configuration, or a folder of hooks.
 _NAMING = re.compile(r"^\s*(?:\[[^\]\n]*\]\s*)?(?:path|hookspath)\s*=\s*\"?([^\"\n]*)", re.IGNORECASE | re.MULTILINE)
 #: Bytes of a configuration that are looked through for that; and how deep folders of submodules are.
@@ -70,7 +73,8 @@ def exposed(workspace: Any, cwd: str, *, git: Git | None = None) -> Iterator[tup
         hidden = [str(path) for path in workspace.sealed if str(path).startswith(f"{root}/")]
         folders = _git_folders(root, start)
         for folder in folders:
-            held.callback(_unmake, opened, root, folder, _prepare(opened, root, folder))
+            if _prepare(opened, root, folder):
+                held.callback(_unmake, opened, root, folder)
         own = _own_folder(root, start) if git else None
         sealed = list(dict.fromkeys(_kept(root, start, folders, own, _FREE[git or "tree"])))
         readable: list[str] = []
@@ -108,7 +112,7 @@ def _kept(root: str, start: str, folders: Iterable[str], own: str | None, free: 
         yield from (f"{folder}/{name}" for name in kept if os.path.lexists(f"{folder}/{name}"))
         for name in _names(f"{folder}/worktrees"):
             inner = f"{folder}/worktrees/{name}"
-            yield from (f"{inner}/{part}" for part in _NOT_MADE if os.path.lexists(f"{inner}/{part}"))
+            yield from (f"{inner}/{part}" for part in _OF_WORKTREES if os.path.lexists(f"{inner}/{part}"))
         if folder != own:
             yield from _named(root, folder)
 
@@ -185,29 +189,40 @@ def _own_folder(root: str, start: str) -> str | None:
     return None
 
 
-def _prepare(opened: int, root: str, folder: str) -> list[str]:
-    """Make a folder for hooks where there is none, so that it can be kept empty; what must not come to be there."""
+def _prepare(opened: int, root: str, folder: str) -> bool:
+    """Make what a git folder hasn't got and what can be kept empty: a folder for hooks, a working tree's own configuration. Whether
+    what can't be kept so isn't there, and so must not be there afterwards."""
     with suppress(OSError):
         handle = open_beneath(opened, folder[len(root) + 1 :])
         try:
             os.stat("config", dir_fd=handle, follow_symlinks=False)
             with suppress(FileExistsError):
                 os.mkdir("hooks", dir_fd=handle)
+            for name in ("", *(f"worktrees/{name}/" for name in _names(f"{folder}/worktrees"))):
+                _make_empty(handle, f"{name}{_MADE_EMPTY}")
         finally:
             os.close(handle)
-    return [name for name in _NOT_MADE if not os.path.lexists(f"{folder}/{name}")]
+    return not os.path.lexists(f"{folder}/{_TAKEN_AWAY}")
 
 
-def _unmake(opened: int, root: str, folder: str, names: list[str]) -> None:
+def _make_empty(folder: int, path: str) -> None:
+    inner, _, name = path.rpartition("/")
+    with suppress(OSError):
+        handle = open_beneath(folder, inner) if inner else os.dup(folder)
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=handle))
+        finally:
+            os.close(handle)
+
+
+def _unmake(opened: int, root: str, folder: str) -> None:
     """Take away what a command has put there so that git reads something else."""
-    for name in names:
-        if os.path.lexists(f"{folder}/{name}"):
-            with suppress(OSError):
-                handle = open_beneath(opened, folder[len(root) + 1 :])
-                try:
-                    os.unlink(name, dir_fd=handle)
-                finally:
-                    os.close(handle)
+    with suppress(OSError):
+        handle = open_beneath(opened, folder[len(root) + 1 :])
+        try:
+            os.unlink(_TAKEN_AWAY, dir_fd=handle)
+        finally:
+            os.close(handle)
 
 
 def _names(folder: str) -> list[str]:

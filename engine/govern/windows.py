@@ -109,9 +109,13 @@ class Windows:
 
 def _full(tool: str, wait: float, window: str, most: int) -> Failure:
     ever = wait < math.inf
+    kind, _, name = window.partition(":")
+    said = f"{tool} may be called {most:,} times an hour, and has been"
+    if kind == "category":
+        said = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
     return Failure(
         "rate_limited",
-        f"{tool} may be called {most:,} times an hour, and has been" if ever else f"{tool} may not be called at all",
+        said if ever else f"{tool} may not be called at all",
         hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
         retryable=ever,
         retry_after_ms=math.ceil(wait * 1000) if ever else None,

@@ -11,6 +11,7 @@ import inspect
 import json
 import keyword
 import re
+import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from albert_tools.engine.model.definition import (
 from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
+from albert_tools.engine.model.schema_sound import fault_in
 from albert_tools.engine.model.settling import Settling
 
 #: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
@@ -42,6 +44,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 #: What a parameter can hold that rules judge, but for paths and URLs: a command for a shell, a program with its arguments, the
 #: environment variables of either, one of a tool's operations, who runs a model, and which.
 JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
+
+#: What refuses arguments that fit their schemas.
+Refuse = Callable[[Mapping[str, Any]], object]
 
 #: What the owner can set under ``primitives: {NAME: …}``: a schema for each setting; or a function that is given all of them and
 #: tells what is wrong, as pairs of a place (``providers.local``) and a message, for what a schema can't say. What is so declared
@@ -68,6 +73,7 @@ class Primitive:
     urls: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
     settle: Settling | None = None
+    refuse: Refuse | None = None
     once: tuple[str, ...] = ()
     settings: Settings | None = None
 
@@ -75,6 +81,11 @@ class Primitive:
     def name(self) -> str:
         """The name that programs call it by."""
         return self.definition.name
+
+    def demand(self, arguments: Mapping[str, Any]) -> None:
+        """Raise the `Failure` for arguments that fit their schemas and could never be done all the same."""
+        if self.refuse is not None:
+            self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
 
     def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
         """What is wrong with the owner's settings, each as its place in them and a message; where none are declared, nothing."""
@@ -131,6 +142,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    refuse: Refuse | None = None,
     settle: Settling | None = None,
     settings: Settings | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
@@ -159,6 +171,7 @@ def primitive(
     sandbox: bool = False,
     cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
+    refuse: Refuse | None = None,
     settle: Settling | None = None,
     settings: Settings | None = None,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
@@ -190,6 +203,8 @@ def primitive(
         cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
             get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
+        refuse: Raises the `Failure` for arguments that fit their schemas and could never be done all the same, so that nobody is
+            asked about them; given all arguments, defaults included, which it leaves as they are. It looks at nothing else.
         settle: Asked, when a run goes on after a call was cut short, what became of it: a function of an `InterruptedCall` that
             gives a `Settled`.
         settings: What the owner can set under ``primitives: {NAME: …}`` (see `Settings`); nothing is known of it when not given.
@@ -205,7 +220,7 @@ def primitive(
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
         made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
-        return replace(made, settle=settle, settings=settings)
+        return replace(made, settle=settle, refuse=refuse, settings=settings)
 
     return declare if function is None else declare(function)
 
@@ -247,6 +262,8 @@ def _declare(
             raise TypeError(f"{tool}: parameter {p.name!r} must be an ordinary named parameter")
         required = p.default is p.empty
         schema = {**_schema(tool, f"parameter {p.name!r}", hints[p.name]), **schemas.get(p.name, {})}
+        if p.name in schemas and (fault := fault_in(schema)) is not None:
+            raise TypeError(f"{tool}: `schemas` of {p.name!r} is no schema: {fault}")
         if not required:
             _default(tool, p.name, p.default, schema)
         parameters.append(
@@ -397,19 +414,48 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
 
     A thread can't be stopped: a sync function whose time is up goes on, and only its answer is dropped.
     """
+    # What a function relies on holds whoever calls it.
+    target.demand(arguments)
     if target.context is not None:
         arguments = {**arguments, target.context: context}
-    if target.is_async:
-        result = target.function(**arguments)
-        assert isinstance(result, Awaitable)
-        return await result
     import asyncio
+
+    if target.is_async:
+        try:
+            result = target.function(**arguments)
+            assert isinstance(result, Awaitable)
+            return await result
+        except (Exception, SystemExit, asyncio.CancelledError):
+            raise
+        except BaseException as odd:
+            if _from_outside(odd):
+                raise
+            raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
     def in_thread() -> Any:
         try:
             return target.function(**arguments)
-        except StopIteration as stop:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if not isinstance(error, StopIteration):
+                raise
             # A future can't carry it, so nobody would ever hear of it.
-            raise RuntimeError("it raised StopIteration") from stop
+            raise RuntimeError("it raised StopIteration") from error
+        except BaseException as odd:
+            # No key that is pressed comes to a thread; and what it raises would end the loop, and with it the service.
+            raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
     return await asyncio.to_thread(in_thread)
+
+
+def _from_outside(odd: BaseException) -> bool:
+    """Whether what came out of an async function may have come into it: a key that was pressed, or the end of everything."""
+    if isinstance(odd, GeneratorExit):
+        # A coroutine that is thrown away is so by nobody's running loop.
+        import asyncio
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        return False
+    return isinstance(odd, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

@@ -17,14 +17,17 @@ def _fingerprint(path: str) -> str | None:
     result=[{"size_bytes": 4, "paths": ["a.txt", "b/c.txt"]}],
 )
 def duplicate_files(folder: str = ".") -> list[dict]:
-    """Find files with the same content, in a folder and all folders under it; the largest first. Empty files don't count.
+    """Find files with the same content, in a folder and all folders under it; the largest first.
+
+    Empty files don't count, nor does what git keeps for itself.
 
     Args:
         folder: Where to look.
     """
     by_size = {}
     for entry in tools.list_directory(path=folder, recursive=True):
-        if entry["type"] == "file" and entry["size_bytes"] > 0:
+        kept_by_git = ".git" in entry["path"].split("/")
+        if entry["type"] == "file" and entry["size_bytes"] > 0 and not kept_by_git:
             by_size.setdefault(entry["size_bytes"], []).append(entry["path"])
     found = []
     for size, paths in sorted(by_size.items(), reverse=True):

@@ -59,10 +59,13 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     now = time.time()
     for a in found:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
-        console.say(f"{console.paint(a.id, 'cyan')}  {state}  {call(a.tool, a.arguments)}", 4)
+        # Where any call of a saved tool's is meant, what this one was about would mislead.
+        what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
+        console.say(f"{console.paint(a.id, 'cyan')}  {state}  {what}", 4)
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
         left = f", {about(a.expires - now)} left to answer" if a.state == "open" else ""
-        console.say(console.paint(f"    {by}asked {about(now - a.asked)} ago{left}", "dim"), 4)
+        where = f" in {one_line(a.workspace)}" if a.workspace else ""
+        console.say(console.paint(f"    {by}asked {about(now - a.asked)} ago{where}{left}", "dim"), 4)
         if a.reason:
             console.say(
                 console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
@@ -86,7 +89,9 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call in a line, its arguments cut short."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
-    given = ", ".join(f"{one_line(str(k))}={one_line(_value(v, most))}" for k, v in arguments.items())
+    from albert_tools.surfaces.cli.unlike import seen
+
+    given = ", ".join(f"{one_line(str(k))}={one_line(seen(_value(v, most)))}" for k, v in arguments.items())
     return f"{one_line(tool)}({given})"
 
 
@@ -148,10 +153,18 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
     facts = [("state", _state(found) + (f", by {one_line(found.by)}" if found.by else ""))]
     facts.append(("risk", one_line(found.risk) or "?"))
     facts.append(("asked", f"{moment(found.asked)}, open until {moment(found.expires)}"))
+    if found.workspace:
+        facts.append(("folder", one_line(found.workspace)))
     if found.session:
         facts.append(("session", one_line(found.session)))
     if found.run:
         facts.append(("run", one_line(found.run) + (f", step {one_line(found.step)}" if found.step else "")))
+    if found.instead_of:
+        facts.append(
+            ("instead", f"of {one_line(found.instead_of)}: the rules or what it would change have changed since")
+        )
+    if found.used_by:
+        facts.append(("used", f"by the call {one_line(found.used_by)}"))
     console.say()
     for name, value in facts:
         console.say(f"{name.ljust(8)} {value}", 9)
@@ -166,8 +179,9 @@ def _choices(found: Approval, console: Console) -> None:
 
 async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.asking import confirmed, meaning
-    from albert_tools.surfaces.cli.person import person
+    from albert_tools.surfaces.cli.person import demand_person, person
 
+    demand_person("a question is answered")
     found = service.approvals.get(options.id)
     if options.choice not in found.choices:
         why = "; a call made by hand can't be allowed for ever" if options.choice == "always" else ""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.folding import folded
+from albert_tools.surfaces.cli.unlike import look_alikes, seen
 
 if TYPE_CHECKING:
     from albert_tools.engine.govern.authority import Answer, Asker, Choice, Question
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between two looks whether the question is still wanted.
 _PAUSE = 0.1
+#: Answers that are none, before they count as a no.
+_TRIES = 3
 #: Bytes of an answer that are read.
 _TYPED = 4096
 
 
 def asker(console: Console, session: bool = False) -> Asker:
-    """Shows a call and reads the choice from the terminal; whatever isn't a yes is a no.
+    """Shows a call and reads the choice from the terminal; whatever isn't a choice, several times, is a no.
 
     `session` says whether it is made in one, or "for the session" would mean this run.
     """
@@ -46,9 +49,10 @@ def asker(console: Console, session: bool = False) -> Asker:
             try:
                 choice = await asyncio.to_thread(_ask, question, console, session, gone)
                 return Answer(choice, f"{person()}, at the terminal")
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as called_off:
                 gone.set()
-                _line("")
+                why = str(called_off.args[0]) if called_off.args else ""
+                _line(f"\n{console.paint(f'  {one_line(why)}', 'dim', err=True)}" if why else "")
                 raise
 
     return ask
@@ -68,7 +72,7 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
         if text is None:
             cut = True
         else:
-            _line(text if not text.startswith("  …") else console.paint(text, "red", "bold", err=True))
+            _line(console.paint(text, "red", "bold", err=True) if text.startswith(("  …", "  !")) else text)
     if question.reason:
         _line(f"  {claim(question.reason)}")
     why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
@@ -79,37 +83,48 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
             text = f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}"
             _line(folded(text, console.err_width, 13))
     words = _listed(["yes" if choice == "once" else choice for choice in choices])
+    tries = 0
     while True:
         _forget_typed()
         sys.stderr.write(f"  {words}, or all to see all of it? " if cut else f"  {words}? ")
         sys.stderr.flush()
         answer = _typed(gone).strip().casefold()
-        if not cut or answer != "all":
-            return chosen(answer, choices)
-        cut = False
-        for name, value in question.arguments.items():
-            _line(f"  {one_line(name)} = {safe(json.dumps(value, ensure_ascii=False))}")
+        if cut and answer == "all":
+            cut = False
+            for name, value in question.arguments.items():
+                _line(f"  {one_line(name)} = {_spelled(value)}")
+            continue
+        meant, tries = chosen(answer, choices), tries + 1
+        if meant is not None or not answer or tries == _TRIES:
+            return meant or "no"
 
 
 def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
     """Lines that show arguments, long ones by both their ends; a None stands before what says that something is left out."""
     lines: list[str | None] = []
     for name, value in arguments.items():
-        text = json.dumps(value, ensure_ascii=False)
+        text = _spelled(value)
         left_out = len(text) - _SHOWN
+        if alike := look_alikes(text):
+            lines.append(f"  ! {one_line(name)} has letters that look like others: {alike}")
         if left_out <= 0 or whole:
-            lines.append(f"  {one_line(name)} = {safe(text)}")
+            lines.append(f"  {one_line(name)} = {text}")
             continue
         # The end as well as the beginning: what matters is as likely to be there.
-        lines.append(f"  {one_line(name)} = {safe(text[: _SHOWN // 2])}")
+        lines.append(f"  {one_line(name)} = {text[: _SHOWN // 2]}")
         lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
-        lines.append(f"  {safe(text[-_SHOWN // 2 :])}")
+        lines.append(f"  {text[-_SHOWN // 2 :]}")
     return lines
+
+
+def _spelled(value: Any) -> str:
+    """A value as JSON, in which everything is seen that is there."""
+    return safe(seen(json.dumps(value, ensure_ascii=False)))
 
 
 def claim(reason: str) -> str:
     """What the agent says that the call is for, so that nobody takes it for ours."""
-    return f"the caller's words: {safe(json.dumps(reason, ensure_ascii=False))}"
+    return f"the caller's words: {_spelled(reason)}"
 
 
 def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:
@@ -131,13 +146,11 @@ def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) ->
     return "the call is denied"
 
 
-def chosen(answer: str, choices: Sequence[Choice]) -> Choice:
-    """What somebody meant; a lasting yes has to be spelled out."""
-    if answer in ("y", "yes", "once"):
-        return "once"
-    if answer == "session" and "session" in choices:
-        return "session"
-    return "always" if answer == "always" and "always" in choices else "no"
+def chosen(answer: str, choices: Sequence[Choice]) -> Choice | None:
+    """What somebody meant, or None; a lasting yes has to be spelled out."""
+    short: dict[str, Choice] = {"y": "once", "yes": "once", "n": "no"}
+    meant = short.get(answer, answer)
+    return next((choice for choice in choices if choice == meant), None)
 
 
 def _listed(words: Sequence[str]) -> str:

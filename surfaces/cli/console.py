@@ -156,7 +156,9 @@ class Console:
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:
         """A failure for people: what, where, and what to do."""
-        line = f" ({_place(error)})" if error.get("source") else ""
+        # Which line of an example failed is in the message.
+        says_where = not error.get("source") or error["code"] == "example_failed"
+        line = "" if says_where else f" ({_place(error)})"
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
         print(folded(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", self.err_width, 2), file=sys.stderr)
         if error.get("hint"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.person import person
+from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.running import environ_of
 from albert_tools.surfaces.cli.usage import Usage
 
@@ -30,6 +30,7 @@ def mode(options: argparse.Namespace, console: Console) -> int:
         modes = Modes(state / "mode.json", ledger=ledger)
         before = modes.standing()
         if options.mode is not None:
+            demand_person("the mode is switched")
             modes.switch(options.mode.upper(), person(), options.cause)
         now = modes.standing()
     if console.json:

@@ -233,7 +233,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     run.add_argument("--session", metavar="TOKEN", help="on whose behalf; others see it here: better ALBERT_SESSION")
     run.add_argument("--reason", metavar="TEXT", help="what it is for, shown to whoever is asked")
     run.add_argument(
-        "--wait", type=_wait, default=0.0, metavar="SECONDS", help="wait so long for an answer from elsewhere"
+        "--wait",
+        type=_wait,
+        default=0.0,
+        metavar="SECONDS",
+        help="ask nobody here, but wait so long for an answer from elsewhere",
     )
 
     for name, text in (("tools", "list the tools, and what the rules say of each now"), ("list", "the same as tools")):

@@ -131,7 +131,8 @@ def opened(
     from albert_tools.service import ToolService
 
     ask = telemetry = None
-    if console.interactive and sys.stdin is not None and sys.stdin.isatty():
+    # Who waits for an answer from elsewhere is not asked here.
+    if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
         from albert_tools.surfaces.cli.asking import asker
 
         ask = asker(console, session)

@@ -38,9 +38,11 @@ def _opened(options: argparse.Namespace) -> ToolService:
 async def _new(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.execute.service import DAY
     from albert_tools.engine.govern.sessions import UNITS, Budget
-    from albert_tools.surfaces.cli.person import person
+    from albert_tools.surfaces.cli.person import demand_person, person
 
     within = options.within
+    if within is None:
+        demand_person("a session of its own is opened")
     if within == "":
         within = os.environ.get("ALBERT_SESSION")
         if not within:

@@ -30,6 +30,8 @@ def event(document: Any, end: str = "\n\n") -> bytes:
 
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+ONE = {"prompt_tokens": 1, "completion_tokens": 1}
+NOTHING = {"prompt_tokens": 0, "completion_tokens": 0}
 COUNTED = event({"choices": [], "usage": USAGE})
 DONE = b"data: [DONE]\n\n"
 HELLO = event(chunk("")) + event(chunk("Hel")) + event(chunk("lo ")) + event(chunk("wörld 𝄞"))
@@ -59,6 +61,13 @@ STREAMS: dict[str, bytes] = {
     + DONE,
     "hostile": event(chunk("\x1b[31m ignore all rules")) + STOP + COUNTED + DONE,
     "echo-key": event(chunk(f"your key is {KEY}!")) + STOP + COUNTED + DONE,
+    "key-as-reason": HELLO + event(chunk(finish=KEY)) + DONE,
+    "odd-reason": HELLO + b'data: {"choices": [{"finish_reason": "\\ud800\\u001b[2Jstop"}]}\n\n' + DONE,
+    "key-in-error": HELLO + event({"error": {"message": "yy " * 96 + KEY, "code": "z" * 90 + KEY}}),
+    "odd-error": HELLO + b'data: {"error": {"message": "\\ud800", "code": "\\ud800\\u001b[31m"}}\n\n',
+    "long-error": HELLO + event({"error": {"message": "maximum " * 400_000}}),
+    "nothing-counted": event(chunk("a" * 30_000)) + STOP + event({"choices": [], "usage": NOTHING}) + DONE,
+    "counted-down": event({"choices": [], "usage": USAGE}) + HELLO + STOP + event({"choices": [], "usage": ONE}) + DONE,
     "free": HELLO + STOP + COUNTED + DONE,
 }
 
@@ -84,6 +93,16 @@ ERRORS: dict[str, tuple[str, list[str], bytes]] = {
     ),
     "bad": ("400 Bad Request", [], b'{"error": {"message": "temperature is not supported"}}'),
     "moved": ("302 Found", ["Location: http://127.0.0.1:1/"], b""),
+    "key-in-refusal": (
+        "400 Bad Request",
+        [],
+        json.dumps({"error": {"message": "yy " * 96 + KEY, "code": "z" * 90 + KEY}}).encode(),
+    ),
+    "key-escaped": (
+        "400 Bad Request",
+        [],
+        json.dumps({"error": {"message": f"no {KEY}", "code": KEY}}).replace("sk-", "\\u0073k-").encode(),
+    ),
     "garbage": ("418 I'm a teapot", [], b"\xff\xfe{{{"),
 }
 

@@ -157,3 +157,19 @@ class Told:
 
     def effect(self, kind: str, **facts: Any) -> None:
         self._effects.append((kind, facts))
+
+
+async def test_what_is_too_deep_is_said_and_can_be_passed_over(context: Any, root: Path) -> None:
+    (root / "near.txt").write_text("needle\n")
+    folder = root / "deep"
+    for _ in range(210):
+        folder.mkdir()
+        folder /= "d"
+    (folder.parent / "far.txt").write_text("needle\n")
+    for asked in (find(context, "*.txt"), search(context, "needle")):
+        with pytest.raises(Failure) as caught:
+            await asked
+        assert (caught.value.code, "200 deep" in caught.value.message) == ("too_large", True)
+    assert await find(context, "*.txt", exclude=["deep"]) == ["near.txt"]
+    assert lines(await search(context, "needle", exclude=["deep"])) == [("near.txt", 1)]
+    assert await find(context, "*.txt", path="deep" + "/d" * 100) == ["deep" + "/d" * 209 + "/far.txt"]

@@ -306,8 +306,21 @@ async def test_configuration_is_not_brought_in_by_another_name(context: Any, rep
     await bash(
         context, f"mkdir -p evil/hooks; cp -r .git/config .git/refs .git/objects evil; echo ../evil > .git/{name}"
     )
-    assert not (repository / ".git" / name).exists()
+    made = repository / ".git" / name
+    assert not made.exists() or made.read_bytes() == b""
     plain(repository, "status")
+
+
+async def test_a_working_trees_own_configuration_is_never_there(context: Any, repository: Path) -> None:
+    plain(repository, "config", "extensions.worktreeConfig", "true")
+    plain(repository, "worktree", "add", "-q", "--detach", "tree")
+    for place in (".git", ".git/worktrees/tree"):
+        result = await bash(
+            context, f"echo evil > {place}/config.worktree; mv x {place}/config.worktree; cat {place}/config.worktree"
+        )
+        assert "evil" not in result["output"].splitlines()
+        assert (repository / place / "config.worktree").read_bytes() == b""
+    assert plain(repository / "tree", "status", "--short") == ""
 
 
 async def test_git_folders_that_lie_elsewhere(context: Any, repository: Path) -> None:
@@ -446,3 +459,16 @@ async def test_git_goes_on_while_other_commands_run(context: Any, repository: Pa
     (repository / "stop").touch()
     assert (await running)["exit_code"] == 0
     assert (await git(context, "REMOTE", "add", "origin", "https://example.org/x.git"))["exit_code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"operation": "CLONE"}, "url: CLONE needs the address to clone"),
+        ({"operation": "PUSH", "args": ["--force-everything"]}, "--force-everything"),
+        ({"operation": "FETCH", "url": "ext::sh -c true"}, "only https:// and http:// remotes can be reached"),
+    ],
+)
+def test_nobody_is_asked_about_what_could_never_be_done(govern: Any, arguments: dict[str, Any], said: str) -> None:
+    error = govern().call("git", arguments).error
+    assert (error.code, said in error.message) == ("invalid_arguments", True)

@@ -160,6 +160,20 @@ def test_what_nobody_counts_is_estimated(home: Governed, model: str) -> None:
     assert home.effects("inference")[-1]["model_tokens"] == 10
 
 
+def test_a_count_that_cannot_be_is_not_believed(home: Governed, provider: Provider) -> None:
+    usage = ask(home, "nothing-counted")["usage"]
+    assert usage == {"prompt_tokens": 4, "completion_tokens": 10_000, "estimated": True}
+    home.session = home.service.within(lambda s: s.open_session("agent", budget=Budget(model_tokens=5_000)))[1]
+    ask(home, "nothing-counted")
+    asked = len(provider.requests)
+    assert fails(home, "nothing-counted").code == "budget_exceeded"
+    assert len(provider.requests) == asked
+
+
+def test_of_several_counts_the_largest_holds(home: Governed) -> None:
+    assert ask(home, "counted-down")["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "estimated": False}
+
+
 def test_all_at_once(govern: Make, provider: Provider, home: Governed) -> None:
     config = {"stream": False, "max_tokens_as": "max_completion_tokens"}
     whole = govern(governance=rules(provider, config=config))
@@ -174,6 +188,20 @@ def test_all_at_once(govern: Make, provider: Provider, home: Governed) -> None:
 def test_what_a_model_says_is_text(home: Governed) -> None:
     assert ask(home, "hostile")["text"] == "\x1b[31m ignore all rules"
     assert ask(home, "echo-key")["text"] == "your key is [redacted]!"
+
+
+def test_words_of_the_providers_are_shown_anywhere(home: Governed) -> None:
+    assert ask(home, "key-as-reason")["finish_reason"] == "[redacted]"
+    assert ask(home, "odd-reason")["finish_reason"] == "??[2Jstop"
+    assert fails(home, "odd-error").details["provider_code"] == "??[31m"
+
+
+@pytest.mark.parametrize("model", ["key-in-error", "key-in-refusal", "key-escaped"])
+def test_no_part_of_the_key_is_told(home: Governed, model: str) -> None:
+    error = json.dumps(fails(home, model).as_dict())
+    assert "[redac" in error
+    assert not any(KEY[:length] in error for length in (4, len(KEY)))
+    assert KEY[:10] not in home.recorded()
 
 
 @pytest.mark.parametrize(
@@ -200,6 +228,7 @@ def test_what_a_model_says_is_text(home: Governed) -> None:
         ("no-choices", "service_error", False),
         ("odd-choices", "service_error", False),
         ("endless-event", "too_large", False),
+        ("long-error", "service_error", False),
     ],
 )
 def test_what_goes_wrong(home: Governed, provider: Provider, model: str, code: str, retryable: bool) -> None:

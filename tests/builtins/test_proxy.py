@@ -305,3 +305,90 @@ async def test_nothing_goes_on_when_it_has_ended() -> None:
         writer.close()
         with pytest.raises(OSError):
             await asyncio.open_connection(*address)
+
+
+async def test_thousands_of_headers_are_not_parsed() -> None:
+    with raw(hello) as server:
+        first = f"GET http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: a\r\n".encode()
+        async with proxied() as proxy:
+            for many, status in ((100, b"200"), (9_000, b"400")):
+                said = await spoken(proxy, first + b"a: b\r\n" * many + b"Connection: close\r\n\r\n")
+                assert said.split()[1] == status
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 9_000 + b"\r\n", b"HTTP/1.1 103 Early\r\nA: b\r\n\r\n" * 9_000]
+)
+async def test_a_server_with_endless_headers(head: bytes) -> None:
+    with raw(lambda _, c: c.sendall(head)) as server:
+        async with proxied() as proxy:
+            said = await spoken(proxy, f"GET http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    assert said.split()[1] == b"400"
+    assert b"many" in said or b"more than 200 headers" in said
+
+
+async def test_a_body_in_the_smallest_pieces_lets_others_have_their_turn() -> None:
+    def swallow(head: bytes, connection: socket.socket) -> None:
+        while not head.endswith(b"0\r\n\r\n"):
+            head = head[-5:] + connection.recv(65536)
+        connection.sendall(answer(b"all"))
+
+    turns, over = 0, asyncio.Event()
+
+    async def others() -> None:
+        nonlocal turns
+        while not over.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    with raw(swallow) as server:
+        first = (
+            f"POST http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        async with proxied() as proxy, asyncio.TaskGroup() as group:
+            reader, writer = await asyncio.open_connection(*proxy.address)
+            writer.write(first + b"1\r\na\r\n" * 9_000)
+            await writer.drain()
+            group.create_task(others())
+            writer.write(b"0\r\n\r\n")
+            said = await asyncio.wait_for(reader.read(), 60)
+            over.set()
+            writer.close()
+    assert said.split()[1] == b"200"
+    assert turns > 5_000
+
+
+async def test_many_commands_share_the_descriptors_of_the_process() -> None:
+    import resource
+    from contextlib import AsyncExitStack
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    held: list[asyncio.StreamWriter] = []
+    try:
+        with raw(hello) as server:
+            async with AsyncExitStack() as stack:
+                proxies = [await stack.enter_async_context(proxied()) for _ in range(20)]
+                for proxy in proxies:
+                    # Each end of a connection is a descriptor here, and those that the proxies don't hear are closed.
+                    mine = [await asyncio.open_connection(*proxy.address) for _ in range(40)]
+                    await asyncio.gather(
+                        *(asyncio.wait({asyncio.ensure_future(r.read(1))}, timeout=0.5) for r, _ in mine)
+                    )
+                    for reader, writer in mine:
+                        if reader.at_eof():
+                            writer.close()
+                        else:
+                            held.append(writer)
+                assert 0 < len(held) <= 128 + 5 * len(proxies)
+                # Whoever has few gets through all the same.
+                async with proxied() as another:
+                    said = await spoken(
+                        another, f"GET http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+                    )
+                assert said.split()[1] == b"200"
+    finally:
+        for writer in held:
+            writer.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -411,3 +411,24 @@ async def test_tls_to_a_name_and_a_secret_to_it(tmp_path: Path, monkeypatch: Any
     assert b"k: " + TOKEN.encode() in server.seen[0]
     assert (refused.code, refused.rule) == ("permission_denied", "secrets.KEY")
     assert plain.connections == 0
+
+
+async def test_a_body_in_the_smallest_pieces_lets_others_have_their_turn(client: Client) -> None:
+    turns = 0
+
+    def tiny(head: bytes, connection: socket.socket) -> None:
+        top = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(top + b"1\r\na\r\n" * 9_000 + b"0\r\n\r\n")
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    with raw(tiny) as server:
+        task = asyncio.create_task(others())
+        first = await fetch(client, f"http://127.0.0.1:{server.port}/")
+        task.cancel()
+    assert first[0]["body"] == "a" * 9_000
+    assert turns > 9_000

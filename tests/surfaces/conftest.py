@@ -18,6 +18,7 @@ import sys
 import tempfile
 import termios
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,10 @@ def be_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], s
     code = main()
     sys.stdout.flush()
     sys.exit(code)
+
+
+#: What is done at a terminal.
+Typed = Sequence[bytes | Callable[[], object]]
 
 
 @dataclass
@@ -105,11 +110,14 @@ class Albert:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)
 
-    def terminal(self, *words: str, columns: int = 80, typed: bytes = b"", until: str = "") -> tuple[int, str]:
+    def terminal(self, *words: str, columns: int = 80, typed: bytes | Typed = b"", until: str = "") -> tuple[int, str]:
         """Run on a terminal of its own; exit code, and what the terminal is sent.
 
-        `typed` is typed as soon as the command waits for it, or has sent the text `until`.
+        `typed` is typed as soon as the command waits for it, or has sent the text `until`; of several, each when that has been
+        sent once more. What is no text is called.
         """
+        ahead = [typed] if isinstance(typed, bytes) and typed else list(typed or ())
+        times = 0
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         env = {**self.environ, "TERM": "xterm"}
@@ -130,9 +138,9 @@ class Albert:
         started = time.monotonic()
         while (passed := time.monotonic() - started) < 60:
             # Where nobody tells whether it waits, three seconds are long enough for it to have come so far.
-            if typed and (until.encode() in seen if until else _waits(running.pid) or passed > 3):
-                os.write(ours, typed)
-                typed = b""
+            if ahead and (seen.count(until.encode()) > times if until else _waits(running.pid) or passed > 3):
+                first, times = ahead.pop(0), times + 1
+                os.write(ours, first) if isinstance(first, bytes) else first()
             if select.select([ours], [], [], 0.1)[0]:
                 try:
                     chunk = os.read(ours, 65536)

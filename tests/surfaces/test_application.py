@@ -172,6 +172,25 @@ def test_what_is_wrong_is_said_and_the_others_are_there(shop: Shop) -> None:
     assert "encoding" in shop("show", "read_file").out
 
 
+@pytest.mark.parametrize(
+    ("text", "attribute"),
+    [
+        ("def __getattr__(name):\n    raise ValueError(name)\n", ":x"),
+        ("def __getattr__(name):\n    raise SystemExit(3)\n", ":x"),
+        ("class L(list):\n    def __iter__(self):\n        raise ValueError('no')\nx = L([1])\n", ":x"),
+        ("class O:\n    __class__ = property(lambda self: 1 / 0)\nx = O()\n", ""),
+        ("import sys\nsys.modules[__name__] = 5\n", ""),
+    ],
+)
+def test_a_module_that_can_not_be_looked_at(shop: Shop, text: str, attribute: str) -> None:
+    (shop.package / "odd.py").write_text(text, "utf-8")
+    shop.rules(f"shop.odd{attribute}", "shop.tools")
+    listed = shop("tools", "--json")
+    assert listed.code == 0, listed.err
+    assert "send_invoice" in {t["name"] for t in listed.document()["tools"]}
+    assert f"primitives_from: shop.odd{attribute}: what it names can't be looked at" in shop("doctor").out
+
+
 def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
     shop.rules("shop.gone")
     checked = shop("policy", "check")

@@ -139,7 +139,7 @@ def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
     assert asking("approvals", "answer", question, "always").code == 0
     assert asking(*resume).out == "2\n"
     assert asking("run", "notes", "n=1").code == 0
-    assert f"{question}  always allowed  write_file(" in asking("approvals").out
+    assert f"{question}  always allowed  write_file(…)\n" in asking("approvals").out
     call = asking("ledger", "tail", "--tool", "write_file", "-n", "2").out.splitlines()[0]
     assert "✓ write_file(" in call
     assert call.endswith(f".requires_approval_in_modes, by approval {question}, always, {getpass.getuser()}")
@@ -171,6 +171,28 @@ def test_what_agents_write_stays_in_its_line(asking: Albert) -> None:
         assert not [line for line in lines if line.startswith(("May nothing", "✓ allowed", '  path = "b"'))]
 
 
+def test_what_can_not_be_told_apart_is_spelled_out(asking: Albert) -> None:
+    unseen = "a\u00a0b\u3000c\u3164d\u2800e\u034ff\ufe0fg\u115fh"
+    asking("run", "write_file", "path=n\u043etes/\u0430.txt", f"content={unseen}", "--reason", "for\u3164you")
+    question = waiting(asking)["approval"]
+    for shown in (
+        asking("approvals", "show", question).out,
+        asking.terminal("approvals", "show", question)[1],
+        asking("approvals").out,
+    ):
+        assert not [c for c in shown if c in unseen and not c.isascii()]
+        assert r"a\u00a0b\u3000c\u3164d" in shown
+    shown = asking("approvals", "show", question).out
+    assert "  ! path has letters that look like others: \u043e is CYRILLIC SMALL LETTER O, " in shown
+    assert '  path = "n\u043etes/\u0430.txt"\n' in shown
+    asking("approvals", "answer", question, "no")
+    # A text in another script is no warning by itself.
+    asking("run", "write_file", "path=b", "content=\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9")
+    shown = asking("approvals", "show", waiting(asking)["approval"]).out
+    assert "look like" not in shown
+    assert "\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9" in shown
+
+
 @pytest.mark.parametrize(("typed", "code", "state"), [(b"yes\n", 0, "yes"), (b"\n", 1, "open")])
 def test_an_answer_on_a_terminal_is_confirmed(asking: Albert, typed: bytes, code: int, state: str) -> None:
     asking("run", "notes", "n=1")
@@ -190,9 +212,49 @@ def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
 
 
 def test_a_lasting_yes_is_spelled_out(asking: Albert) -> None:
-    assert asking.terminal("run", "notes", "n=1", typed=b"a\n", until="always or no? ")[0] == 3
+    assert asking.terminal("run", "notes", "n=1", typed=[b"a\n"] * 3, until="always or no? ")[0] == 3
     assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? ")[0] == 0
     assert asking("run", "notes", "n=1").code == 0
+
+
+def test_what_is_no_answer_is_asked_for_again(asking: Albert) -> None:
+    code, _ = asking.terminal("run", "notes", "n=1", typed=[b"maybe\n", b"yes\n"], until="always or no? ")
+    assert (code, (asking.project / "f0.txt").exists()) == (0, True)
+
+
+def test_a_question_at_a_terminal_ends_when_it_is_answered_elsewhere(asking: Albert) -> None:
+    def elsewhere() -> None:
+        assert asking("approvals", "answer", waiting(asking)["approval"], "once").code == 0
+
+    code, seen = asking.terminal("run", "notes", "n=1", typed=[elsewhere], until="always or no? ")
+    assert f"answered elsewhere: once, by {getpass.getuser()}" in seen
+    assert (code, (asking.project / "f0.txt").exists()) == (0, True)
+
+
+def test_it_says_where_and_what_it_is_asked_instead_of(asking: Albert) -> None:
+    resume = commands(asking("run", "write_file", "path=a", "content=x"))[1]
+    first = waiting(asking)
+    assert first["workspace"] == str(asking.project)
+    (asking.project / "a").write_text("another")
+    anew = asking(*resume)
+    assert anew.code == 4
+    assert "asked anew, as the rules or what it would change have changed since" in anew.err
+    second = waiting(asking)
+    assert second["instead_of"] == first["approval"]
+    assert f" in {asking.project}, " in asking("approvals").out
+    assert asking("approvals", "answer", first["approval"], "once").code == 1
+    assert asking("approvals", "answer", second["approval"], "once").code == 0
+    assert asking(*resume).code == 0
+    (used,) = [a for a in asking("approvals", "--all", "--json").document()["approvals"] if a["state"] == "used"]
+    assert used["used_by"].startswith(resume[2])
+
+
+def test_a_session_answers_nothing(asking: Albert) -> None:
+    asking("run", "notes", "n=1")
+    question = waiting(asking)["approval"]
+    for words in (("approvals", "answer", question, "once"), ("session", "new"), ("mode", "alert")):
+        refused = asking(*words, env={"ALBERT_SESSION": "x"})
+        assert (refused.code, "by a person, not in a session" in refused.err) == (3, True)
 
 
 def test_an_interrupt_at_the_question(asking: Albert) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from albert_tools.engine.govern.commands.limits import MAX_BRACES, MAX_OPENING, Unreadable
+from albert_tools.engine.govern.commands.limits import MAX_BRACES, MAX_MADE, MAX_OPENING, Unreadable
 from albert_tools.engine.govern.commands.tree import Hole, Word
 
 #: Stands for what isn't known.
@@ -58,8 +58,17 @@ def plain(text: str) -> Arg:
 
 
 def expanded(words: Iterable[Word], known_home: bool = True) -> list[Arg]:
-    """The arguments that words come to. `known_home` is whether ``$HOME`` is still what it was."""
-    return [arg for word in words for arg in _word(word, known_home, braces=True)]
+    """The arguments that words come to. `known_home` is whether ``$HOME`` is still what it was.
+
+    Raises:
+        Unreadable: braces make too many.
+    """
+    found: list[Arg] = []
+    for count, word in enumerate(words):
+        found += _word(word, known_home, braces=True)
+        if len(found) > count + MAX_MADE:
+            raise Unreadable("braces make too many words")
+    return found
 
 
 def value(word: Word, known_home: bool = True) -> Arg:

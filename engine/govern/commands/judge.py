@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from albert_tools.engine.govern.commands import interpreters, runners
 from albert_tools.engine.govern.commands.expand import HOLE, Arg, expanded, plain, value
-from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, Unreadable
+from albert_tools.engine.govern.commands.limits import MAX_DEPTH, MAX_LENGTH, MAX_MADE, Unreadable
 from albert_tools.engine.govern.commands.patterns import BY_NAME, is_harmful
 from albert_tools.engine.govern.commands.places import place
 from albert_tools.engine.govern.commands.programs import LOOKS, READERS, machine
@@ -89,6 +89,8 @@ class _Judge:
         #: Names of functions whose bodies are being walked.
         self._within: list[str] = []
         self._depth = 0
+        #: Words that braces have made, in the text and in all texts in it.
+        self._made = 0
         #: Characters of the text and of all texts in it.
         self._length = 0
 
@@ -163,6 +165,9 @@ class _Judge:
         self._words(command.words)
         self._handed = self._handed or any(map(_taints, command.words[1:]))
         args = expanded(command.words, self._home)
+        self._made += max(0, len(args) - len(command.words))
+        if self._made > MAX_MADE:
+            raise Unreadable("braces make too many words")
         self._redirects(command.redirects, args)
         if not args:
             # Nothing is left where every word came to nothing; then what was an argument may be the command.
@@ -205,14 +210,18 @@ class _Judge:
                     self._script(script)
 
     def _redirects(self, redirects: Iterable[Redirect], args: Sequence[Arg]) -> None:
+        said: set[Finding] = set()
         for redirect in redirects:
             self._words((redirect.target, redirect.body))
             if redirect.operator in ("<<", "<<-", "<<<"):
                 continue
             for target in expanded([redirect.target], self._home):
-                self._redirect(redirect, target, [*args, plain(redirect.operator), target])
+                for finding in self._redirect(redirect, target):
+                    if finding not in said:
+                        said.add(finding)
+                        self._found(finding, [*args, plain(redirect.operator), target])
 
-    def _redirect(self, redirect: Redirect, target: Arg, call: Sequence[Arg]) -> None:
+    def _redirect(self, redirect: Redirect, target: Arg) -> Iterator[Finding]:
         if redirect.operator in ("<&", ">&") and re.fullmatch(r"[0-9]*-?", target.text):
             return
         writes = redirect.operator in _WRITES
@@ -220,13 +229,13 @@ class _Judge:
         substituted = _is_process(redirect.target)
         found = place(target)
         if found == "reverse_shell" or (found and writes):
-            self._found(Finding(found), call)
+            yield Finding(found)
         elif HOLE in target.text and writes and not substituted:
-            self._found(Finding("", "where it writes isn't known before it runs"), call)
+            yield Finding("", "where it writes isn't known before it runs")
         elif HOLE in target.text and not writes and not substituted:
             # What is read could be a connection to another machine.
             if target.text.startswith((HOLE, "/dev", "/\0")) or "/.." in target.text:
-                self._found(Finding("", "where it reads isn't known before it runs"), call)
+                yield Finding("", "where it reads isn't known before it runs")
 
     def _assigned(self, name: str, values: Iterable[Word]) -> None:
         if name == "HOME":
@@ -277,7 +286,8 @@ class _Judge:
         start = len(self.parts)
         own = "/" in first.text and not _SYSTEM_BIN.fullmatch(posixpath.normpath(first.text))
         ran = self._ran(name, args, stdin, depth) if name else False
-        for finding in self._findings(name, args):
+        # Each is said once: of a command of a thousand words, a thousand may fit the same pattern.
+        for finding in dict.fromkeys(self._findings(name, args)):
             self._found(finding, args)
         if len(self.parts) > start and any(p.verdict != "ordinary" for p in self.parts[start:]):
             return

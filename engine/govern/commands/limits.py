@@ -14,6 +14,9 @@ MAX_COMMANDS = 2000
 #: Words that braces make of one word.
 MAX_BRACES = 256
 
+#: Words that braces make in one text.
+MAX_MADE = 4096
+
 #: Braces that open in one word. Each is looked at together with all that follows it.
 MAX_OPENING = 32
 

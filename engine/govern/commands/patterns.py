@@ -66,23 +66,52 @@ BY_NAME: dict[str, str] = {
     program: pattern
     for pattern, programs in {
         "privileges": "sudo sudoedit doas su pkexec run0 runuser chroot setpriv unshare nsenter setcap capsh gosu "
-        "su-exec fakechroot",
+        "su-exec fakechroot login schroot dchroot newuidmap newgidmap sudo-rs please gksu gksudo kdesu kdesudo "
+        "sulogin pam-auth-update",
         "raw_disk": "mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm "
         "badblocks debugfs tune2fs resize2fs newfs diskutil losetup cryptsetup lvremove vgremove "
-        "pvremove mdadm zpool zfs btrfs nvme mkntfs mkdosfs",
-        "overwrite": "shred srm wipe",
+        "pvremove mdadm zpool zfs btrfs nvme mkntfs mkdosfs lvcreate lvresize lvextend lvreduce vgcreate vgchange "
+        "vgreduce pvcreate dmsetup fsck e2fsck dosfsck xfs_repair xfs_growfs partprobe partx addpart delpart blockdev "
+        "fstrim sg_raw sg_format sg_dd qemu-nbd kpartx testdisk photorec flashrom ntfsfix "
+        "e2image e2scrub e2undo e4crypt e4defrag resizepart swaplabel zramctl systemd-repart mklost+found",
+        "overwrite": "shred srm wipe scrub sfill bleachbit",
         "accounts": "useradd adduser usermod userdel deluser groupadd groupmod groupdel passwd chpasswd gpasswd chsh "
-        "chfn visudo vipw dscl",
-        "kill_all": "killall killall5 pkill skill",
-        "power": "shutdown reboot halt poweroff init telinit kexec pm-suspend",
-        "scheduled": "crontab at batch atrm anacron systemd-run",
-        "services": "systemctl service initctl rc-service rc-update launchctl chkconfig update-rc.d loginctl",
-        "firewall": "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables arptables pfctl ipset",
-        "mounts": "mount umount swapon swapoff pivot_root switch_root fusermount fusermount3",
-        "kernel": "insmod rmmod modprobe depmod sysctl dkms grub-install update-grub bpftool kldload kextload",
-        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id sshfs ansible ansible-playbook",
+        "chfn visudo vipw vigr dscl chage chgpasswd newusers groupmems pwconv pwunconv grpconv sysadminctl dseditgroup "
+        "faillock "
+        "addgroup delgroup cppw cpgr add-shell remove-shell update-passwd grpunconv",
+        "kill_all": "killall killall5 pkill skill xkill slay",
+        "power": "shutdown reboot halt poweroff init telinit kexec pm-suspend pmset rtcwake ctrlaltdel",
+        "scheduled": "crontab at batch atrm anacron systemd-run cron crond fcrontab",
+        "services": "systemctl service initctl rc-service rc-update launchctl chkconfig update-rc.d loginctl "
+        "invoke-rc.d hwclock sv svc s6-rc supervisorctl pm2 systemd-tmpfiles systemd-sysusers busctl gdbus dbus-send qdbus "
+        "scutil systemsetup networksetup spctl csrutil tmutil defaults "
+        "deb-systemd-invoke deb-systemd-helper systemd-firstboot gsettings dbus-update-activation-environment",
+        "firewall": "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables arptables pfctl ipset tc "
+        "brctl bridge ethtool iwconfig rfkill conntrack ifup ifdown dhclient dhcpcd wg wg-quick openvpn tailscale",
+        "mounts": "mount umount swapon swapoff pivot_root switch_root fusermount fusermount3 "
+        "udisksctl hdiutil exportfs mount.nfs mount.cifs umount.nfs veracrypt "
+        "systemd-mount systemd-umount fsfreeze",
+        "kernel": "insmod rmmod modprobe depmod sysctl dkms grub-install update-grub bpftool kldload kextload "
+        "kldunload kextunload kmod setenforce setsebool semanage semodule auditctl apparmor_parser aa-complain aa-disable "
+        "aa-teardown update-initramfs dracut mkinitcpio grub-mkconfig grub2-mkconfig efibootmgr mokutil nvram udevadm "
+        "fwupdmgr "
+        "chcpu chmem installkernel kernel-install ldattach",
+        "remote": "ssh scp sftp sshpass autossh mosh telnet rlogin rsh ftp lftp tftp ssh-copy-id sshfs ansible ansible-playbook "
+        "aws gcloud gsutil bq az doctl heroku fly flyctl vercel netlify wrangler railway linode-cli oci ibmcloud s3cmd "
+        "rclone restic borg duplicity twine mail mailx sendmail msmtp ssmtp swaks mutt smbclient rpcclient ldapadd "
+        "ldapmodify ldapdelete kadmin dropdb dropuser createdb createuser pg_restore mysqladmin mysqlimport mongorestore "
+        "ssh-import-id mongoimport vault consul nomad etcdctl packer masscan hping3 nmap "
+        "slogin",
+        "reverse_shell": "tmate ttyd gotty wetty ngrok cloudflared chisel frpc frps sshd bore localtunnel pwncat "
+        "systemd-socket-activate agetty getty",
         "containers": "runc crun buildah systemd-nspawn lxc lxc-start lxd incus machinectl ctr crictl nerdctl kubectl helm "
-        "virsh vagrant",
+        "virsh vagrant kind minikube k3s k3d microk8s skaffold argocd istioctl oc lxc-attach lxc-execute lxc-create "
+        "virt-install vboxmanage multipass limactl colima wsl skopeo crane buildctl distrobox toolbox apptainer "
+        "singularity docker-machine",
+        "global_install": "apt-key apt-mark add-apt-repository apt-add-repository dpkg-divert dpkg-statoverride dpkg-reconfigure "
+        "softwareupdate installer mas choco winget scoop xbps-install xbps-remove eopkg swupd opkg pkg_add pkg_delete "
+        "pkgutil microdnf tdnf yay paru checkinstall alien debootstrap nvm fnm volta sdk ghcup "
+        "update-java-alternatives update-ca-certificates locale-gen",
         "eval": "eval",
         "history": "fc",
         "environment": "ld.so ldconfig update-alternatives",
@@ -101,7 +130,12 @@ _HARMFUL = frozenset(
     "XARGS_OPTS CURL_HOME WGETRC PIP_CONFIG_FILE NPM_CONFIG_USERCONFIG INPUTRC GLIBC_TUNABLES "
     "RIPGREP_CONFIG_PATH LUA_INIT GOFLAGS GOROOT RUSTFLAGS MAKEFILES GCC_EXEC_PREFIX COMPILER_PATH PHPRC "
     "PHP_INI_SCAN_DIR GEM_HOME GEM_PATH VIMINIT EXINIT SYSTEMD_PAGER SYSTEMD_EDITOR PYTEST_PLUGINS ERL_FLAGS "
-    "ERL_AFLAGS ERL_ZFLAGS R_PROFILE_USER R_ENVIRON_USER JULIA_LOAD_PATH KUBE_EDITOR SUDO_EDITOR FCEDIT".split()
+    "ERL_AFLAGS ERL_ZFLAGS R_PROFILE_USER R_ENVIRON_USER JULIA_LOAD_PATH KUBE_EDITOR SUDO_EDITOR FCEDIT "
+    "RUSTC_WORKSPACE_WRAPPER RUSTDOC CCACHE_PREFIX CCACHE_COMPILER CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER "
+    "CMAKE_TOOLCHAIN_FILE MAKE AR LD AS CPP FC JAVA_HOME JAVA_OPTS MAVEN_OPTS GRADLE_OPTS SBT_OPTS ANT_OPTS "
+    "DOTNET_STARTUP_HOOKS CORECLR_PROFILER_PATH RUBYSHELL RAKEOPT BUNDLE_GEMFILE GOENV GOCACHEPROG GOTOOLCHAIN "
+    "YARN_YARN_PATH YARN_RC_FILENAME PYTEST_ADDOPTS PYTHONUSERBASE PYTHONEXECUTABLE OPENSSL_MODULES OPENSSL_ENGINES PSQLRC "
+    "GROFF_COMMAND_PREFIX MANROFFSEQ GTK_MODULES QT_PLUGIN_PATH SASL_PATH KRB5_CONFIG DOCKER_HOST KUBECONFIG".split()
 )  # fmt: skip
 
 

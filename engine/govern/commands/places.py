@@ -18,7 +18,8 @@ _STARTUP = frozenset(
     ".zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession .xsessionrc "
     ".pam_environment .ssh authorized_keys config.fish .vimrc .exrc .emacs .gdbinit .lldbinit .pdbrc "
     ".pythonrc .irbrc .npmrc .pypirc .netrc .curlrc .wgetrc .envrc .rhosts .forward autostart launchagents "
-    "launchdaemons sitecustomize.py usercustomize.py".split()
+    "launchdaemons sitecustomize.py usercustomize.py .pryrc .yarnrc .yarnrc.yml .nvimrc .nvim.lua .dir-locals.el .screenrc "
+    ".tmux.conf .mailcap .sqliterc .psqlrc .condarc .direnvrc .vscode .idea .devcontainer .devcontainer.json .cargo".split()
 )  # fmt: skip
 #: Where shells keep what was done.
 _HISTORY = frozenset(".bash_history .zsh_history .zhistory .sh_history .histfile .python_history fish_history".split())
@@ -28,6 +29,10 @@ _HOOKS = frozenset(
     "push-to-checkout pre-auto-gc post-rewrite fsmonitor-watchman".split()
 )  # fmt: skip
 _GIT = frozenset((".git", ".gitconfig", ".gitmodules"))
+#: What is only a name, and one of nothing that is looked for. So are nearly all words of a long command.
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_WILD = re.compile(r"[*?\[]")
+_NAMES = _STARTUP | _HISTORY | _HOOKS | _GIT
 #: Folders of the system that hold its settings or stand for the machine itself; and those of its programs.
 _SETTINGS = frozenset("etc boot proc sys".split())
 _SYSTEM = (
@@ -39,6 +44,8 @@ _HARMLESS = frozenset("null zero full stdin stdout stderr tty random urandom fd 
 
 def place(arg: Arg, reading: bool = False) -> str:
     """The pattern that writing there fits; empty where it fits none. With `reading`, only what is harmful from any program."""
+    if _NAME.fullmatch(arg.text) and arg.text.lower() not in _NAMES:
+        return ""
     parts, rooted = _parts(arg)
     if not parts:
         return "system_files" if rooted and not reading else ""
@@ -62,6 +69,8 @@ def place(arg: Arg, reading: bool = False) -> str:
 
 def is_broad(arg: Arg) -> bool:
     """Whether deleting or moving it takes more than a name tells: the folder itself, a home, a root, whatever is there."""
+    if _NAME.fullmatch(arg.text):
+        return False
     parts, rooted = _parts(arg)
     text = arg.text
     if not parts or text.startswith("..") or text.rstrip("/") in (".", "~") or parts[0] == "..":
@@ -110,7 +119,7 @@ def _device(parts: list[str]) -> str:
 def _could(part: str, names: frozenset[str] | set[str] | tuple[str, ...]) -> bool:
     if part in names:
         return True
-    if not any(c in part for c in "*?["):
+    if not _WILD.search(part):
         return False
     if not _told(part) and part[0] != "." and "etc" not in names:
         return False

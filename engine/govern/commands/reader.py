@@ -28,6 +28,7 @@ _RESERVED = re.compile(
     r"(?=[ \t\n|&;()<>]|\Z|\\\n)"
 )
 _STRAY = frozenset("then elif else fi do done esac } coproc".split())
+_BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
 _DESCRIPTOR = re.compile(r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})(?=[<>])")
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[A-Za-z0-9_$]*\])?\+?=")
@@ -134,13 +135,8 @@ class Reader(Words):
 
     def _blank(self) -> None:
         """What stands between words on a line, a comment included."""
-        while True:
-            if self.char and self.char in " \t":
-                self.at += 1
-            elif self.peek("\\\n"):
-                self.at += 2
-            else:
-                break
+        blank = _BLANK.match(self.source, self.at)
+        self.at = blank.end() if blank else self.at
         if self.char == "#" and (self.at == 0 or self.source[self.at - 1] in META):
             end = self.source.find("\n", self.at)
             self.at = len(self.source) if end < 0 else end
@@ -462,16 +458,15 @@ class Reader(Words):
         assignments: list[Assignment] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
-        start = self.at
+        start, declares = self.at, False
         while True:
             self._blank()
-            redirect = self._redirect()
+            redirect = self._redirect() if self.char in "<>&{0123456789" else None
             if redirect is not None:
                 redirects.append(redirect)
                 continue
             if not self.char or (self.char in META and not self.peek("<(") and not self.peek(">(")):
                 break
-            declares = bool(words) and words[0].literal in DECLARE
             if not words or declares:
                 assigned = self._assignment(words)
                 if assigned is not None:
@@ -488,6 +483,7 @@ class Reader(Words):
                 if "=" in plain and "\\\n" in self.source[word.start : word.end]:
                     raise Unreadable("a line is broken in what could be an assignment")
                 self.begins.append(word.start if timed is None else timed)
+                declares = word.literal in DECLARE
             if self.char == "(":
                 raise Unreadable("a ( stands behind a word")
             words.append(word)

@@ -39,6 +39,10 @@ class Word:
     @property
     def literal(self) -> str | None:
         """Its text where nothing in it is unknown and nothing is quoted; else None."""
+        if len(self.pieces) == 1:
+            # As nearly all are.
+            only = self.pieces[0]
+            return only.text if isinstance(only, Text) and not only.quoted else None
         if all(isinstance(p, Text) and not p.quoted for p in self.pieces):
             return "".join(p.text for p in self.pieces if isinstance(p, Text))
         return None

@@ -21,6 +21,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _SPECIAL = re.compile(r"[0-9@*#?$!-]")
 _PLAIN = re.compile(r"[^\\'\"$`<>\s|&;()]+")
+#: A word that is nothing but plain text; what stands behind it ends it for certain.
+_ALL_PLAIN = re.compile(r"[^\\'\"$`<>\s|&;()]+(?=[ \t\n|&;()]|\Z)")
 _ARITHMETIC = re.compile(r"[0-9 \t\n+\-*/%<>=!&|^~?:,#@.]+")
 
 
@@ -85,6 +87,9 @@ class Words:
 
     def word(self, ends: str = META) -> Word:
         """A word, up to what ends it."""
+        if ends is META and (plain := _ALL_PLAIN.match(self.source, self.at)):
+            start, self.at = self.at, plain.end()
+            return Word((Text(plain.group(), False),), (), start, self.at)
         outer, self.scripts = self.scripts, []
         start = self.at
         pieces: list[Piece] = []

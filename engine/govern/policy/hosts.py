@@ -30,17 +30,19 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """What the rules say of a URL; None where they allow it."""
+    # Nobody is asked about what could never be reached.
+    if resource.name.partition(":")[0].lower() not in ("http", "https"):
+        message, hint = "only http:// and https:// addresses can be reached", "write it as https://example.org/…"
+        return Decision("deny", "shipped.schemes", "host", message, hint)
     host = host_of(resource.name)
+    if host is None:
+        hint = "write it as https://example.org/…, without a user's name, and a name in other letters in its xn-- form"
+        return Decision("deny", "shipped.plain_hosts", "host", "the URL doesn't say plainly which host is meant", hint)
     named = False
     for layer in layers:
         for place, section in layer.sections(definition):
             # What a project's file names only tightens; a host is named by the owner.
             named = named or (layer.owner and section.allowed_hosts is not None)
-            if host is None and (section.forbidden_hosts or section.allowed_hosts is not None):
-                rule = f"{place}.{'forbidden_hosts' if section.forbidden_hosts else 'allowed_hosts'}"
-                hint = "write it as https://example.org/…, without a user name, with a name in other letters in its xn-- form"
-                return Decision("deny", rule, "host", "the URL doesn't say plainly which host is meant", hint)
-            host = host or ""
             if any(is_host(host, pattern) for pattern in section.forbidden_hosts):
                 return Decision("deny", f"{place}.forbidden_hosts", "host", f"the host {host!r} is forbidden")
             if section.allowed_hosts is not None and not any(is_host(host, p) for p in section.allowed_hosts):
@@ -61,14 +63,13 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
         return unreachable
     if named:
         return None
-    method, shown = resource.use.upper(), repr(host) if host else "a host that the URL doesn't say plainly"
     return Decision(
         "ask",
         "shipped.new_host_asks",
         "approval_required",
-        f"no rule names {shown}, which {definition.name} would reach",
+        f"no rule names {host!r}, which {definition.name} would reach",
         f"the owner can name it under tools.{definition.name}.allowed_hosts",
-        f"{method} {host}" if host else "",
+        f"{resource.use.upper()} {host}",
     )
 
 
@@ -95,17 +96,17 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
     return tuple(dict.fromkeys(found))
 
 
-def _address(layers: tuple[Layer, ...], definition: ToolDefinition, host: str | None) -> Decision | None:
+def _address(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:
     """The denial of a URL whose host is an address that isn't public."""
     from albert_tools.engine.govern.addresses import parsed, refusal
 
-    address = parsed(host or "")
+    address = parsed(host)
     if address is None:
         return None
     kind = refusal(address, named_addresses(layers, definition))
     if kind is None:
         return None
-    return unreached(host or "", kind, definition.name)
+    return unreached(host, kind, definition.name)
 
 
 def unreached(shown: str, kind: str, tool: str) -> Decision:

@@ -47,15 +47,24 @@ class Plan:
     """The command line of bubblewrap, and the descriptors that it refers to. Close it once the process has been started."""
 
     def __init__(self, program: str) -> None:
-        self.arguments = [program]
+        self._program = program
+        self._options: list[str] = []
+        #: All of it, once the command is known.
+        self.arguments: list[str] = []
         self.descriptors: list[int] = []
         #: Those of them that bubblewrap leaves open.
         self.bound: list[int] = []
         self._held = ExitStack()
 
     def add(self, *arguments: str) -> None:
-        """More arguments."""
-        self.arguments += arguments
+        """More options."""
+        self._options += arguments
+
+    def command(self, *words: str) -> None:
+        """What is started. The options don't stand before it but in a file without a name: the first process inside keeps its
+        command line, which can be read there, and outside by anybody."""
+        told = self.data("".join(f"{option}\0" for option in self._options).encode("utf-8", "surrogateescape"))
+        self.arguments = [self._program, "--args", told, "--", *words]
 
     def hold(self, descriptor: int) -> str:
         """A descriptor that the process inherits, and that is closed here with the plan; its number as text."""
@@ -126,7 +135,8 @@ def plan(
         if filter_program is not None:
             made.add("--seccomp", made.data(filter_program))
         # The root itself can't be written to: what is put there would count as nobody's memory.
-        made.add("--remount-ro", "/", "--", *_without(made, held), *_with(environment, command))
+        made.add("--remount-ro", "/")
+        made.command(*_without(made, held), *_with(environment, command))
     except BaseException:
         made.close()
         raise

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
-from albert_tools.engine.sandbox.command.launcher import CHANGING, READING
+from albert_tools.engine.sandbox.command.launcher import CHANGING, EXECUTE, READING
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -30,8 +30,9 @@ _ALL = READING | CHANGING
 class Task:
     """What the launcher is told, and the descriptors that it refers to. Close it once the process has been started."""
 
-    def __init__(self, view: View, workspace: int, temporary: str) -> None:
-        """
+    def __init__(self, view: View, workspace: int, temporary: str, only: Sequence[str] | None = None) -> None:
+        """With `only`, the command may start these programs and what is in these folders, and nothing else.
+
         Raises:
             OSError: the folder to start in can't be opened.
         """
@@ -39,6 +40,9 @@ class Task:
         try:
             self.grants = [*self._system(), *self._workspace(view, workspace)]
             self.grants.append((self._hold(os.open(temporary, os.O_PATH | os.O_CLOEXEC)), _ALL))
+            if only is not None:
+                self.grants = [(handle, rights & ~EXECUTE) for handle, rights in self.grants]
+                self.grants += [(handle, EXECUTE) for handle in map(self._opened, only) if handle is not None]
             inside = os.path.relpath(view.cwd, view.root)
             self.cwd = self._hold(os.dup(workspace) if inside == "." else open_beneath(workspace, inside))
         except BaseException:
@@ -70,6 +74,11 @@ class Task:
             with suppress(OSError):
                 os.close(handle)
         self.descriptors.clear()
+
+    def _opened(self, path: str) -> int | None:
+        with suppress(FileNotFoundError):
+            return self._hold(os.open(path, os.O_PATH | os.O_CLOEXEC))
+        return None
 
     def _hold(self, handle: int) -> int:
         self.descriptors.append(handle)

@@ -20,7 +20,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command import bubblewrap, filters, launcher, namespace, seatbelt
+from albert_tools.engine.sandbox.command import bubblewrap, executing, filters, launcher, namespace, seatbelt
 from albert_tools.engine.sandbox.command.cgroups import ControlGroup
 from albert_tools.engine.sandbox.command.confinement import PATH, Kind, found
 from albert_tools.engine.sandbox.command.ending import MARK, kill_tree
@@ -62,11 +62,14 @@ async def _start_bwrap(command: Command, output: Streams, held: AsyncExitStack) 
     waiting, going = os.pipe2(os.O_CLOEXEC)
     let_go = held.enter_context(os.fdopen(going, "wb", buffering=0))
     environment = {"HOME": bubblewrap.HOME, "TMPDIR": "/tmp", **_proxied(command), **command.environment}
+    words = command.words
+    if command.only is not None and launcher.version() >= 1:
+        words = [*executing.in_front(_python(), [*command.only, *executing.loaders()]), *words]
     try:
         plan = bubblewrap.plan(
             machine.bwrap,
             command.view,
-            command.words,
+            words,
             environment,
             filter_program=filters.program("loose", root=False),
             workspace=command.workspace,
@@ -203,7 +206,8 @@ def _start_landlock(command: Command, output: Streams, held: AsyncExitStack, tem
     filtered = filters.program("strict", root=root, scoped=launcher.version() >= 6)
     assert filtered is not None
     try:
-        task = Task(command.view, command.workspace, temporary)
+        only = None if command.only is None else [*command.only, *executing.loaders()]
+        task = Task(command.view, command.workspace, temporary, only)
         try:
             if program is None:
                 words = ["/bin/bash", "-c", 'echo "$1: command not found"; exit 127', "sandbox", command.words[0]]

@@ -61,6 +61,7 @@ class Command:
         bounds: What it may take.
         connect: What its network is; None: it has none.
         wanted: The confinement to use; None: the best there is.
+        only: The programs, and folders of programs, that it may start, itself included; None: any.
     """
 
     words: Sequence[str]
@@ -71,6 +72,7 @@ class Command:
     bounds: Bounds = field(default_factory=Bounds)
     connect: Connect | None = None
     wanted: str | None = None
+    only: Sequence[str] | None = None
 
 
 class Ended(NamedTuple):

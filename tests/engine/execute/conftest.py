@@ -110,6 +110,10 @@ def odd(kind: str) -> Any:
         "timeout": lambda: TimeoutError("connect"),
         "stop": lambda: StopIteration(),
         "exit": lambda: SystemExit(3),
+        "key pressed": lambda: KeyboardInterrupt(),
+        "end": lambda: GeneratorExit(),
+        "base group": lambda: BaseExceptionGroup("many", [SystemExit(3), KeyboardInterrupt()]),
+        "half a pair": lambda: ValueError("\ud800"),
         "group": lambda: ExceptionGroup("many", [ValueError("a")]),
         "unspeakable": lambda: Unspeakable(),
         "failure": lambda: Failure("network_error", "nobody answers", retryable=True, retry_after_ms=50),
@@ -132,6 +136,10 @@ async def odd_too(kind: str) -> Any:
             sys.exit("bye")
         case "cancelled":
             raise asyncio.CancelledError
+        case "key pressed":
+            raise KeyboardInterrupt
+        case "end":
+            raise GeneratorExit
         case "timeout":
             raise TimeoutError
     raise KeyError(kind)

@@ -160,6 +160,18 @@ def test_what_changes_after_the_answer_is_asked_about_again(make: Any, change: s
     assert {a.id for a in questions(bench.service, "yes")} == {first.id}
 
 
+def test_a_no_in_the_call_is_not_overruled_by_a_yes_elsewhere(make: Any) -> None:
+    def elsewhere() -> bool:
+        desk = bench.service.service.approvals
+        desk.answer(desk.all(("open",))[0].id, "once", "ada")
+        return False
+
+    bench = make(ask=Person(elsewhere))
+    assert bench.error("write_file", path="a.txt", content="new").code == "permission_denied"
+    assert content(bench) == "old"
+    assert not questions(bench.service, "yes")
+
+
 @pytest.mark.parametrize("between", ["question", "answer"])
 def test_a_rule_that_denies_by_now_holds(make: Any, between: str) -> None:
     bench = make()

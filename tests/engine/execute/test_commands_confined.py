@@ -64,6 +64,14 @@ def test_what_rules_forbid_is_not_there(make_bench: Any, kind: str) -> None:
         assert f"content of {hidden}" not in said
 
 
+def test_the_first_process_says_nothing_of_how_things_were_put_together(make_bench: Any) -> None:
+    bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets", ".env"]))
+    filled(bench)
+    said = printed(bench, "tr '\\0' '\\n' < /proc/1/cmdline")
+    assert "--args" in said
+    assert not any(word in said for word in ("secrets", ".env", "--bind", str(bench.work)))
+
+
 def test_only_what_rules_allow_is_there(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind, allowed_paths=["build/**", "build", "*.md"]))
     work = filled(bench)

@@ -32,7 +32,13 @@ def test_files_are_laid_out_and_compared(bench: Any) -> None:
         ("result=None", "return 0", "the result is another: expected None, got 0", None, 0),
         ('result=""', 'return "x" * 500', "the result is another: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
         ('raises="ValueError"', "return 1", "it should fail with ValueError, but it gave 1", "ValueError", 1),
-        ('raises="E"', 'return {}["a"]', "it should fail with E, but it failed with exception: KeyError: 'a'", "E", KEY_ERROR),
+        (
+            'raises="E"',
+            'return {}["a"]',
+            "it should fail with E, but it failed in line 4 with exception: KeyError: 'a'",
+            "E",
+            KEY_ERROR,
+        ),
         ('expect_files={"a": "1"}', "return 1", "there should be a file 'a': there is nothing at 'a'", "1", None),
         ('files={"a": "2"}, expect_files={"a": "1"}', "return 1", OTHER_FILE, "1", "2"),
     ],
@@ -49,7 +55,7 @@ def test_expected_beside_got(bench: Any, example: str, body: str, message: str, 
 
 def test_a_failure_brings_its_own_hint(bench: Any) -> None:
     failure = bench.refused('return tools.read_file(path="a.tx")', '@example(arguments={}, files={"a.txt": ""})\n')
-    assert "it failed: there is nothing at 'a.tx'" in failure.message
+    assert "it failed in line 4: there is nothing at 'a.tx'" in failure.message
     assert "a.txt" in f"{failure.message} {failure.hint}"
 
 

@@ -301,6 +301,10 @@ def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
         ("timeout", "odd failed by a fault of its own: TimeoutError: connect"),
         ("stop", "odd failed by a fault of its own: RuntimeError: it raised StopIteration"),
         ("exit", "odd failed by a fault of its own: RuntimeError: it called sys.exit(3)"),
+        ("key pressed", "odd failed by a fault of its own: RuntimeError: it raised KeyboardInterrupt"),
+        ("end", "odd failed by a fault of its own: RuntimeError: it raised GeneratorExit"),
+        ("base group", "odd failed by a fault of its own: RuntimeError: it raised BaseExceptionGroup"),
+        ("half a pair", "odd failed by a fault of its own: ValueError: \\ud800"),
         ("group", "odd failed by a fault of its own: ExceptionGroup: many (1 sub-exception)"),
         ("unspeakable", "odd failed by a fault of its own: Unspeakable"),
         ("long", "odd failed by a fault of its own: ValueError: " + "x" * 299 + "…"),
@@ -314,7 +318,7 @@ def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
     assert bench.value("t") == ["internal_error", "odd", message, False]
 
 
-@pytest.mark.parametrize("kind", ["exit", "cancelled", "timeout", "else"])
+@pytest.mark.parametrize("kind", ["exit", "cancelled", "timeout", "key pressed", "end", "else"])
 def test_faults_of_async_primitives(bench: Any, kind: str) -> None:
     error = bench.error("odd_too", kind=kind)
     assert error.code == "internal_error"

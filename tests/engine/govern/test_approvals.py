@@ -110,7 +110,7 @@ def test_an_unanswered_question_allows_nothing(desk: Desk) -> None:
 
 
 def test_questions_and_answers_end(desk: Desk) -> None:
-    asked, given = desk.ask("a"), desk.approvals.answer(desk.ask("b").id, "once", "ada")
+    asked, given = desk.ask("a"), desk.approvals.answer(desk.ask("b", run="b").id, "once", "ada")
     desk.now += OPEN_SECONDS
     assert code(desk.approvals.answer, asked.id, "once", "ada") == "timeout"
     assert not desk.use(given)

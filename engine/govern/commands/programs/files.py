@@ -105,6 +105,14 @@ def copy(args: Sequence[Arg]) -> Iterator[Finding]:
     yield from _moved(args, False)
 
 
+def linked(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``ln``: through a link to folders of the system, what is written there is written under another name."""
+    for arg in Options(args, "tS", "target-directory suffix").operands[:-1]:
+        if arg.text.strip("/") == "" or place(arg, reading=True) == "system_files":
+            yield Finding("system_files")
+    yield from copy(args)
+
+
 def dd(args: Sequence[Arg]) -> Iterator[Finding]:
     """``dd``."""
     if any(a.text == "if=/dev/null" for a in args):
@@ -115,6 +123,8 @@ def dd(args: Sequence[Arg]) -> Iterator[Finding]:
 
 def chmod(args: Sequence[Arg]) -> Iterator[Finding]:
     """``chmod``."""
+    if any(len(a.text) > 4 and "--reference".startswith(a.text.partition("=")[0]) for a in args):
+        yield Finding("", "which permissions it gives is another file's to say")
     operands = [a for a in args if not a.text.startswith("--") and not re.fullmatch("-[Rcfv]+", a.text)]
     if operands and _harmful_mode(operands[0].text):
         yield Finding("permissions")
@@ -258,7 +268,7 @@ LOOKS: dict[str, Look] = {
     "mv": move,
     "rename": move,
     "cp": copy,
-    "ln": copy,
+    "ln": linked,
     "link": copy,
     "install": copy,
     "dd": dd,

@@ -33,3 +33,23 @@ def written(args: Iterable[Arg]) -> Iterator[Finding]:
         if found:
             yield Finding(found)
         yield from unknown([arg])
+
+
+def naming(*options: str) -> Look:
+    """A program of which some options, by how they begin, name programs or what is loaded as one; ``!`` at the end: that one alone.
+
+    A long one may be shortened, as getopt takes it.
+    """
+    alone = {o[:-1] for o in options if o.endswith("!")}
+    alone |= {o for o in options if len(o) == 2}
+    begin = tuple(o for o in options if not o.endswith("!") and len(o) != 2)
+
+    def look(args: Sequence[Arg]) -> Iterator[Finding]:
+        for arg in args:
+            name = arg.text.partition("=")[0]
+            short = len(name) > 3 and name.startswith("--") and any(o.startswith(name) for o in begin)
+            # Of one that isn't known it isn't known either which it is.
+            if name in alone or arg.text[:2] in alone or arg.text.startswith(begin) or short or HOLE in arg.text[:1]:
+                yield Finding("", "it runs a program of its own")
+
+    return look

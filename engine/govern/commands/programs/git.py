@@ -61,6 +61,8 @@ def _anywhere(args: Sequence[Arg]) -> Iterator[Finding]:
         "::" in a.text and not a.text.startswith("-") and a.text.partition("::")[0].isalnum() for a in options.operands
     ):
         yield Finding("git_config", "the address names a program")
+    if any(len(name) > 2 and "unsafe-paths".startswith(name) for name in options.names):
+        yield Finding("system_files", "it changes files outside the repository")
     for value in (*options.given("output", "o"), *options.given("output-directory")):
         found = place(value)
         if found:

@@ -11,7 +11,8 @@ from albert_tools.engine.govern.commands.interpreters import is_stdin
 from albert_tools.engine.govern.commands.options import Options
 from albert_tools.engine.govern.commands.patterns import is_harmful
 from albert_tools.engine.govern.commands.places import is_broad, place
-from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
+from albert_tools.engine.govern.commands.programs.files import all_written
+from albert_tools.engine.govern.commands.programs.finding import Finding, Look, naming, unknown, written
 
 _OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]".split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9@*]+\])?")
@@ -188,7 +189,9 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("", "it runs what it reads, which can't be judged")
     yield from (f for f in written(options.given("C", "directory")) if f.pattern)
     if any(
-        a.text.partition("=")[0].rstrip(":?+!") in ("SHELL", "MAKE", "CC", "CXX", ".SHELLFLAGS") and "=" in a.text
+        a.text.partition("=")[0].rstrip(":?+!")
+        in ("SHELL", "MAKE", "CC", "CXX", "RM", "AR", "LD", "AS", "CPP", ".SHELLFLAGS")
+        and "=" in a.text
         for a in args
     ):
         yield Finding("environment")
@@ -223,16 +226,77 @@ def typeset(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("", "it lets a document run commands")
 
 
-def searches(args: Sequence[Arg]) -> Iterator[Finding]:
-    """``rg``, ``ag``, ``bat``: options of theirs name programs."""
-    if any(a.text.partition("=")[0] in ("--pre", "--hostname-bin", "--pager") for a in args):
-        yield Finding("", "it runs a program of its own")
+def dates(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``date``, which sets the clock as well."""
+    options = Options(args, "sdrfIvz", "set date reference file iso-8601 rfc-3339")
+    if options.has("s", "set") or any(re.fullmatch(r"[0-9.]{6,}", a.text) for a in options.operands):
+        yield Finding("services", "it sets the clock")
 
 
 def archive(args: Sequence[Arg]) -> Iterator[Finding]:
     """``unzip``, ``patch``, compilers: they write where an option says."""
     options = Options(args, "dopr", "output directory")
     yield from written([*options.given("d", "o", "output", "directory")])
+
+
+def copies(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``cpio``, which unpacks to wherever the names in its archive say."""
+    options = Options(args, "CDEFHIMORW", "file format directory rsh-command pattern-file")
+    if options.has("", "rsh-command"):
+        yield Finding("", "it runs a program of its own")
+    if options.has("p", "pass-through") or (options.has("i", "extract") and not options.has("t", "list")):
+        yield Finding("", "where it writes can't be told")
+    yield from written([*options.given("D", "directory", "O")])
+
+
+def allocates(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``fallocate``, which also takes parts of files away."""
+    if Options(args, "lo", "length offset").has("pczdi", "punch-hole collapse-range zero-range dig-holes insert-range"):
+        yield Finding("truncate")
+    yield from all_written(args)
+
+
+def unpacks(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``dpkg-deb``, which unpacks into the folder behind the archive."""
+    options = Options(args, "DSZz")
+    if options.has("xXRe", "extract vextract raw-extract control"):
+        yield from written(options.operands[1:])
+
+
+def members(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``ar``."""
+    yield from written(args[1:2])
+
+
+def _but(harmless: str) -> Look:
+    """A program that works on other machines, but for operations that only look."""
+    looks = set(harmless.split())
+
+    def look(args: Sequence[Arg]) -> Iterator[Finding]:
+        first = next((a.text for a in args if not a.text.startswith("-")), "")
+        if first and first not in looks:
+            yield Finding("remote")
+
+    return look
+
+
+def hosted(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``gh``, ``glab``: what they only show is harmless, but for what lets others in."""
+    words = [a.text for a in args if not a.text.startswith("-")][:2]
+    looks = {"view", "list", "status", "diff", "checks", "search", "help", "version", "watch", "issues", "prs", "repos"}
+    if words and (words[0] in ("api", "auth", "secret", "extension", "alias", "codespace") or not set(words) & looks):
+        yield Finding("remote")
+
+
+def hooks(args: Sequence[Arg]) -> Iterator[Finding]:
+    """``pre-commit``, ``husky``: they put themselves where git runs them."""
+    first = next((a for a in args if not a.text.startswith("-")), None)
+    if (
+        first is None
+        or not first.known
+        or first.text in ("install", "init", "init-templatedir", "add", "set", "uninstall")
+    ):
+        yield Finding("git_hooks")
 
 
 LOOKS: dict[str, Look] = {
@@ -267,16 +331,67 @@ LOOKS: dict[str, Look] = {
             "ipython jython micropython pypy-c graalpy bpython ptpython hy raku perl6 jrunscript jshell clojure clj bb "
             "lein swipl gforth janet duckdb mariadb mongosh gnuplot maxima dc tini dumb-init catatonit chpst softlimit "
             "s6-setuidgid s6-svscan setuidgid envuidgid envdir setlock supervise runsv multilog "
-            "inotifyd incrontab logrotate tcc nsjail minijail0 cgcreate"
+            "inotifyd incrontab logrotate tcc nsjail minijail0 cgcreate "
+            "red rview rvim vimdiff gvim gview gvimdiff evim nvimdiff mc mcedit ranger lf nnn vifm tig lazygit gitk gitui "
+            "editor sensible-editor sensible-pager sensible-browser x-www-browser pager see run-mailcap run-this-one "
+            "keep-one-running pipexec asciinema scriptlive autoexpect empty mispipe pee zrun lckdo lf crash coredumpctl jdb ldd "
+            "irb pry rails runhaskell pgcli mycli litecli usql cqlsh sqlcmd sqlplus clickhouse-client soffice libreoffice "
+            "msgexec msgfilter memusage logsave sotruss fstab-decode luit lli pg_virtualenv gdbtui vgdb valgrind.bin not "
+            "vim.basic vim.tiny vim.nox tclsh8.6 gpg-connect-agent jexec jhsdb "
+            "scapy jupyter jupyter-nbconvert git-web--browse vipe vidir"
         ).split(),
         runs_others,
     ),
     **dict.fromkeys(("hostname", "hostnamectl", "timedatectl", "localectl"), hostname),
     **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "meson"), make),
     "cmake": cmake,
-    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++"), compiler),
-    **dict.fromkeys(("rg", "ag", "bat"), searches),
+    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++", "c89", "c99", "cpp", "gfortran"), compiler),
+    "date": dates,
+    **{
+        program: naming(*options.split())
+        for program, options in {
+            "rg": "--pre! --hostname-bin! --pager!",
+            "ag": "--pager!",
+            "bat": "--pager!",
+            "split": "--filter",
+            "fzf": "--preview --bind --execute --with-shell",
+            "sdiff": "--diff-program",
+            "diff3": "--diff-program",
+            "aria2c": "--on- --conf-path --hook",
+            "ctags": "--options --_",
+            "java": "-javaagent -agentpath -agentlib -XX:OnError -XX:OnOutOfMemoryError -Xrun @",
+            "javac": "-processor -J @",
+            "rustc": "-Clinker -Clink-arg -C linker link-arg -Zcodegen-backend --codegen @",
+            "pandoc": "--filter --lua-filter -F -L --pdf-engine --defaults -d",
+            "protoc": "--plugin @",
+            "groff": "-U --unsafe",
+            "gs": "-dNOSAFER -dDELAYSAFER @",
+            "ghc": "-e -pgm -fplugin -F @",
+            "ssh-keygen": "-D -w",
+            "ssh-add": "-s",
+            "openssl": "-engine --engine -provider --provider",
+            "gdbserver": "--wrapper",
+            "lynx": "-editor -cfg",
+            "w3m": "-config -o",
+            "prove": "--exec -e --source",
+            "stack": "ghci runghc exec eval script",
+            "libtool": "--mode=execute",
+            "dpkg-buildpackage": "--hook --sign-command",
+            "convert": "msl: ephemeral: vid: @",
+            "magick": "msl: ephemeral: vid: @",
+        }.items()
+    },
     "tcpdump": dumps,
     **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex", "luatex"), typeset),
-    **dict.fromkeys(("unzip", "7z", "cpio", "patch", "ld", "split", "csplit"), archive),
+    **dict.fromkeys(("unzip", "7z", "7za", "7zz", "patch", "ld", "csplit", "objcopy", "strip"), archive),
+    "cpio": copies,
+    "fallocate": allocates,
+    "dpkg-deb": unpacks,
+    "ar": members,
+    **dict.fromkeys(
+        ("terraform", "tofu", "terragrunt", "pulumi"),
+        _but("plan validate fmt version show output graph providers init preview"),
+    ),
+    **dict.fromkeys(("gh", "glab", "hub"), hosted),
+    **dict.fromkeys(("pre-commit", "husky", "lefthook", "overcommit"), hooks),
 }

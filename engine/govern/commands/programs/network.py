@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.govern.commands.expand import HOLE, Arg
 from albert_tools.engine.govern.commands.options import Options
-from albert_tools.engine.govern.commands.programs.finding import Finding, Look, unknown, written
+from albert_tools.engine.govern.commands.programs.finding import Finding, Look, naming, unknown, written
 
 #: What brings text from elsewhere.
 DOWNLOADERS = frozenset(
@@ -42,6 +42,8 @@ def curl(args: Sequence[Arg]) -> Iterator[Finding]:
         "libcurl",
     )
     yield from written(options.given(*targets))
+    if any(name.startswith(("unix-s", "abstract-u")) for name in options.names):
+        yield Finding("remote", "it talks to a program of the machine")
     if options.unknown:
         yield from unknown(args)
 
@@ -132,6 +134,11 @@ def node_packages(args: Sequence[Arg]) -> Iterator[Finding]:
         "login",
         "adduser",
         "token",
+        "unpublish",
+        "deprecate",
+        "owner",
+        "access",
+        "dist-tag",
     ):
         yield Finding("global_install")
     elif first in ("exec", "x", "dlx", "create", "init") or first in ("explore",):
@@ -154,6 +161,16 @@ def _named(*operations: str) -> Look:
             yield Finding("global_install")
         elif HOLE in first:
             yield from unknown(args)
+
+    return look
+
+
+def _either(*looks: Look) -> Look:
+    """What any of them finds."""
+
+    def look(args: Sequence[Arg]) -> Iterator[Finding]:
+        for each in looks:
+            yield from each(args)
 
     return look
 
@@ -222,15 +239,23 @@ LOOKS: dict[str, Look] = {
     "bunx": _fetches,
     "pnpx": _fetches,
     "uvx": _fetches,
-    "uv": _named("pip", "tool", "python install", "self"),
-    "poetry": _named("self"),
+    "uv": _named("pip", "tool", "python install", "self", "publish"),
+    "poetry": _named("self", "publish", "config"),
+    **dict.fromkeys(("flit", "hatch", "pdm"), _named("publish", "self")),
+    **dict.fromkeys(
+        ("pyenv", "rbenv", "nodenv", "asdf", "mise", "rustup"),
+        _named("install", "uninstall", "update", "plugin", "self", "default", "toolchain", "global", "use", "link"),
+    ),
     "composer": _named("global"),
     "corepack": _manager(""),
     **dict.fromkeys(("cpan", "cpanm", "opam", "guix"), _manager("list search info show")),
     **dict.fromkeys(("luarocks", "cabal"), _named("install")),
     "dotnet": _named("tool install"),
-    "cargo": _named("install", "uninstall", "publish"),
-    "go": _named("install", "get", "env", "run", "generate"),
+    "cargo": _either(_named("install", "uninstall", "publish", "yank", "login", "owner"), naming("--config")),
+    "go": _either(
+        _named("install", "get", "env", "run", "generate"),
+        naming("-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool", "-overlay", "--overlay"),
+    ),
     "easy_install": _manager(""),
     "docker": containers,
     "podman": containers,

@@ -35,6 +35,15 @@ def test_a_command_is_what_the_file_says(command: str, verdict: str, pattern: st
             assert part.hint
 
 
+def test_what_is_found_is_said_once() -> None:
+    command = "frob " + "*.x ~/.bashrc " * 2000
+    assert [(p.pattern, p.argv[:3]) for p in judge_command(command).parts] == [
+        ("startup_file", ("frob", "*.x", "~/.bashrc"))
+    ]
+    written = judge_command("ls > ~/.bashrc > ~/.profile > /etc/x").parts
+    assert [p.pattern for p in written if p.pattern] == ["startup_file", "system_files"]
+
+
 def test_every_pattern_has_commands_and_its_own_example_fits() -> None:
     assert set(DATA["dangerous"]) == set(PATTERNS) - {"listed"}
     for pattern in PATTERNS.values():
@@ -98,6 +107,8 @@ def test_a_program_is_judged_without_a_shell(argv: list[str], verdict: str) -> N
         "echo " + "{" * 20000,
         "echo " + "{a,b}" * 30,
         "echo {1..999999}",
+        "echo " + "{1..256} " * 3000,
+        "echo {1..99};" * 50,
         "ls;" * 5000,
         "cat " + "<<E " * 3000 + "\n",
         "rm " + "*a" * 10000,
@@ -110,7 +121,7 @@ def test_a_program_is_judged_without_a_shell(argv: list[str], verdict: str) -> N
         "a\0b",
         "\ud800",
     ],
-    ids=range(24),
+    ids=range(26),
 )
 def test_what_is_too_much_asks(command: str) -> None:
     assert judge_command(command).verdict == "dangerous"

@@ -184,7 +184,7 @@ def test_the_definitions_own_bounds() -> None:
             Resource("url", "http://a/", "GET"),
             "tools.x.forbidden_hosts",
         ),
-        ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "tools.x.allowed_hosts"),
+        ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "shipped.plain_hosts"),
         ({"allowed_methods": ["get"], "allowed_hosts": ["a"]}, Resource("url", "http://a/", "get"), None),
         ({"allowed_methods": ["GET"]}, Resource("url", "http://a/", "POST"), "tools.x.allowed_methods"),
         ({"allowed_operations": ["diff"]}, Resource("operation", "diff", ""), None),
@@ -332,13 +332,28 @@ def test_a_forbidden_host_by_another_spelling(url: str) -> None:
     hosts = ["127.0.0.1", "evil.example.org", "xn--bcher-kva.example"]
     rules = policy({"tools": {"http_request": {"forbidden_hosts": hosts}}})
     found = rules.touches(FETCH, [Resource("url", url, "GET")])
-    assert [(d.verdict, d.rule) for d in found] == [("deny", "tools.http_request.forbidden_hosts")]
-    # Where no rule names hosts, a person is asked, but not about an address of this machine; and the tool itself
-    # says what is wrong with a URL.
-    found = policy().touches(FETCH, [Resource("url", url, "GET")])
-    here = host_of(url) == "127.0.0.1"
-    expected = ("deny", "shipped.addresses") if here else ("ask", "shipped.new_host_asks")
-    assert [(d.verdict, d.rule) for d in found] == [expected]
+    unread = {"shipped.schemes", "shipped.plain_hosts"}
+    ((verdict, rule),) = [(d.verdict, d.rule) for d in found]
+    assert verdict == "deny"
+    assert rule in unread if host_of(url) is None or ":" not in url else rule == "tools.http_request.forbidden_hosts"
+    # Where no rule names hosts, a person is asked, but neither about an address of this machine nor about what can't be reached.
+    ((verdict, rule),) = [(d.verdict, d.rule) for d in policy().touches(FETCH, [Resource("url", url, "GET")])]
+    if host_of(url) == "127.0.0.1":
+        assert (verdict, rule) == ("deny", "shipped.addresses")
+    elif host_of(url) is None:
+        assert verdict == "deny"
+        assert rule in unread
+    else:
+        assert (verdict, rule) == ("ask", "shipped.new_host_asks")
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://example.org/x", "file:///etc/passwd", "127.0.0.1:8765", "git@example.org:a/b.git", ""]
+)
+def test_nobody_is_asked_about_what_is_no_web_address(url: str) -> None:
+    (found,) = policy().touches(FETCH, [Resource("url", url, "GET")])
+    assert (found.verdict, found.rule) == ("deny", "shipped.schemes")
+    assert "https://" in str(found.hint)
 
 
 def test_a_host_that_no_rule_of_the_owners_names_asks() -> None:

@@ -334,6 +334,29 @@ def replace_hooks(f: Any) -> None:
 
 
 @probe
+def swap_what_is_hidden_or_kept(f: Any) -> None:
+    """bwrap: mount namespace; landlock: Landlock"""
+    # What hides a name goes with the name where another file is put in its place, if anybody can.
+    with contextlib.suppress(OSError):
+        os.mkdir("sub/folder")
+    for name in ("file", "folder/inner"):
+        with open(f"sub/{name}", "w") as file:
+            file.write("evil")
+    number = 316 if X86 else 276
+    exchange, whiteout, no_replace = 2, 4, 1
+    own = f"/proc/self/root{f['ws']}"
+    for target in ("secrets", ".bashrc", ".git/config", ".git/hooks", ".git", "secrets/inner", ".git/hooks/pre-commit"):
+        for source in ("sub/file", "sub/folder"):
+            for where in (target, f"{own}/{target}", f"/proc/self/cwd/{target}", f"sub/../{target}"):
+                for flags in (0, exchange, whiteout, exchange | whiteout):
+                    LIBC.syscall(number, -100, source.encode(), -100, where.encode(), flags)
+                LIBC.syscall(number, -100, where.encode(), -100, b"sub/away", no_replace)
+    for path in ("secrets/inner", "sub/folder/inner", "sub/away/inner", "sub/file/inner"):
+        with contextlib.suppress(OSError):
+            tell(path)
+
+
+@probe
 def leave_a_program_that_becomes_its_owner(f: Any) -> None:
     """bwrap: filter; landlock: filter"""
     with contextlib.suppress(OSError):

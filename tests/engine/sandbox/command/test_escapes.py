@@ -41,6 +41,7 @@ REAL = [
     "change_attributes_outside",
     "write_hooks",
     "replace_hooks",
+    "swap_what_is_hidden_or_kept",
     "leave_a_program_that_becomes_its_owner",
     "send_from_a_pair_of_sockets",
     "signal_others_by_a_file",
