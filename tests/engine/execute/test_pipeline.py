@@ -234,7 +234,7 @@ def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
         assert (code, tool, retryable) == ("permission_denied", name, False)
         direct = bench.error(name)
         assert (direct.code, direct.message) == (code, message)
-    bench.define(catching("tools.look(at=3)"))
+    bench.define(catching("tools.look(at=int('3'))"))
     # What is wrong with the arguments is not a secret; nothing was done.
     assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
     assert bench.done == []
