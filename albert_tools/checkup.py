@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from albert_tools.engine.govern.policy.lint import lint
+from albert_tools.engine.govern.policy.lint import lint, lint_settings
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.private import check_private
@@ -41,12 +41,13 @@ _MEND = "define the tool again, or move the file away"
 
 
 class Finding(NamedTuple):
-    """Something that was looked at: a fact, or with `seconds` a hostile program that was tried."""
+    """Something looked at: a fact, or with `seconds` a hostile program that was tried; a `note` is fine, and could be better."""
 
     name: str
     value: str
     fine: bool = True
     seconds: float | None = None
+    note: bool = False
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ async def checkup(service: ToolService, trials: bool = True) -> AsyncGenerator[F
         yield finding
     governance = service.surroundings.governance
     if isinstance(governance, Failure):
-        yield Finding("allowed", f"nothing: {governance.message}", False)
+        yield Finding("allowed", "nothing, until the rules can be used", False)
     else:
         for finding in await asyncio.to_thread(_rules, service, governance):
             yield finding
@@ -90,12 +91,22 @@ def _about(service: ToolService) -> Iterator[Finding]:
     for name, folder in (("tools", homes.tools), ("cache", homes.cache), ("state", homes.state)):
         why = unwritable(folder)
         yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
-    yield Finding("rules", str(homes.config / "governance.yaml"))
+    yield _file_of_rules(service)
     workspace = service.surroundings.workspace
     if isinstance(workspace, Failure):
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
     else:
         yield Finding("workspace", str(workspace.root))
+
+
+def _file_of_rules(service: ToolService) -> Finding:
+    """Where the owner's rules are, and whether they hold."""
+    file, governance = service.homes.config / "governance.yaml", service.surroundings.governance
+    if isinstance(governance, Failure):
+        return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
+    return Finding(
+        "rules", str(file) if os.path.lexists(file) else f"{file}: no such file yet, so the shipped rules hold"
+    )
 
 
 def _rules(service: ToolService, governance: Governance) -> list[Finding]:
@@ -149,7 +160,7 @@ async def _saved(service: ToolService) -> list[Finding]:
         found.append(Finding("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}"))
         if outdated:
             again = f"{', '.join(outdated)}: define {'it' if len(outdated) == 1 else 'them'} again"
-            found.append(Finding("outdated", again, False))
+            found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
         damaged = await asyncio.to_thread(TinyToolStore(service.homes.tools).verify)
         for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
@@ -178,11 +189,13 @@ async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
         yield Finding("confined", CONFINEMENTS.get(within, weak), within.startswith("seccomp"))
         commands = await asyncio.to_thread(confinement.found)
         if commands.kinds:
-            yield Finding("commands", confinement.SENTENCES[commands.kinds[0]], commands.kinds[0] == "bwrap")
+            best = commands.kinds[0]
+            better = "; `apt-get install bubblewrap` gives the stronger one" if best == "landlock" else ""
+            yield Finding("commands", f"{confinement.SENTENCES[best]}{better}", note=best != "bwrap")
         else:
-            yield Finding(
-                "commands", f"none runs: {'; '.join(f'{kind}: {why}' for kind, why in commands.missing.items())}", False
-            )
+            why = "; ".join(f"{kind}: {reason}" for kind, reason in commands.missing.items())
+            mend = " (`apt-get install bubblewrap`)" if "bwrap" in commands.missing else ""
+            yield Finding("commands", f"none runs: {why}{mend}", False)
         if tried:
             async for trial in trials(sandbox):
                 yield Finding(trial.name, trial.message, trial.ok, trial.seconds)
@@ -212,4 +225,5 @@ def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     workspace = "" if isinstance(held, Failure) else str(held.root)
     found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
     missing = (problem.partition(": ") for problem in service.registry.problems)
+    found += lint_settings(rules, service.registry.primitives())
     return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypedDict
 
 from albert_tools.builtins.results import MAX_SLICE, text_of
 from albert_tools.builtins.text import encode
-from albert_tools.engine.model.definition import excludes
+from albert_tools.engine.model.definition import one_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.kinds import CategoryName, FilePath, Hash, Identifier, Metadata, WriteContent
 from albert_tools.engine.model.limits import MiB
@@ -61,7 +61,7 @@ class Found(Described):
     family="artifacts",
     idempotent=True,
     paths={"path": "read"},
-    invariants=[excludes("content", "path", "handle")],
+    invariants=[one_of("content", "path", "handle")],
 )
 def publish_artifact(
     context: CallContext,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
+from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, Ran, demand_text, kept, run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.kinds import Arguments, TimeoutSeconds, WorkingDirectory
@@ -44,6 +45,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     refuse=_refuse,
+    settings=COMMAND_SETTINGS,
 )
 async def run_tests(
     context: CallContext,
@@ -77,6 +79,7 @@ async def run_tests(
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     refuse=_refuse,
+    settings=COMMAND_SETTINGS,
 )
 async def run_linter(
     context: CallContext,
@@ -113,7 +116,7 @@ async def _ran(context: CallContext, name: str, words: list[str], args: list[str
         timeout=timeout,
         environment=_ENVIRONMENT,
         apart=True,
-        facts={"program": name, "args": args},
+        facts={"program": name, "args": words[words.index(name) + 1 :]},
     )
     assert ran.errors is not None
     _demand_installed(ran, name)

@@ -104,6 +104,7 @@ async def run(
     seconds, began = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
     output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if apart else None
     ended: Ended | None = None
+    begun: float | None = None
     connection = _Connection(context, method) if network else None
     try:
         wanted = context.settings.get("confinement")
@@ -122,12 +123,17 @@ async def run(
                     wanted=wanted,
                     only=only,
                 )
-                ended = await run_confined(command, output, errors)
+                begun = time.monotonic()
+                try:
+                    ended = await run_confined(command, output, errors)
+                except Failure:
+                    # It never came to run.
+                    begun = None
+                    raise
     finally:
         # Also when it was called off: what it had done stays done.
-        confinement = ended.confinement if ended is not None else None
-        exit_code = ended.code if ended is not None else None
-        context.effect("execute", **(facts or {}), cwd=cwd or ".", exit_code=exit_code, confinement=confinement)
+        if begun is not None:
+            context.effect("execute", **(facts or {}), cwd=cwd or ".", **_ending(ended, time.monotonic() - begun))
         for seen in connection.seen[:MAX_SEEN] if connection is not None else ():
             context.effect(
                 "network",
@@ -141,6 +147,14 @@ async def run(
     if ended.code is None:
         raise Failure("io_error", "the command ended, and how is not known", hint="look at what it was to change")
     return Ran(ended, ended.code, output, errors)
+
+
+def _ending(ended: Ended | None, seconds: float) -> dict[str, Any]:
+    """What the record says of how it ended; and of one that didn't by itself, why, and after how long."""
+    if ended is None:
+        return {"exit_code": None, "confinement": None, "over": "cancelled", "seconds": round(seconds, 1)}
+    by_force = {"over": ended.over, "seconds": round(seconds, 1)} if ended.over is not None else {}
+    return {"exit_code": ended.code, "confinement": ended.confinement, **by_force}
 
 
 async def result_of(context: CallContext, ran: Ran) -> CommandResult:

@@ -13,6 +13,7 @@ import codecs
 import hashlib
 from typing import Annotated, TypedDict
 
+from albert_tools.builtins.occupied import occupied
 from albert_tools.builtins.text import decode, demand_text, encode, known_encoding, not_text
 from albert_tools.engine.govern.contain import Opened
 from albert_tools.engine.model.definition import excludes
@@ -29,6 +30,9 @@ MAX_FILE = 10 * MiB
 
 #: The number of a line; the first is 1.
 LineNumber = Annotated[int, Bound(minimum=1)]
+
+#: What to do about a file that is no UTF-8.
+_ENCODING = "name the encoding that it is in"
 
 
 class FileWritten(TypedDict):
@@ -83,7 +87,7 @@ def read_file(
         if offset == 1 and limit is None:
             data = file.read(MAX_FILE)
             context.effect("read", path=file.path, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-            text = decode(data, encoding, repr(path))
+            text = decode(data, encoding, repr(path), hint=_ENCODING)
             demand_text(text, name, repr(path))
             return text
         part = _lines(file, path, offset, limit, name)
@@ -107,7 +111,7 @@ def _lines(file: Opened, path: str, first: int, count: int | None, encoding: str
         try:
             text = decoder.decode(block, not block)
         except UnicodeDecodeError as error:
-            raise not_text(repr(path), encoding, position - held + error.start) from None
+            raise not_text(repr(path), encoding, position - held + error.start, _ENCODING) from None
         except UnicodeError as error:
             raise Failure("encoding_error", f"{path!r} is not {encoding} text: {error}") from None
         demand_text(text, encoding, repr(path))
@@ -196,7 +200,8 @@ def write_file(
 
         facts = context.workspace.rewrite(path, longer, MAX_FILE, missing=True)
     else:
-        facts = context.workspace.replace(path, data, new=create_only)
+        with occupied(context, path, "leave out create_only to replace it, or use another path"):
+            facts = context.workspace.replace(path, data, new=create_only)
     context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 

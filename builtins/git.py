@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypedDict
 
+from albert_tools.builtins.command_settings import GIT_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.builtins.gitting import (
     ASKING,
@@ -77,6 +78,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     urls={"url": ""},
     judged={"operation": "operation"},
     refuse=_refuse,
+    settings=GIT_SETTINGS,
 )
 async def git(
     context: CallContext,
@@ -134,7 +136,13 @@ async def git(
 
 
 @primitive(
-    effects=["read", "execute"], category="read_only", risk="low", timeout=60, paths={"cwd": "read"}, family="git"
+    effects=["read", "execute"],
+    category="read_only",
+    risk="low",
+    timeout=60,
+    paths={"cwd": "read"},
+    family="git",
+    settings=GIT_SETTINGS,
 )
 async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitStatus:
     """What a repository of the workspace stands at, taken apart.

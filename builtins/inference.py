@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from albert_tools.engine.model.definition import excludes
+from albert_tools.builtins.inference_config import wrong_settings
+from albert_tools.engine.model.definition import excludes, one_of
 from albert_tools.engine.model.kinds import Hash, MaxTokens, ModelName, PromptHash, Provider
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.primitive import primitive
@@ -56,8 +57,9 @@ class Inference(TypedDict):
     family="models",
     timeout=300,
     judged={"provider": "provider", "model": "model"},
-    invariants=[excludes("prompt", "prompt_hash"), excludes("system", "system_hash")],
+    invariants=[one_of("prompt", "prompt_hash"), excludes("system", "system_hash")],
     schemas={"prompt": _BY_HASH, "system": _BY_HASH},
+    settings=wrong_settings,
 )
 async def inference(
     context: CallContext,

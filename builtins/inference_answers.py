@@ -225,7 +225,8 @@ def failed(status: int, message: str, code: str = "", retry_after_ms: int | None
     if 300 <= status < 400:
         hint = "the owner should put into `base_url` where it leads; redirects aren't followed"
         return Failure("service_error", f"the provider sends on to elsewhere ({status})", hint=hint, details=details)
-    again = status >= 500 or status in (408, 425) or code in _PASSING
+    # What isn't implemented there won't be in a while.
+    again = (status >= 500 and status not in (501, 505)) or status in (408, 425) or code in _PASSING
     return Failure(
         "service_error",
         f"the provider answered with {status if status != 200 else 'an error'}{told}",

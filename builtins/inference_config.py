@@ -21,7 +21,7 @@ configuration has a mistake: it might have been meant to deny.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from albert_tools.engine.govern.policy.models import matches_name
@@ -91,6 +91,25 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
             "model",
         )
     return found
+
+
+def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the owner's settings, each as its place and a message."""
+    known = ("providers", "ca_file")
+    for key in settings:
+        if key not in known:
+            yield str(key), f"there is no such setting{did_you_mean(str(key), known)}"
+    if not isinstance(settings.get("ca_file", ""), str):
+        yield "ca_file", "expected the path of a file"
+    providers = settings.get("providers", {})
+    if not isinstance(providers, Mapping):
+        yield "providers", "expected providers by name: {local: {base_url: …}}"
+        return
+    for name, document in providers.items():
+        try:
+            _read(str(name), document)
+        except ValueError as error:
+            yield f"providers.{name}", str(error)
 
 
 def _read(name: str, document: Any) -> Provider:

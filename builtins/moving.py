@@ -7,9 +7,11 @@ overwrites is bound into the approval of it, and a call that could not say what 
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from typing import TypedDict
 
 from albert_tools.builtins.files import MAX_FILE, FileWritten
+from albert_tools.builtins.occupied import occupied
 from albert_tools.engine.govern.contain import EntryType
 from albert_tools.engine.model.kinds import FilePath
 from albert_tools.engine.model.primitive import primitive
@@ -74,7 +76,8 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
         target: Its new path, for example "published/first.md".
         overwrite: Whether a file at the target may be replaced.
     """
-    moved = context.workspace.move(source, target, MAX_FILE, new=not overwrite)
+    with occupied(context, target, "overwrite=True replaces it", posixpath.basename(source)):
+        moved = context.workspace.move(source, target, MAX_FILE, new=not overwrite)
     facts = {"size_bytes": moved.size, "sha256": moved.sha256}
     context.effect("delete", path=moved.source, moved_to=moved.target, **facts)
     context.effect("write", path=moved.target, moved_from=moved.source, **facts)
@@ -106,6 +109,7 @@ def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrit
         data = file.read(MAX_FILE)
     digest = hashlib.sha256(data).hexdigest()
     context.effect("read", path=file.path, size_bytes=len(data), sha256=digest)
-    facts = context.workspace.replace(target, data, new=not overwrite, mode=file.facts.st_mode)
+    with occupied(context, target, "overwrite=True replaces it", posixpath.basename(source)):
+        facts = context.workspace.replace(target, data, new=not overwrite, mode=file.facts.st_mode)
     context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}

@@ -9,6 +9,7 @@ from albert_tools.builtins.extract import extract
 from albert_tools.builtins.net.urls import MAX_URL
 from albert_tools.builtins.text import decode
 from albert_tools.engine.model.bounds import MiB
+from albert_tools.engine.model.extras import installing
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -47,6 +48,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "limit": {"minimum": 100, "maximum": MAX_TEXT}},
     urls={"url": ""},
     refuse=_refuse,
+    settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def fetch_url(context: CallContext, url: str, links: bool = False, limit: int = 50_000) -> Page:
     """Read a web page and return its main text, as Markdown, without menus, advertisements and the like.
@@ -78,7 +80,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
         raise Failure(
             "not_found",
             "the library that reads HTML pages is not installed",
-            hint="pip install 'albert-tools[pages]'; http_request returns a page as it is",
+            hint=f"{installing('pages')}; http_request returns a page as it is",
         )
     from albert_tools.builtins.net.client import Call, Client
     from albert_tools.engine.sandbox.confined import run_confined

@@ -30,6 +30,7 @@ from urllib.parse import urlencode, urlsplit
 from albert_tools.builtins.net.headers import check_headers
 from albert_tools.builtins.net.urls import read_url
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
@@ -71,6 +72,25 @@ PROVIDERS = {
 }
 
 
+def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the owner's settings, each as its place and a message."""
+    known = ["provider", "ca_file", *Provider._fields]
+    unknown = [key for key in settings if key not in known]
+    for key in unknown:
+        yield str(key), f"there is no such setting{did_you_mean(str(key), known)}"
+    if "provider" in settings and settings["provider"] not in PROVIDERS:
+        near = did_you_mean(str(settings["provider"]), PROVIDERS)
+        yield (
+            "provider",
+            f"there is no provider {settings['provider']!r}{near or '; there are ' + ', '.join(PROVIDERS)}",
+        )
+    elif not unknown:
+        try:
+            check_headers(configured(settings).headers)
+        except Failure as failure:
+            yield "", failure.message
+
+
 @primitive(
     effects=["network"],
     idempotent=True,
@@ -79,6 +99,7 @@ PROVIDERS = {
         "query": {"minLength": 1, "maxLength": MAX_QUERY},
         "count": {"minimum": 1, "maximum": MAX_RESULTS},
     },
+    settings=wrong_settings,
 )
 async def web_search(context: CallContext, query: str, count: int = 10) -> list[SearchResult]:
     """Search the web and return the results, best first.

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from albert_tools.builtins.globs import MAX_PATTERN
 from albert_tools.builtins.patterns import SPECIAL, read
+from albert_tools.engine.model.extras import installing
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.patterns import advice
 from albert_tools.engine.model.refusal import refused_argument
 
 if TYPE_CHECKING:
@@ -276,8 +278,7 @@ def _re2(pattern: str, spelled: str, ignore_case: bool, *, by_line: bool) -> Sea
         plain = "" if ignore_case else "search for plain text, or "
         raise invalid(
             f"{pattern[:80]!r} needs {needs}, which is not installed",
-            f"{plain}pip install 'albert-tools[patterns]'"
-            + ("" if by_line else " (or install ripgrep, which takes it, too)"),
+            f"{plain}{installing('patterns')}" + ("" if by_line else " (or install ripgrep, which takes it, too)"),
         ) from None
     options = re2.Options()
     options.max_mem = _RE2_MEMORY
@@ -287,9 +288,9 @@ def _re2(pattern: str, spelled: str, ignore_case: bool, *, by_line: bool) -> Sea
     try:
         compiled = re2.compile(spelled.encode(), options)
     except re2.error as error:
-        reason = error.args[0] if error.args else error
+        reason: Any = error.args[0] if error.args else error
         reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise invalid(f"{pattern[:80]!r} is no pattern: {reason}") from None
+        raise invalid(f"{pattern[:80]!r} is no pattern: {reason}", advice(reason)) from None
     return _Re2Lines(compiled) if by_line else _Re2(compiled)
 
 

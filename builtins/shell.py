@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from albert_tools.builtins.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
 from albert_tools.engine.model.kinds import Arguments, CommandText, Environment, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
@@ -30,6 +31,7 @@ def _refuse_program(arguments: Mapping[str, Any]) -> None:
     paths={"cwd": "read"},
     judged={"command": "shell", "env": "environment"},
     refuse=_refuse_command,
+    settings=COMMAND_SETTINGS,
 )
 async def bash(
     context: CallContext,
@@ -84,6 +86,7 @@ async def bash(
     paths={"cwd": "read"},
     judged={"argv": "program", "env": "environment"},
     refuse=_refuse_program,
+    settings=COMMAND_SETTINGS,
 )
 async def run_program(
     context: CallContext,

@@ -56,7 +56,14 @@ class LogLines(TypedDict):
     truncated: bool
 
 
-@primitive(effects=["read"], family="system", timeout=60, gated=True, risk="medium")
+@primitive(
+    effects=["read"],
+    family="system",
+    timeout=60,
+    gated=True,
+    risk="medium",
+    settings={"files": {"type": "array", "items": {"type": "string"}}},
+)
 async def read_system_logs(
     context: CallContext,
     lines: Lines = 100,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from albert_tools.engine.model.definition import excludes
+from albert_tools.engine.model.definition import one_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -57,7 +57,7 @@ class Health(TypedDict):
     effects=["read"],
     family="system",
     timeout=30,
-    invariants=[excludes("pid", "name")],
+    invariants=[one_of("pid", "name")],
 )
 def check_process_health(context: CallContext, pid: Pid | None = None, name: ProcessName | None = None) -> Health:
     """Tell whether a process runs, and how it is; by its number, or all of one name.

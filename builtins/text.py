@@ -33,9 +33,9 @@ def known_encoding(name: str) -> str:
     return found.name
 
 
-def decode(data: bytes, encoding: str, what: str, cut: bool = False) -> str:
+def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str | None = None) -> str:
     """`data` as text; `what` names it in the failure. With `cut`, a character that the end cuts in two is
-    dropped.
+    dropped. `hint` says what to do where it isn't text.
 
     Raises:
         Failure: `encoding_error`, with the offset in bytes of the first one that does not fit.
@@ -45,18 +45,18 @@ def decode(data: bytes, encoding: str, what: str, cut: bool = False) -> str:
         text = codecs.getincrementaldecoder(name)("strict").decode(data, final=not cut)
         text.encode("utf-8")  # Some encodings (UTF-7) can spell half a surrogate pair, which is not text.
     except UnicodeDecodeError as error:
-        raise not_text(what, name, error.start) from None
+        raise not_text(what, name, error.start, hint) from None
     except UnicodeError as error:
         raise Failure("encoding_error", f"{what} is not {encoding} text: {error}") from None
     return text
 
 
-def not_text(what: str, name: str, offset: int) -> Failure:
-    """The failure where a byte doesn't fit the encoding `name`."""
+def not_text(what: str, name: str, offset: int, hint: str | None = None) -> Failure:
+    """The failure where a byte doesn't fit the encoding `name`; `hint` is for what isn't UTF-8."""
     return Failure(
         "encoding_error",
         f"{what} is not {name} text: byte {offset} does not fit",
-        hint="name the encoding that it is in" if name == "utf-8" else None,
+        hint=hint if name == "utf-8" else None,
         details={"encoding": name, "offset": offset},
     )
 

@@ -17,6 +17,9 @@ __all__ = ["MAX_BODY", "http_request"]
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
+#: What to do about a body that is no text.
+_BINARY = "only text can be had; ask for another representation with the header accept"
+
 
 class HttpResponse(TypedDict):
     """What `http_request` answers."""
@@ -41,6 +44,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
     urls={"url": "method"},
     refuse=_refuse,
+    settings={"ca_file": {"type": "string", "minLength": 1}},
 )
 async def http_request(
     context: CallContext,
@@ -89,7 +93,7 @@ async def http_request(
 
     answer = await context.keep(Client).fetch(context, Call(method, url, headers or {}, data, follow))
     # After the record: that the answer is no text doesn't undo the request.
-    text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated)
+    text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated, hint=_BINARY)
     if answer.secrets:
         # In an encoding of its own, perhaps; and at the end the beginning of one may stand.
         text = answer.secrets.out_of_text(text)

@@ -76,7 +76,11 @@ class Artifacts:
         check_private(self.folder, "the artifacts")
         found = self._read(workspace, id, path)
         if found is None:
-            raise Failure("not_found", f"no artifact {id[:100]!r} was published in this workspace")
+            raise Failure(
+                "not_found",
+                f"no artifact {id[:100]!r} was published in this workspace",
+                hint="an id is the one that it was published under, exactly; publish_artifact publishes",
+            )
         return found
 
     def _path(self, workspace: str, id: str) -> Path:

@@ -211,7 +211,7 @@ class Contents:
             raise Failure(
                 "invalid_arguments",
                 f"{str(ref)[:80]!r} is no reference to a value",
-                hint="a reference is b3: and 64 hex digits, as put gave it",
+                hint="it is b3: and 64 hex digits, exactly as it was handed over",
             )
         return self.folder / match[1] / match[2]
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.execute.telemetry import Ended, Span, Started, traceparent
+from albert_tools.engine.model.extras import installing
 from albert_tools.telemetry import safe
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ MAX_OPEN = 10_000
 #: Characters of a tool's description.
 MAX_DESCRIPTION = 1_000
 
-_MISSING = "spans need OpenTelemetry: pip install 'albert-tools[otel]'"
+_MISSING = f"spans need OpenTelemetry: {installing('otel')}"
 
 #: The call that a span is being made of, in this thread.
 _TOLD = threading.local()

@@ -14,6 +14,7 @@ Import it where it is used: httpx takes long to load.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import ssl
 from collections import OrderedDict
@@ -55,6 +56,11 @@ from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.model.refusal import refused_argument
 
 #: What may go wrong on the way; whether anything was sent, the request's body knows.
+_UNREACHED = {
+    errno.ECONNREFUSED: "the connection was refused, so nothing listens at that port",
+    errno.EHOSTUNREACH: "the host can't be reached",
+    errno.ENETUNREACH: "there is no way to its network",
+}
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ConnectionNotAvailable)
 
 
@@ -274,7 +280,7 @@ class Client:
         except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
             raise refused_argument("url", secrets.out_of_text(f"the request can't be sent: {error}")) from None
         except (*_BROKEN, OSError) as error:
-            why = secrets.out_of_text(str(error)) or type(error).__name__
+            why = secrets.out_of_text(_reason(error)) or type(error).__name__
             raise Failure(
                 "network_error",
                 f"no answer from {place!r}: {why}",
@@ -357,3 +363,18 @@ def _certificates(further: str) -> ssl.SSLContext:
                 hint="mend `ca_file` in governance.yaml",
             ) from None
     return trust
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection: as the system says it, where several addresses were tried in vain."""
+    pending: list[BaseException | None] = [error]
+    seen: list[BaseException] = []
+    while pending:
+        each = pending.pop()
+        if each is None or any(each is other for other in seen):
+            continue
+        seen.append(each)
+        if isinstance(each, OSError) and each.errno in _UNREACHED:
+            return _UNREACHED[each.errno]
+        pending += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+    return str(error)

@@ -75,7 +75,7 @@ class Lookup:
                 ) from None
             if version is None and not failure.details.get("removed"):
                 # It may be one of those that the rules name and that aren't there.
-                missing = "".join(f"; {problem}" for problem in self._registry.problems)
+                missing = self._missing()
                 raise Failure(
                     "unknown_tool",
                     f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}{missing}",
@@ -84,6 +84,10 @@ class Lookup:
                 ) from None
             raise
         return Target(found.definition, version=found)
+
+    def _missing(self) -> str:
+        """Which of the application's primitives can't be had: one of them may be what is looked for."""
+        return "".join(f"; {problem}" for problem in self._registry.problems)
 
     def outdated(self, version: ToolVersion) -> str | None:
         """Why a version may not run until it is checked again: a callee has changed or is gone; None when it may."""
@@ -95,7 +99,7 @@ class Lookup:
                 if callee.kind == "primitive":
                     primitive = self._registry.primitive(callee.name)
                     if primitive is None:
-                        return f"this application has no {callee.name}"
+                        return f"this application has no {callee.name}{self._missing()}"
                     if primitive.definition.version != callee.version:
                         return f"{callee.name} has changed since {current.name} was checked"
                 elif callee.version not in seen:

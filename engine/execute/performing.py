@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,23 @@ def _worth_another(primitive: Primitive, arguments: dict[str, Any], failure: Fai
     return failure.retryable and failure.code in TRANSIENT and again and not own
 
 
+def _demand_sound(primitive: Primitive, settings: Mapping[str, Any]) -> None:
+    """That the owner's settings can be followed: a misspelt one may have been meant to bound.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    for place, message in primitive.wrong_settings(settings):
+        place = f"primitives.{primitive.name}.{place}"
+        raise Failure(
+            "permission_denied",
+            f"the owner's rules have a mistake at {place}: {message}",
+            hint="the owner should mend it; `albert policy check` tells all mistakes",
+            rule=place,
+            tool=primitive.name,
+        )
+
+
 async def _once(
     primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], clock: Callable[[], float]
 ) -> Any:
@@ -97,6 +114,8 @@ async def _once(
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
     settings = governance.primitives.get(name, {})
+    if settings and not callable(primitive.settings):
+        _demand_sound(primitive, settings)
 
     async def call() -> Any:
         if primitive.context is None:

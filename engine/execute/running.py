@@ -139,4 +139,4 @@ def stopped(run: Run) -> Failure:
             else ("; nothing had been changed" if run.steps is not None else "")
         )
     base = run.stop.message if run.stop is not None else "the run was called off"
-    return Failure("cancelled", base + told, hint="`albert runs show` says step by step what was done", details=details)
+    return Failure("cancelled", base + told, details=details)

@@ -329,7 +329,7 @@ class Reach:
             with self._folder(tree, above, "") as folder:
                 names = infolder.names(folder, _NAMES_LOOKED_AT, files="." in parts[-1])
         except FileNotFoundError:
-            return f"its folder {self._spelled(tree, parts[:-1])!r} does not exist"
+            return f"its folder {self._spelled(tree, parts[:-1])!r} does not exist: make_directory makes it"
         except (OSError, Failure):
             return None
         near = nearest(parts[-1], names)

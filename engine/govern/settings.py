@@ -190,7 +190,7 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f"line {mark.line + 1}: " if mark is not None else ""
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         raise _unavailable(path, f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         # A date that there isn't is a ValueError; so is what isn't UTF-8.

@@ -67,15 +67,23 @@ class ToolParameter:
 
 
 class Invariant(NamedTuple):
-    """What holds between parameters. `rule` is ``excludes``: at the most one of `names` is given, neither false nor null."""
+    """What holds between parameters. `rule` is ``excludes``: at the most one of `names` is given, neither false nor null. Where one
+    is `needed`, the primitive itself refuses a call without any.
+    """
 
     rule: Literal["excludes"]
     names: tuple[str, ...]
+    needed: bool = False
 
 
 def excludes(*names: str) -> Invariant:
     """The invariant that at the most one of these parameters is given: ``excludes("create_only", "append")``."""
     return Invariant("excludes", names)
+
+
+def one_of(*names: str) -> Invariant:
+    """As `excludes`, of parameters of which one is needed; that one is given, the primitive sees to: ``one_of("pid", "name")``."""
+    return Invariant("excludes", names, needed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,8 @@ class ToolDefinition:
             "effects": sorted(self.effects),
         }
         if self.invariants:
-            content["invariants"] = self.invariants
+            # Whether one is needed is the primitive's own to refuse.
+            content["invariants"] = [[i.rule, i.names] for i in self.invariants]
         return digest(content)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from albert_tools.engine.model.failure import Failure
 
@@ -13,6 +12,9 @@ MAX_CANDIDATES = 300
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that `name` most likely means, or None when none is close (`cutoff`: 1 is equal)."""
+    # Wanted only where something is wrong, and slow to load.
+    from difflib import get_close_matches
+
     candidates = list(known)
     folded = {c.casefold().replace("_", ""): c for c in reversed(candidates)}
     same = folded.get(name.casefold().replace("_", ""))

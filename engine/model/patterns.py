@@ -8,7 +8,9 @@ same with it and without it, or is refused.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from albert_tools.engine.model.extras import installing
 from albert_tools.engine.model.failure import Failure
 
 #: Characters of a pattern.
@@ -34,7 +36,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         raise Failure(
             "invalid_arguments",
             "a pattern that is more than plain text needs RE2, which is not installed",
-            hint="search for plain text, or: pip install 'albert-tools[patterns]'",
+            hint=f"search for plain text, or: {installing('patterns')}",
         ) from error
     options = re2.Options()
     options.max_mem = _MEMORY
@@ -42,7 +44,17 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
-        reason = error.args[0] if error.args else error
+        reason: Any = error.args[0] if error.args else error
         reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise Failure("invalid_arguments", f"{pattern[:80]!r} is no pattern: {reason}") from error
+        said = f"{pattern[:80]!r} is no pattern: {reason}"
+        raise Failure("invalid_arguments", said, hint=advice(reason)) from error
     return lambda text: compiled.search(text) is not None
+
+
+def advice(reason: object) -> str | None:
+    """What to do about a pattern that RE2 refuses, for what others have and it hasn't."""
+    if "perl operator" in str(reason):
+        return "RE2 has no lookaround, (?=…) and the like: search for less, and look through what is found"
+    if "escape sequence" in str(reason):
+        return "RE2 has no backreferences and few escapes; a character that means something is escaped by \\ or [ ]"
+    return None

@@ -13,7 +13,7 @@ import keyword
 import re
 import threading
 import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
@@ -31,6 +31,7 @@ from albert_tools.engine.model.definition import (
     ToolDefinition,
     ToolParameter,
 )
+from albert_tools.engine.model.naming import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
 from albert_tools.engine.model.schema_sound import fault_in
@@ -47,6 +48,11 @@ JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 #: What refuses arguments that fit their schemas.
 Refuse = Callable[[Mapping[str, Any]], object]
 
+#: What the owner can set under ``primitives: {NAME: …}``: a schema for each setting; or a function that is given all of them and
+#: tells what is wrong, as pairs of a place (``providers.local``) and a message, for what a schema can't say. What is so declared
+#: reads its settings by the same function when it is called.
+Settings = Mapping[str, Schema] | Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
@@ -55,7 +61,7 @@ class Primitive:
     `gated` means that it is denied unless the configuration allows it by name. `paths` and `urls` name the parameters that say
     what a call touches, for rules to judge: a path with its use (``read``, ``write``, ``delete``), a URL with the parameter that
     gives the method. `judged` names further ones by the kind of what they hold (`JUDGED`). `settle` finds out what became of a
-    call that was cut short.
+    call that was cut short. `settings` say what the owner can set, where it is declared.
     """
 
     definition: ToolDefinition
@@ -69,6 +75,7 @@ class Primitive:
     settle: Settling | None = None
     refuse: Refuse | None = None
     once: tuple[str, ...] = ()
+    settings: Settings | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +86,20 @@ class Primitive:
         """Raise the `Failure` for arguments that fit their schemas and could never be done all the same."""
         if self.refuse is not None:
             self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
+
+    def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What is wrong with the owner's settings, each as its place in them and a message; where none are declared, nothing."""
+        if self.settings is None:
+            return []
+        if callable(self.settings):
+            return list(self.settings(given))
+        of = {"type": "object", "properties": dict(self.settings), "additionalProperties": False}
+        return [
+            (v["field"], f"there is no such setting{did_you_mean(v['field'], self.settings)}")
+            if v["rule"] == "unknown" and v["field"] in given
+            else (v["field"], v["message"].removeprefix(f"{v['field']}: "))
+            for v in violations(dict(given), of)
+        ]
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice is the same as making it once."""
@@ -123,6 +144,7 @@ def primitive(
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
+    settings: Settings | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -151,6 +173,7 @@ def primitive(
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
+    settings: Settings | None = None,
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
@@ -184,6 +207,7 @@ def primitive(
             asked about them; given all arguments, defaults included, which it leaves as they are. It looks at nothing else.
         settle: Asked, when a run goes on after a call was cut short, what became of it: a function of an `InterruptedCall` that
             gives a `Settled`.
+        settings: What the owner can set under ``primitives: {NAME: …}`` (see `Settings`); nothing is known of it when not given.
 
     Raises:
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
@@ -196,7 +220,7 @@ def primitive(
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
         made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
-        return replace(made, settle=settle, refuse=refuse)
+        return replace(made, settle=settle, refuse=refuse, settings=settings)
 
     return declare if function is None else declare(function)
 

@@ -6,7 +6,7 @@ denied by the same rule as where the workspace finds it, so that it is counted.
 
 from __future__ import annotations
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import ToolDefinition, spell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.schema import Violation
 
@@ -20,11 +20,25 @@ def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Fai
     return Failure(
         "permission_denied" if leaving else "invalid_arguments",
         f"{definition.name}: " + "; ".join(v["message"] for v in found),
-        hint=f"the tool is called as {definition.signature()}",
+        hint=_called(definition, found),
         rule="path_traversal" if leaving else None,
         tool=definition.name,
         details={"violations": found},
     )
+
+
+#: Rules whose breach is about the call as a whole, not about one value.
+_OF_THE_CALL = ("unknown", "required", "excludes")
+
+
+def _called(definition: ToolDefinition, found: list[Violation]) -> str | None:
+    """How the tool is called, as far as that was got wrong; None where the message has it."""
+    named = {v["field"].partition(".")[0].partition("[")[0] for v in found}
+    parameter = definition.parameter(min(named)) if len(named) == 1 else None
+    if parameter is None or any(v["rule"] in _OF_THE_CALL for v in found):
+        return f"the tool is called as {definition.signature()}"
+    shape = spell(parameter.schema)
+    return None if any(shape in v["message"] for v in found) else f"{definition.name} takes {parameter.name}: {shape}"
 
 
 def refused_argument(

@@ -205,7 +205,11 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
             _wrong(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
             return
     if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
-        _wrong(found, field, "enum", f"expected one of {spell(schema)}, got {_show(value)}")
+        near = _near(value, schema["enum"])
+        said = f"expected one of {spell(schema)}, got {_show(value)}"
+        _wrong(
+            found, field, "enum", said if near is None else f"is not {_show(value)}; did you mean {json.dumps(near)}?"
+        )
     if "const" in schema and not _same(value, schema["const"]):
         _wrong(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
     if isinstance(value, str):
@@ -216,6 +220,13 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
         _array(value, schema, field, root, found)
     elif isinstance(value, dict):
         _object(value, schema, field, root, found)
+
+
+def _near(value: Any, choices: list[Any]) -> str | None:
+    """The choice that a misspelt one most likely means."""
+    from albert_tools.engine.model.naming import nearest
+
+    return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
 
 
 def _text(value: str, schema: Schema, field: str, found: list[Violation]) -> None:

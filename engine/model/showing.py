@@ -129,7 +129,12 @@ def _resources(primitive: Primitive) -> Iterator[tuple[str, str]]:
         yield name, _KINDS.get(kind, kind)
 
 
-_KINDS = {"shell": "shell command", "program": "program and its arguments", "provider": "provider of a model"}
+_KINDS = {
+    "shell": "shell command",
+    "program": "program and its arguments",
+    "environment": "list of environment variables",
+    "provider": "provider of a model",
+}
 
 
 def confined_of(primitive: Primitive) -> str:

@@ -244,6 +244,7 @@ class InvariantForm(_Form):
 
     rule: Literal["excludes"]
     names: Annotated[list[Name], Field(min_length=2, max_length=MAX_ITEMS)]
+    needed: bool = False
 
 
 class DefinitionForm(_Form):
@@ -301,7 +302,7 @@ class DefinitionForm(_Form):
             rate_limit=self.rate_limit_per_hour,
             sandbox=self.sandbox,
             cache_seconds=self.cache_seconds,
-            invariants=tuple(Invariant(i.rule, tuple(i.names)) for i in self.invariants),
+            invariants=tuple(Invariant(i.rule, tuple(i.names), i.needed) for i in self.invariants),
         )
 
     @staticmethod
@@ -319,7 +320,7 @@ class DefinitionForm(_Form):
             "version": of.version,
             "family": of.family,
             **of.governance(),
-            "invariants": [{"rule": i.rule, "names": list(i.names)} for i in of.invariants],
+            "invariants": [{"rule": i.rule, "names": list(i.names), "needed": i.needed} for i in of.invariants],
         }
 
 

@@ -45,6 +45,9 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         key, equals, value = pair.partition("=")
         if not equals:
             wrong.append(f"{_brief(pair)} is not key=value")
+            first = next((p.name for p in definition.parameters if p.required and p.name not in arguments), None)
+            if first is not None and first not in {other.partition("=")[0].removesuffix(":") for other in pairs}:
+                hints.append(f"write {shlex.quote(f'{first}={brief(pair, SHOWN)}')}")
             continue
         forced = key.endswith(":")
         key = key.removesuffix(":")

@@ -12,12 +12,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from albert_tools.engine.execute.service import Description, Listed
+from albert_tools.engine.govern.sessions import Session
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.showing import bounds_of, example_of, shape_of, timeout_of
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.folding import flowing, unstyled
 from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.leased import may, session_of_environment, told
 from albert_tools.surfaces.cli.usage import Usage
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -33,14 +36,19 @@ _VERDICT = 5
 def list_tools(options: argparse.Namespace, console: Console) -> int:
     """Every tool: primitives by family, then saved ones; what the present mode refuses only with ``--all``."""
 
-    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...]]:
+    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
+        from albert_tools.checkup import mistakes
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            found = await service.list(hidden=True)
-            return found, service.registry.primitives(), service.registry.problems
+            session = session_of_environment(service)
+            found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
+            primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
+            rules = service.surroundings.governance
+            wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
+            return found, primitives, service.registry.problems, session, wrong
 
-    found, primitives, problems = asyncio.run(work())
+    found, primitives, problems, session, wrong = asyncio.run(work())
     if options.markdown:
         from albert_tools.surfaces.cli.primitives_page import primitives_page
 
@@ -54,11 +62,17 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
     mode = next((t.policy.get("mode") for t in found if t.policy), None)
     if console.json:
         tools = [dataclasses.asdict(t) for t in shown]
-        console.document({"ok": True, "mode": mode, "tools": tools, "hidden": hidden, "problems": list(problems)})
+        document = {"ok": True, "mode": mode, "tools": tools, "hidden": hidden, "problems": list(problems)}
+        console.document({**document, **({"session": session.id} if session is not None else {})})
         return 0
     _table(shown, console)
-    if not any(t.kind == "composite" for t in found):
+    if session is not None:
+        console.note(told(session))
+    elif not any(t.kind == "composite" for t in found):
         console.note("no tools are saved yet: `albert define FILE` saves one")
+    if wrong > len(problems):
+        warning = console.paint("warning", "yellow", err=True)
+        console.note(f"{warning}: the rules may not mean what they seem to: `albert policy check` says where")
     if hidden:
         console.note(f"{hidden:,} refused in {mode} {'is' if hidden == 1 else 'are'} not shown; --all shows them")
     without = next((t.policy for t in found if t.policy.get("rationale_code") == "unavailable"), None)
@@ -80,7 +94,8 @@ def search(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            return await service.search(" ".join(options.text))
+            session = session_of_environment(service)
+            return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
 
     found = asyncio.run(work())
     if console.json:
@@ -144,16 +159,20 @@ def _padded(verdict: str) -> str:
 def show(options: argparse.Namespace, console: Console) -> int:
     """One tool: what it is for, how it is called, what the rules say of it; a saved one with its source."""
 
-    async def work() -> Description:
+    async def work() -> tuple[Description, str | None]:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            return await service.describe(options.name, options.version)
+            found = await service.describe(options.name, options.version)
+            session = session_of_environment(service)
+            refused = session is not None and not may(service, session, options.name)
+            return found, session.id if session is not None and refused else None
 
-    found = asyncio.run(work())
+    found, refused = asyncio.run(work())
     example = call_of(found.definition)
     if console.json:
-        console.document({"ok": True, **found.as_dict(), "example": example})
+        lease = {} if refused is None else {"refused_by_lease_of": refused}
+        console.document({"ok": True, **found.as_dict(), "example": example, **lease})
         return 0
     d = found.definition
     kind = d.kind if d.kind == "composite" else f"{d.kind} of the family {safe(d.family)}"
@@ -170,6 +189,9 @@ def show(options: argparse.Namespace, console: Console) -> int:
             console.say(f"      {safe(p.description)}", 6)
     console.say(f"  {console.paint('gives', 'bold')} {safe(spell(d.result))}", 6)
     console.say()
+    if refused is not None:
+        denied = console.paint("deny", _COLOURS["deny"])
+        console.say(f"session  {denied}: it is not in the lease of {refused} (given by ALBERT_SESSION)", 9)
     for name, text in _facts(found, console):
         console.say(f"{name.ljust(8)} {text}", 9)
     for callee in found.calls:
@@ -231,8 +253,8 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         yield "answers", f"hold for {timeout_of(d.cache_seconds)} where what was read is the same"
     if d.idempotent:
         yield "twice", "is the same as once, so a passing failure is tried again"
-    for names in (i.names for i in d.invariants if i.rule == "excludes"):
-        yield "one of", f"{', '.join(names)} at the most"
+    for invariant in d.invariants:
+        yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at the most'}"
     judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
     if judged:
         yield "judged", ", ".join(judged)

@@ -29,6 +29,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
         async for finding in found:
             findings.append(finding)
             mark = console.paint("✓", "green") if finding.fine else console.paint("✗", "red")
+            mark = console.paint("!", "yellow") if finding.note else mark
             if finding.seconds is None:
                 console.say(f"{mark} {finding.name.ljust(14)} {safe(finding.value)}", 17 if roomy else 4)
                 continue

@@ -56,6 +56,6 @@ def _hint(error: dict[str, Any]) -> str | None:
         return f"`albert show {name} --version {last}` lists its versions; six digits are enough"
     if code == "unknown_tool" and (hint or "").startswith("`list`"):
         return "`albert list` says what there is, `albert search TEXT` finds some of it"
-    if code == "not_found" and not hint:
+    if code == "not_found" and not hint and "there is nothing at " in str(error.get("message")):
         return "paths are relative to the workspace: `albert run list_directory path=.` lists it"
     return None

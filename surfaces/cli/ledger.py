@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +28,27 @@ KINDS = (
 )
 
 
+#: Options that only some of the actions know → how they are written, and which.
+_OF = {
+    "count": ("-n", ("tail", "query")),
+    "tool": ("--tool", ("tail", "query")),
+    "denied": ("--denied", ("tail", "query")),
+    "since": ("--since", ("tail", "query")),
+    "anchor": ("--anchor", ("verify",)),
+    "older_than": ("--older-than", ("fold",)),
+}
+#: Entries that `tail` shows where nothing is said.
+_TAIL = 20
+
+
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """0, or 1 when the record isn't whole."""
     from albert_tools.store.homes import Homes
     from albert_tools.store.log.log import Log
 
+    for name, (written, actions) in _OF.items():
+        if getattr(options, name) not in (None, False) and options.action not in actions:
+            raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
     log = Log(Homes.resolve(environ_of(options)).state / "log")
     if options.action == "verify":
         return _verify(log, options, console)
@@ -41,23 +58,26 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
         console.document(log.anchor())
         return 0
     found: Iterable[Entry] = _chosen(log, options)
-    if options.action == "tail":
-        found = deque(found, maxlen=options.count)
+    if options.action == "tail" or options.count is not None:
+        found = deque(found, maxlen=options.count or _TAIL)
     if console.json:
         console.document({"ok": True, "entries": [_document(e) for e in found]})
         return 0
+    answers: dict[str, Entry] = {}
     for entry in found:
-        console.say(_line(entry, console))
+        if entry.kind == "call" and entry.data.get("approval") and not answers:
+            # They may be older than what is shown.
+            answers = {str(e.data.get("approval")): e for e in log.entries(("answered",))}
+        console.say(_line(entry, console, answers))
     return 0
 
 
 def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
-    """The entries that are asked for; a result goes with its call."""
+    """The entries that are asked for, oldest first; a result goes with its call."""
     wanted: set[str] = set()
-    query = options.action == "query"
     for entry in log.entries(KINDS, _time(options.since)):
         data = entry.data
-        if query and options.tool is not None:
+        if options.tool is not None:
             if entry.kind == "result":
                 if data.get("call") not in wanted:
                     continue
@@ -65,7 +85,7 @@ def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
                 continue
             else:
                 wanted.add(str(data.get("call")))
-        if query and options.denied and entry.kind != "denied":
+        if options.denied and entry.kind != "denied":
             continue
         yield entry
 
@@ -73,10 +93,14 @@ def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
 def _time(text: str | None) -> datetime | None:
     if text is None:
         return None
+    with suppress(argparse.ArgumentTypeError):
+        return datetime.now(UTC) - timedelta(seconds=seconds(text))
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise Usage(f"--since {text!r} is not a time", "write it like 2026-01-31 or 2026-01-31T12:00") from None
+        raise Usage(
+            f"--since {text!r} is not a time", "write it like 30m, 2h, 2026-01-31 or 2026-01-31T12:00"
+        ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
@@ -86,22 +110,24 @@ def _document(entry: Entry) -> dict[str, Any]:
     return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **data}
 
 
-_MARKS = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "denied": ("✗", "red")}
+_MARKS = {"allow": ("✓", "green"), "denied": ("✗", "red")}
 
 
-def _line(entry: Entry, console: Console) -> str:
-    """One entry in one line."""
+def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
+    """One entry in one line; `answers` are those to questions, by the approval."""
     d = entry.data
     when = console.paint(entry.at[:19].replace("T", " "), "dim")
     call = safe(str(d.get("call", "")))
     match entry.kind:
         case "call":
-            mark, colour = _MARKS.get(str(d.get("verdict")), ("·", "dim"))
+            # It is recorded when it is about to be made: what was to be asked about has been answered.
+            mark, colour = _MARKS["allow"]
             arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
-            rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(str(d.get('rule_id'))), 'dim')}"
+            rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
         case "denied":
             mark, colour = _MARKS["denied"]
-            rest = f"{safe(str(d.get('tool')))}: {safe(str(d.get('message')))} ({safe(str(d.get('rule_id') or d.get('code')))})"
+            message = str(d.get("message")).removeprefix(f"{d.get('tool')}: ")
+            rest = f"{safe(str(d.get('tool')))}: {safe(message)} ({safe(str(d.get('rule_id') or d.get('code')))})"
         case "result":
             mark, colour = ("→", "green") if d.get("ok") else ("→", "red")
             what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
@@ -151,6 +177,17 @@ def _line(entry: Entry, console: Console) -> str:
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
     # One line it must stay: what comes from agents could else be written as if it were entries of its own.
     return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:
+    """By what a call was let through: a rule, or a person's answer to what the rule asks."""
+    rule = str(call.get("rule_id"))
+    if not call.get("approval"):
+        return f"{rule}, a person said yes" if call.get("verdict") == "ask" else rule
+    approval = str(call["approval"])
+    answer = answers[approval].data if approval in answers else {}
+    said = "".join(f", {answer[name]}" for name in ("choice", "by") if answer.get(name))
+    return f"{rule}, by approval {approval}{said}"
 
 
 def _effect(effect: dict[str, Any]) -> str:

@@ -262,10 +262,19 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     policy.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
     ledger = command("ledger", "read the record of all calls, or prove that nobody has changed it")
     ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "fold"])
-    ledger.add_argument("-n", dest="count", type=_count, default=20, metavar="N", help="tail: how many calls")
-    ledger.add_argument("--tool", metavar="NAME", help="query: calls of one tool")
-    ledger.add_argument("--denied", action="store_true", help="query: what was denied")
-    ledger.add_argument("--since", metavar="TIME", help="query: ISO 8601, such as 2026-01-31 or 2026-01-31T12:00")
+    ledger.add_argument(
+        "-n",
+        "--lines",
+        dest="count",
+        type=_count,
+        metavar="N",
+        help="tail, query: the last N entries; 20 of tail, all of query",
+    )
+    ledger.add_argument("--tool", metavar="NAME", help="tail, query: calls of one tool")
+    ledger.add_argument("--denied", action="store_true", help="tail, query: what was denied")
+    ledger.add_argument(
+        "--since", metavar="TIME", help="tail, query: 30m, 2h, 7d, or ISO 8601, such as 2026-01-31 or 2026-01-31T12:00"
+    )
     ledger.add_argument("--anchor", metavar="FILE", help="verify: against what `anchor` printed before")
     ledger.add_argument(
         "--older-than", metavar="TIME", help="fold: what may go, such as 90d; else the owner's `records.keep_days`"

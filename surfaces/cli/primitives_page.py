@@ -79,13 +79,17 @@ def _of(primitive: Primitive) -> Iterator[str]:
             yield f"- `{shape_of(p)}`{text}"
         yield ""
     facts = [f"Result: `{spell(d.result)}`."]
-    facts += [f"At most one of {_names(i.names)} is given." for i in d.invariants if i.rule == "excludes"]
-    judged = [f"`{name}` as a {what}" for name, what in resources_of(primitive).items()]
+    facts += [f"{'Exactly' if i.needed else 'At most'} one of {_names(i.names)} is given." for i in d.invariants]
+    judged = [f"`{name}` as {_article(what)} {what}" for name, what in resources_of(primitive).items()]
     facts += [f"Rules judge {', '.join(judged)}."] if judged else []
     facts += ["Doing it twice is the same as doing it once."] if d.idempotent else []
     facts += [f"An answer holds for {timeout_of(d.cache_seconds)}."] if d.cache_seconds else []
     yield " ".join(facts)
     yield ""
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeio" else "a"
 
 
 def _names(names: Iterable[str]) -> str:

@@ -1,20 +1,33 @@
 """``albert prompt``: the guide for a model that is to write tools.
 
 Its text is `guide.md`, which the tests check and run; the catalogue is added from the registry, primitives in full and saved
-tools by their first line. The same registry gives the same text, so that it can be cached.
+tools by their first line. The same registry under the same rules gives the same text, so that it can be cached.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 from albert_tools.engine.execute.service import Listed
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.leased import may, session_of_environment
 
 #: Saved tools that are named; a model finds the others by searching.
 MAX_SAVED = 30
+
+
+#: What holds for all of them.
+_KNOWN = (
+    "- Paths are relative to the workspace; `..` is refused.",
+    "- [asks]: a person is asked first; [denied]: the rules refuse it now; [off]: until the owner allows it.",
+    "- Patterns are RE2's, without lookaround and backreferences; in a program, `re` has both.",
+    '- An answer too large to hand over is `{"truncated": true, "handle": "b3:…", "size_bytes", "kind", "head", "tail"}`, or has a',
+    "  `handle` that isn't null: `read_result(handle=…)` reads the rest. Within a program values are whole.",
+)
 
 
 def prompt(options: argparse.Namespace, console: Console) -> int:
@@ -25,19 +38,23 @@ def prompt(options: argparse.Namespace, console: Console) -> int:
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
             primitives = []
+            session = session_of_environment(service)
             for name in service.registry.names():
+                if not may(service, session, name):
+                    continue
                 primitive = service.registry.primitive(name)
                 if primitive is not None:
                     text = primitive.definition.description.split("\n\n")
                     answer = " ".join(
                         (text[1] if len(text) > 1 and text[1].startswith(("Returns", "Each")) else "").split()
                     )
-                    off = " Off unless the owner allows it." if primitive.gated else ""
+                    mark = _mark(service.standing(primitive.definition, primitive.gated))
                     first = " ".join(text[0].split())
                     primitives.append(
-                        f"- `{primitive.definition.signature()}`: {first}{' ' + answer if answer else ''}{off}"
+                        f"- `{primitive.definition.signature()}`: {first}{' ' + answer if answer else ''}{mark}"
                     )
             saved = [t for t in await service.list() if t.kind == "composite" and not t.problem and not t.outdated]
+            saved = [t for t in saved if may(service, session, t.name)]
             return guide(primitives, saved)
 
     text = asyncio.run(work())
@@ -48,10 +65,17 @@ def prompt(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _mark(policy: Mapping[str, Any]) -> str:
+    """What the rules say of every call now, where that isn't yes."""
+    if policy.get("rationale_code") == "off_by_default":
+        return " [off]"
+    return {"ask": " [asks]", "deny": " [denied]"}.get(str(policy.get("verdict")), "")
+
+
 def guide(primitives: list[str], saved: list[Listed]) -> str:
     """The whole text."""
     lines = [(files("albert_tools.surfaces.cli") / "guide.md").read_text(encoding="utf-8").rstrip("\n"), ""]
-    lines.append("Paths are relative to the workspace; `..` is refused.")
+    lines += _KNOWN
     lines += ["", *primitives]
     if saved:
         lines += ["", "Saved:", "", *(f"- `{t.signature}`: {safe(t.description)}" for t in saved[:MAX_SAVED])]

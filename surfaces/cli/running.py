@@ -198,13 +198,24 @@ def finished(result: ToolResult, options: argparse.Namespace, console: Console) 
             if line:
                 console.note(console.paint(line, "dim", err=True))
         if error is None:
-            console.value(result.output)
+            _value(result.output, console)
     if error is None:
         return 0
     if not console.json:
         console.failure(told(error.as_dict(), options.home, result.run_id))
         _details(error, console)
     return exit_of(error)
+
+
+def _value(output: Any, console: Console) -> None:
+    """The result: on a terminal what is mostly a text as that text, else as JSON."""
+    if sys.stdout.isatty():
+        from albert_tools.surfaces.cli.printed import show, texts_of
+
+        if texts := texts_of(output):
+            show(output, texts, console)
+            return
+    console.value(output)
 
 
 def _print(text: str, console: Console) -> None:
@@ -218,17 +229,44 @@ _KINDS = {"directory": "folder", "symlink": "link"}
 
 def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
     """What was done, for what changes something."""
+    if kind == "write" and "artifact" in facts:
+        return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
     if kind in ("write", "delete"):
         path = one_line(str(facts.get("path")))
         if facts.get("type", "file") != "file":
             return f"{'made' if kind == 'write' else 'deleted'} the {_KINDS.get(str(facts['type']), 'object')} {path}"
-        size = facts.get("size_bytes") or 0
-        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {size:,} byte{'' if size == 1 else 's'}"
+        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {_bytes(facts.get('size_bytes'))}"
+    if kind == "execute" and facts.get("operation") == "CONFIG":
+        # Asked of git on our own account, to know what it would start; an answer of 1 says that there is nothing.
+        return ""
     if kind == "execute":
-        return f"ran {one_line(_command(facts))!r}, exit code {facts.get('exit_code')}"
+        return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
     if kind == "network":
-        return f"asked {one_line(str(facts.get('url', '')))}"
+        return f"asked {one_line(_asked(facts))}"
     return "" if kind == "read" else kind
+
+
+def _bytes(size: Any) -> str:
+    size = size if isinstance(size, int) else 0
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def _asked(facts: Mapping[str, Any]) -> str:
+    """Who was asked over the network."""
+    if "model" not in facts:
+        return str(facts.get("url", ""))
+    tokens = facts.get("model_tokens")
+    about = "about " if facts.get("estimated") else ""
+    used = f", {about}{tokens:,} token{'' if tokens == 1 else 's'}" if isinstance(tokens, int) else ""
+    return f"{facts['model']} of {facts.get('provider')}{used}"
+
+
+def _ending(facts: Mapping[str, Any]) -> str:
+    """How a command ended."""
+    if facts.get("exit_code") is not None:
+        return f"exit code {facts['exit_code']}"
+    seconds = facts.get("seconds")
+    return f"which was ended after {seconds:g} s" if isinstance(seconds, int | float) else "which did not end by itself"
 
 
 def _command(facts: Mapping[str, Any]) -> str:

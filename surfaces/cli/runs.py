@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from albert_tools.engine.execute.chain import Log
     from albert_tools.engine.execute.runs import RunView
+    from albert_tools.engine.govern.approvals import Approval
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.service import ToolService
 
@@ -50,6 +51,7 @@ def _service(options: argparse.Namespace, workspace: Any = None) -> ToolService:
 async def _list(options: argparse.Namespace, console: Console) -> int:
     async with _service(options) as service:
         found = await asyncio.to_thread(service.runs.list, options.limit)
+        questions = {run.approval: _question(service, run) for run in found if run.approval}
     if console.json:
         console.document({"ok": True, "runs": [run.as_dict() for run in found]})
         return 0
@@ -62,10 +64,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         text = f"{console.paint(run.id, 'cyan')}  {state}  {one_line(run.tool).ljust(min(width, 30))}  {console.paint(ago, 'dim')}"
         console.say(text.rstrip(), 4)
         if run.approval:
-            console.say(
-                f"    waits for the answer to {run.approval}: `{again(options.home, 'approvals', 'show', run.approval)}`",
-                4,
-            )
+            console.say(f"    {_waits(run, questions[run.approval], options)}", 4)
         if run.problem:
             console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
     if not found:
@@ -73,18 +72,38 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _question(service: ToolService, run: RunView) -> Approval | None:
+    """What a run waits for the answer to; None where its question is long past. That it waits is true all the same."""
+    try:
+        return service.approvals.get(str(run.approval))
+    except Failure:
+        return None
+
+
+def _waits(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
+    """What a suspended run waits for, and the command that is next."""
+    if question is not None and question.state == "open":
+        return (
+            f"waits for the answer to {run.approval}: `{again(options.home, 'approvals', 'show', str(run.approval))}`"
+        )
+    return f"{_answered(question)}: `{again(options.home, 'runs', 'resume', run.id)}` goes on"
+
+
+def _answered(question: Approval | None) -> str:
+    """What became of a question that isn't open."""
+    if question is None:
+        return "the question is past"
+    if question.state in ("yes", "no", "standing"):
+        return f"{one_line(question.by)} answered {question.choice}"
+    return f"the question is {question.state}"
+
+
 async def _show(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.timeline import Timeline
 
     async with _service(options) as service:
         run = service.runs.show(options.id)
-        waiting = None
-        if run.approval:
-            try:
-                waiting = service.approvals.get(run.approval)
-            except Failure:
-                # Its question is long past; that it waits is true all the same.
-                waiting = None
+        waiting = _question(service, run) if run.approval else None
     if console.json:
         console.document({"ok": True, **run.as_dict()})
         return 0
@@ -93,7 +112,7 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _what_now(run: RunView, waiting: Any, options: argparse.Namespace, console: Console) -> None:
+def _what_now(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
     resume = again(options.home, "runs", "resume", run.id)
     if run.state == "suspended" and waiting is not None and waiting.state == "open":
         console.say()
@@ -107,10 +126,7 @@ def _what_now(run: RunView, waiting: Any, options: argparse.Namespace, console: 
         console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` goes on", 2)
     elif run.state == "suspended":
         console.say()
-        state = f"the question is {waiting.state}" if waiting is not None else "the question is past"
-        if waiting is not None and waiting.state in ("yes", "no", "standing"):
-            state = f"{one_line(waiting.by)} said {waiting.choice}"
-        console.say(f"{state}: `{resume}` goes on", 2)
+        console.say(f"{_answered(waiting)}: `{resume}` goes on", 2)
     elif run.state == "interrupted":
         console.say()
         console.say(f"its process ended before it did: `{resume}` goes on where it was", 2)

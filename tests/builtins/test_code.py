@@ -51,7 +51,7 @@ async def test_tests_that_pass_fail_and_reach_out(context: Any, root: Path, conf
     assert sorted(p.name for p in root.iterdir()) == ["test_it.py"]
     assert context.effects[-1][1] == {
         "program": "pytest",
-        "args": [ALONE, "-q"],
+        "args": ["-p", "no:cacheprovider", ALONE, "-q"],
         "cwd": ".",
         "exit_code": 1,
         "confinement": confinement,

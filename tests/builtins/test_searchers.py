@@ -153,7 +153,7 @@ def test_without_re2_and_without_ripgrep_plain_text_is_left() -> None:
     with pytest.raises(Failure, match=r"'a\.b' needs RE2 or ripgrep, which is not installed") as caught:
         searcher("a.b", False, "/nowhere", ripgrep="")
     assert "plain text" in str(caught.value.hint)
-    assert "albert-tools[patterns]" in str(caught.value.hint)
+    assert "pip install '.[patterns]'" in str(caught.value.hint)
 
 
 @needs_ripgrep

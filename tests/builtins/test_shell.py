@@ -139,8 +139,19 @@ async def test_timeout_says_what_was_printed_and_kills(context: Any, root: Path)
         await bash(context, f"echo so far; {STAY}", timeout=4)
     assert caught.value.code == "timeout"
     assert caught.value.details == {"output": "so far\n", "truncated": False}
-    assert context.effects[0][1]["exit_code"] is None
+    kind, facts = context.effects[0]
+    assert (kind, facts["exit_code"], facts["over"], facts["seconds"] >= 4) == ("execute", None, "timeout", True)
     assert await gone(root)
+
+
+async def test_what_was_not_started_is_not_recorded(context: Any, root: Path) -> None:
+    with pytest.raises(Failure) as caught:
+        await bash(context, "echo", cwd="nope")
+    assert (caught.value.code, context.effects) == ("not_found", [])
+    context.settings["confinement"] = "seatbelt"
+    with pytest.raises(Failure) as caught:
+        await bash(context, "echo")
+    assert (caught.value.code, context.effects) == ("sandbox_unavailable", [])
 
 
 async def test_what_the_caller_has_left_comes_first(context: Any) -> None:

@@ -200,6 +200,22 @@ def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
     assert any("shop.gone" in problem for problem in done.document()["problems"])
 
 
+def test_what_calls_one_that_is_gone_says_why_it_is(shop: Shop) -> None:
+    shop.rules("shop.tools:read_order")
+    (shop.albert.project / "t.tool").write_text(
+        'def total(text: str) -> int:\n    """Count."""\n    return len(tools.read_order(text=text))\n', "utf-8"
+    )
+    assert shop("define", "t.tool").code == 0
+    shop.rules("shop.gone")
+    missing = "this application has no read_order; primitives_from: shop.gone: there is no module 'shop.gone'"
+    assert f"total is outdated: {missing}" in shop("run", "total", "text=a").err
+    shop.rules()
+    done = shop("doctor")
+    # Nothing is unsafe about it.
+    assert "! outdated       total: define it again\n" in done.out
+    assert (done.code, done.out.splitlines()[-1]) == (0, "all is well")
+
+
 def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
     mark = shop.albert.project / "imported"
     source = f"open({str(mark)!r}, 'w').close()\n" + TOOLS

@@ -63,6 +63,9 @@ def test_what_the_message_says_goes_on(asking: Albert) -> None:
     assert '  the caller\'s words: "for the archive"\n' in answered.out
     assert f"✓ write_file is allowed (once), by {getpass.getuser()}\n" in answered.out
     assert commands(answered) == [resume]
+    listed = asking("runs")
+    assert f"    {getpass.getuser()} answered once: `" in listed.out
+    assert commands(listed) == [resume]
     done = asking(*resume)
     assert (done.code, done.out, done.err) == (0, "1\n", "wrote f0.txt, 500 bytes\n")
     assert asking(*resume).code == 1
@@ -137,6 +140,9 @@ def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
     assert asking(*resume).out == "2\n"
     assert asking("run", "notes", "n=1").code == 0
     assert f"{question}  always allowed  write_file(…)\n" in asking("approvals").out
+    call = asking("ledger", "tail", "--tool", "write_file", "-n", "2").out.splitlines()[0]
+    assert "✓ write_file(" in call
+    assert call.endswith(f".requires_approval_in_modes, by approval {question}, always, {getpass.getuser()}")
     assert asking("approvals", "revoke", question).out == f"revoked the lasting answer {question} about write_file\n"
     assert asking("run", "notes", "n=1").code == 4
     again = asking("approvals", "revoke", question)

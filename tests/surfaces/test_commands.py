@@ -296,6 +296,9 @@ def test_the_guide(albert: Albert) -> None:
     assert len(text) / 4 < 1200 + 200 * text.count("\n- `")
     for name in ("read_file", "edit_file", "search_text", "list_directory", "bash", "http_request", "sleep"):
         assert f"`{name}(" in text
+    # What the rules say of every call.
+    marks = dict(re.findall(r"^- `(\w+)\(.*?(\[(?:asks|off|denied)\])?$", text, re.M))
+    assert (marks["read_file"], marks["bash"], marks["read_system_logs"]) == ("", "[asks]", "[off]")
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(sources) == 3
     names = [albert.write(f"{i}.tool", source) for i, source in enumerate(sources)]

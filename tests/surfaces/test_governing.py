@@ -38,6 +38,8 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     denied = albert("run", "list_directory", "--json")
     assert denied.code == 3
     assert denied.document()["error"]["rule"] == "shipped.categories.read_only.forbidden_in_modes"
+    # Not even what the owner could allow: in this mode it would be refused all the same.
+    assert albert("tools", "--json").document()["tools"] == []
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
         1,
@@ -124,6 +126,25 @@ def test_check(ruled: Any) -> None:
         "warning: deny.read_fil: there is no tool named 'read_fil'; did you mean 'read_file'?\n",
     )
     assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.read_fil"
+    rules.write_text(
+        "primitives:\n  bash: {confinement: nosuch, memory_mbb: 3}\n  bsh: {x: 1}\n  web_search: {provider: braev}\n"
+        "  inference: {providers: {local: {base_ur: 1}}}\n  read_file: {x: 1}\n"
+        "tools: {bash: {allowed_in_modes: [NORMAL]}}\n"
+    )
+    found = ruled("policy", "check").out.splitlines()
+    assert found[:-1] == [
+        'warning: primitives.bash.confinement: expected one of "bwrap" | "landlock" | "seatbelt", got string "nosuch"',
+        "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
+        "warning: primitives.bsh: there is no primitive named 'bsh'; did you mean 'bash'?",
+        "warning: primitives.web_search.provider: there is no provider 'braev'; did you mean 'brave'?",
+        "warning: primitives.inference.providers.local: there is no 'base_ur'; did you mean 'base_url'?",
+    ]
+    assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
+    assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
+    # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
+    denied = ruled("run", "bash", "command=true", "--json")
+    assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")
+    assert ruled("run", "list_directory").code == 0
     rules.write_text("tools:\n  read_file:\n    allowed_in_modes: [NORMLA]\n")
     broken = ruled("policy", "check")
     assert broken.code == 3

@@ -52,7 +52,7 @@ def test_what_happened_is_told(used: Any) -> None:
     assert all("sk-abc" not in path.read_text() for path in segments(used))
     shown = used("ledger", "tail", "-n", "3").out
     assert shown.count("\n") == 3
-    assert "✗ read_file: read_file: path: has '..' in it, which no path may" in shown
+    assert "✗ read_file: path: has '..' in it, which no path may" in shown
 
 
 def test_a_query(used: Any) -> None:
@@ -61,6 +61,14 @@ def test_a_query(used: Any) -> None:
     assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"]
     assert used("ledger", "query", "--since", "2999-01-01", "--json").document()["entries"] == []
     assert used("ledger", "query", "--since", "soon").code == 2
+    assert used("ledger", "query", "--since", "2h", "--denied", "--json").document()["entries"]
+    # Both take all of them, and the number is that of the entries that are left.
+    last = used("ledger", "tail", "--tool", "read_file", "-n", "2", "--json").document()["entries"]
+    assert [e["kind"] for e in last] == ["result", "denied"]
+    assert used("ledger", "query", "--denied", "--lines", "3").out.count("\n") == 1
+    assert used("ledger", "tail", "--denied").out.count("\n") == 1
+    refused = used("ledger", "verify", "--denied")
+    assert (refused.code, "ledger verify takes no --denied" in refused.err) == (2, True)
 
 
 def test_a_changed_record_is_found_and_locks_everything(used: Any) -> None:

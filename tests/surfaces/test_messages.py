@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from albert_tools import SyncToolService
+from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.running import effect_line
 
 from .conftest import Albert
 
@@ -128,6 +133,10 @@ def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
     assert "✗ rule           allow.bsh: there is no primitive named 'bsh'; did you mean 'bash'?" in done.out
     assert "deny.write_fle: there is no tool named 'write_fle'; did you mean 'write_file'?" in done.out
     assert "project.allow.http_requst: there is no primitive named 'http_requst'" in done.out
+    rules(albert, "allow: [bash")
+    broken = albert("doctor", "--json").document()
+    assert broken["ok"] is False
+    assert [p for p in broken["problems"] if p.startswith("rules: ") and "can't be used: line 1, column " in p]
 
 
 def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
@@ -143,7 +152,9 @@ def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
 
 
 def test_doctor_leaves_no_trace(albert: Albert) -> None:
-    assert albert("doctor").code == 0
+    done = albert("doctor")
+    assert done.code == 0
+    assert re.search(r"^✓ rules +/.*/governance.yaml: no such file yet, so the shipped rules hold$", done.out, re.M)
     assert not [p for p in albert.home.rglob("*") if p.is_file() and "cache" not in p.parts]
 
 
@@ -162,3 +173,72 @@ def test_many_findings_are_cut_short(albert: Albert) -> None:
 def test_sizes_are_readable(albert: Albert) -> None:
     done = albert("run", "write_file", "path=a.txt", f"content={'x' * 12345}")
     assert "wrote a.txt, 12,345 bytes" in done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "line"),
+    [
+        ("write", {"artifact": "r1", "category": "report", "size_bytes": 5}, "published r1, 5 bytes"),
+        ("network", {"provider": "local", "model": "small-1", "model_tokens": 3}, "asked small-1 of local, 3 tokens"),
+        (
+            "network",
+            {"provider": "local", "model": "m", "model_tokens": 1, "estimated": True},
+            "asked m of local, about 1 token",
+        ),
+        ("network", {"url": "https://example.org/"}, "asked https://example.org/"),
+        ("execute", {"command": "ls -la", "exit_code": 0}, "ran 'ls -la', exit code 0"),
+        (
+            "execute",
+            {"command": "ls", "exit_code": None, "over": "timeout", "seconds": 1.0},
+            "ran 'ls', which was ended after 1 s",
+        ),
+        ("execute", {"command": "ls", "exit_code": None}, "ran 'ls', which did not end by itself"),
+        ("execute", {"program": "ruff", "args": ["check", "."], "exit_code": 1}, "ran 'ruff check .', exit code 1"),
+        ("execute", {"operation": "STATUS", "exit_code": 0}, "ran 'git status', exit code 0"),
+        # Asked on our own account; it would read as a failure.
+        ("execute", {"operation": "CONFIG", "exit_code": 1}, ""),
+    ],
+)
+def test_what_was_done_in_a_line(kind: str, facts: dict[str, Any], line: str) -> None:
+    assert effect_line(kind, facts) == line
+
+
+def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "docs").mkdir(parents=True)
+    (work / "a.txt").write_text("a")
+    (work / "bytes").write_bytes(b"\xff\xfe")
+    allowed = {"allowed_in_modes": ["NORMAL"]}
+    rules = {
+        "categories": {"system_delete": allowed, "network": allowed},
+        "tools": {"http_request": {**allowed, "allowed_hosts": ["127.0.0.1"], "allowed_methods": ["GET"]}},
+    }
+    both = {"source": "a.txt", "target": "docs"}
+    copy = {"source": "a.txt", "target": "a.txt"}
+    with SyncToolService.open(home=tmp_path / "home", workspace=work, governance=rules) as service:
+        for tool, arguments, message, hint in (
+            ("write_file", {"path": "new/a", "content": ""}, "there is nothing at", "make_directory makes it"),
+            ("write_file", {"path": "a.txt", "content": "", "create_only": True}, "already", "leave out create_only"),
+            ("write_file", {"path": "docs", "content": ""}, "is a folder", "name the file too, 'docs/…'"),
+            ("copy_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
+            ("copy_file", {**both, "overwrite": True}, "is a folder", "name the file too, 'docs/a.txt'"),
+            ("move_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
+            ("copy_file", copy, "already", "overwrite=True replaces it"),
+            ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
+            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
+            ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
+            ("search_text", {"pattern": "(?=x)"}, "is no pattern", "no lookaround"),
+            ("git", {"operation": "STATSU"}, 'string "STATSU"; did you mean "STATUS"?', "git takes operation: "),
+            ("git", {"operation": "nope"}, "expected one of ", ""),
+            ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
+            ("http_request", {"url": "http://u:p@127.0.0.1/"}, "can't hold a user name or password", ""),
+            ("http_request", {"url": "http://127.0.0.1/", "method": "POST"}, "may not use POST", "allowed_methods"),
+        ):
+            error = service.invoke(tool, arguments).error
+            assert error is not None
+            assert message in error.message
+            assert hint in (error.hint or ""), tool
+            # A list of choices is long enough once.
+            assert (error.message + (error.hint or "")).count('"FETCH"') <= 1
+            # Of a path that isn't there alone.
+            assert "list_directory" not in str(told(error.as_dict())["hint"])

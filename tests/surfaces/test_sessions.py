@@ -45,6 +45,16 @@ def test_whose_session_it_was_is_said(albert: Albert) -> None:
         "error[permission_denied]: list_directory is not among the tools of the session's lease "
         "(the session is given by ALBERT_SESSION)\n"
     )
+    leased: dict[str, str | None] = {"ALBERT_SESSION": token}
+    listed = albert("tools", env=leased)
+    assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("  ")] == ["current_time"]
+    assert re.fullmatch(r"session [0-9a-f]{16} \(given by ALBERT_SESSION\) may call no other tools\n", listed.err)
+    assert [t["name"] for t in albert("search", "time", "--json", env=leased).document()["tools"]] == ["current_time"]
+    offered = albert("prompt", env=leased).out.partition("## The tools you can call")[2]
+    assert re.findall(r"^- `(\w+)\(", offered, re.M) == ["current_time"]
+    assert "session  deny: it is not in the lease of " in albert("show", "bash", env=leased).out
+    assert "session  deny" not in albert("show", "current_time", env=leased).out
+    assert albert("tools", env={"ALBERT_SESSION": "alb_no"}).code == 3
     # The option goes first.
     unknown = albert("run", "current_time", "--session", "alb_no", env={"ALBERT_SESSION": token})
     assert (unknown.code, "there is no such session (the session is given by --session)" in unknown.err) == (3, True)

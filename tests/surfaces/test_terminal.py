@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 
 import pytest
@@ -122,3 +123,16 @@ def test_what_is_typed_is_read(ready: Albert) -> None:
     code, text = ready.terminal("run", "escape", "--args", "-", typed=b'{"text": "typed"}\n\x04')
     assert code == 0
     assert text.endswith("typed\r\n")
+
+
+def test_what_was_printed_is_shown_as_it_was(albert: Albert) -> None:
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text("tools: {bash: {allowed_in_modes: [NORMAL]}}")
+    command = "command=echo one; printf '\\033[2Jtwo\\n'; exit 3"
+    code, text = albert.terminal("run", "bash", command, "--quiet")
+    assert code == 0
+    # What would clear the screen is spelled out.
+    assert seen(text) == ["one", "\\x1b[2Jtwo", "exit code 3, 12 bytes", ""]
+    piped = albert("run", "bash", command)
+    assert json.loads(piped.out)["output"] == "one\n\x1b[2Jtwo\n"

@@ -231,7 +231,7 @@ for make in (OpenTelemetryObserver, SharedIds, current_trace):
     except ImportError as error:
         print(error)
 """
-    assert printed(code) == "spans need OpenTelemetry: pip install 'albert-tools[otel]'\n" * 3
+    assert printed(code) == "spans need OpenTelemetry: pip install '.[otel]' in the clone of Albert Tools\n" * 3
 
 
 def test_the_observers_tracer_leaves_nothing_current(exported: Exported) -> None:

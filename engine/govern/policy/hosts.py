@@ -51,7 +51,13 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
             methods = section.allowed_methods
             if methods is not None and resource.use.upper() not in methods:
                 message = f"{definition.name} may not use {resource.use.upper()}; it may use {', '.join(methods)}"
-                return Decision("deny", f"{place}.allowed_methods", "method", message)
+                return Decision(
+                    "deny",
+                    f"{place}.allowed_methods",
+                    "method",
+                    message,
+                    f"the owner's rules say so, under `{place}.allowed_methods`",
+                )
     unreachable = _address(layers, definition, host)
     if unreachable is not None:
         return unreachable

@@ -15,6 +15,7 @@ from albert_tools.engine.model.naming import did_you_mean
 if TYPE_CHECKING:
     from albert_tools.engine.govern.policy.layers import Layer
     from albert_tools.engine.govern.settings import Governance
+    from albert_tools.engine.model.primitive import Primitive
 
 
 def lint(
@@ -28,6 +29,27 @@ def lint(
     if workspace:
         found += [pair for layer in rules.layers() for pair in _roots(layer, workspace, home)]
     return [{"rule": rule, "message": message} for rule, message in found]
+
+
+def lint_settings(rules: Governance, primitives: Sequence[Primitive]) -> list[dict[str, str]]:
+    """What is wrong with what the rules set of primitives, each finding as ``{rule, message}``."""
+    known = {p.name: p for p in primitives}
+    found = []
+    for name, settings in rules.primitives.items():
+        place, p = f"primitives.{name}", known.get(name)
+        if p is None:
+            found.append((place, f"there is no primitive named {name!r}{did_you_mean(name, known)}"))
+        elif p.settings is not None:
+            found += [(f"{place}.{at}".rstrip("."), message) for at, message in p.wrong_settings(settings)]
+        elif settings and (p.context is None or p.function.__module__.startswith("albert_tools.builtins.")):
+            found.append((place, f"{name} has no settings; {_settable(known)} have"))
+    for name in rules.project.primitives if rules.project is not None else ():
+        found.append((f"project.primitives.{name}", "it never counts: settings are the owner's file's alone"))
+    return [{"rule": rule, "message": message} for rule, message in found]
+
+
+def _settable(known: dict[str, Primitive]) -> str:
+    return ", ".join(name for name, p in known.items() if p.settings is not None)
 
 
 def _of_layer(layer: Layer, known: dict[str, ToolDefinition], names: set[str]) -> Iterator[tuple[str, str]]:

@@ -110,6 +110,11 @@ class Policy:
         # Only what speaks of the tool by its name opens it: of a category nobody reads which gated tools are in it.
         by_name = layer.owner and any(place == f"tools.{name}" for place, _ in sections)
         if gated and not named and (layer.owner or layer.says_allow) and not by_name:
+            category = definition.category or "read_only"
+            of_mode = self._in_mode([*sections, (f"shipped.categories.{category}", SHIPPED[category])], name, mode)
+            if of_mode.rationale == "mode":
+                # Allowing it by name would change nothing.
+                return [of_mode]
             return [
                 Decision(
                     "deny",
@@ -133,9 +138,10 @@ class Policy:
 
     @staticmethod
     def _in_mode(sections: list[tuple[str, Section]], name: str, mode: Mode) -> Decision:
+        hint = "`albert mode` says since when, and why; switching it is the owner's" if mode != "NORMAL" else None
         for place, section in sections:
             if mode in (section.forbidden_in_modes or ()):
-                return Decision("deny", f"{place}.forbidden_in_modes", "mode", f"{name} is forbidden in {mode}")
+                return Decision("deny", f"{place}.forbidden_in_modes", "mode", f"{name} is forbidden in {mode}", hint)
         for place, section in sections:
             if mode in (section.requires_approval_in_modes or ()):
                 rule = f"{place}.requires_approval_in_modes"

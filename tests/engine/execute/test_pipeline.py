@@ -101,7 +101,9 @@ def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str])
     error = failed(bench.service.invoke("look", arguments))
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
-    assert error.hint == 'the tool is called as look(at: string = "door") -> string'
+    # Where it is one value that is wrong, what is said of that.
+    whole = 'the tool is called as look(at: string = "door") -> string'
+    assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
     assert bench.done == []
 
@@ -232,7 +234,7 @@ def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
         assert (code, tool, retryable) == ("permission_denied", name, False)
         direct = bench.error(name)
         assert (direct.code, direct.message) == (code, message)
-    bench.define(catching("tools.look(at=3)"))
+    bench.define(catching("tools.look(at=int('3'))"))
     # What is wrong with the arguments is not a secret; nothing was done.
     assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
     assert bench.done == []

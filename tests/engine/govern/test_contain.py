@@ -197,7 +197,9 @@ def test_what_is_missing_and_what_to_do(workspace: Workspace, root: Path) -> Non
 
     assert hint(lambda: workspace.read("sub/B.txt", LIMIT)) == "did you mean 'sub/b.txt'?"
     assert hint(lambda: workspace.read("zzzzzz", LIMIT)) is None
-    assert hint(lambda: workspace.replace("new/a.txt", b"")) == "its folder 'new' does not exist"
+    assert (
+        hint(lambda: workspace.replace("new/a.txt", b"")) == "its folder 'new' does not exist: make_directory makes it"
+    )
     assert refused(lambda: workspace.read("a.txt/b", LIMIT)) == ("not_a_directory", None)
     assert refused(lambda: workspace.replace("a.txt/b", b"")) == ("not_a_directory", None)
     assert refused(lambda: workspace.listing("a.txt")) == ("not_a_directory", None)

@@ -51,7 +51,11 @@ parameters = st.builds(ToolParameter, names, schemas, texts)
 @st.composite
 def definitions(draw: st.DrawFn) -> ToolDefinition:
     own = draw(st.lists(parameters, max_size=4, unique_by=lambda p: p.name))
-    excluding = (Invariant("excludes", (own[0].name, own[1].name)),) if len(own) > 1 and draw(st.booleans()) else ()
+    excluding = (
+        (Invariant("excludes", (own[0].name, own[1].name), draw(st.booleans())),)
+        if len(own) > 1 and draw(st.booleans())
+        else ()
+    )
     return ToolDefinition(
         draw(labels),
         draw(texts),

@@ -1,0 +1,29 @@
+"""What to do where a file is to be and something is already: name another place, or say that it may be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import CallContext
+
+
+@contextmanager
+def occupied(context: CallContext, path: str, otherwise: str, name: str = "") -> Iterator[None]:
+    """Gives what fails within, because something is at `path`, a hint: `otherwise`, or where a folder is, the path in it of a file
+    called `name`.
+    """
+    try:
+        yield
+    except Failure as failure:
+        if failure.code in ("exists", "not_a_file"):
+            folder = False
+            with suppress(Failure):
+                folder = context.workspace.info(path).type == "directory"
+            if folder:
+                inside = f"{path.rstrip('/')}/{name}" if name else f"{path.rstrip('/')}/…"
+                failure.hint = f"it is a folder: name the file too, {inside!r}"
+            elif failure.code == "exists" and failure.hint is None:
+                failure.hint = otherwise
+        raise
