@@ -86,7 +86,7 @@ def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
         "unknown-tool",
         call.func,
         f"no tool named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
-        hint=None if near else "search for tools first, or define this one",
+        hint=None if near else "search for one that does it (`albert search`), or define this one first",
         fix=replace(call.func, f"tools.{near}") if near else None,
     )
 
