@@ -302,7 +302,8 @@ WAYS: dict[str, Callable[[Path], None]] = {
 }
 
 
-#: Those that are tried behind Landlock, too; the others differ only in which setting it is.
+#: Those that are tried each time, and behind Landlock, too; the others differ only in which setting it is, and what starts git's
+#: programs alone holds for all.
 BOTH = (
     "filter.clean",
     "filter.process",
@@ -316,7 +317,12 @@ BOTH = (
 
 
 @pytest.mark.parametrize(
-    ("kind", "way"), [*(("bwrap", way) for way in WAYS), *(("landlock", way) for way in BOTH)], ids=str
+    ("kind", "way"),
+    [
+        *(pytest.param("bwrap", way, marks=[] if way in BOTH else [pytest.mark.slow]) for way in WAYS),
+        *(("landlock", way) for way in BOTH),
+    ],
+    ids=str,
 )
 async def test_nothing_is_run_that_a_repository_names(context: Any, root: Path, kind: str, way: str) -> None:
     assert kind in found().kinds, found().missing.get(kind)

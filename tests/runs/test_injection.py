@@ -35,7 +35,7 @@ from albert_tools.engine.sandbox.pool import Sandbox
 from tests.runs.points import Place, PointedLedger, Points, pointed
 
 #: Stories in the default run, and in the long one.
-FEW, MANY = 100, 5000
+FEW, MANY = 50, 5000
 #: Lives of a service within a story; there are no faults in the last ones.
 LIVES, QUIET = 14, 8
 

@@ -560,7 +560,7 @@ def test_no_effect_without_a_permitting_decision(template: Path) -> None:
         run_state_machine_as_test(
             Machine,
             settings=settings(
-                max_examples=25 * times,
+                max_examples=12 * times,
                 stateful_step_count=50,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
