@@ -207,9 +207,9 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
     if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
         near = _near(value, schema["enum"])
         said = f"expected one of {spell(schema)}, got {_show(value)}"
-        _wrong(
-            found, field, "enum", said if near is None else f"is not {_show(value)}; did you mean {json.dumps(near)}?"
-        )
+        if near is not None:
+            said = f"{json.dumps(value)} is no choice; did you mean {json.dumps(near)}?"
+        _wrong(found, field, "enum", said)
     if "const" in schema and not _same(value, schema["const"]):
         _wrong(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
     if isinstance(value, str):

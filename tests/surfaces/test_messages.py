@@ -228,7 +228,7 @@ def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
             ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
             ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
             ("search_text", {"pattern": "(?=x)"}, "is no pattern", "no lookaround"),
-            ("git", {"operation": "STATSU"}, 'string "STATSU"; did you mean "STATUS"?', "git takes operation: "),
+            ("git", {"operation": "STATSU"}, '"STATSU" is no choice; did you mean "STATUS"?', "git takes operation: "),
             ("git", {"operation": "nope"}, "expected one of ", ""),
             ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
             ("http_request", {"url": "http://u:p@127.0.0.1/"}, "can't hold a user name or password", ""),

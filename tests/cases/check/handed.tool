@@ -21,7 +21,7 @@ def t() -> dict:
 # one of several choices, spelled otherwise
 def t() -> dict:
     """Ask."""
-    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request can't be called so: method: expected one of "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE", got string "put""
+    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request can't be called so: method: "put" is no choice; did you mean "PUT"?"
     # hint: "write "PUT""
 ---
 # what fits, in every form
