@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, TypedDict
 
 from albert_tools.builtins.command_settings import GIT_SETTINGS
-from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, demand_text, invalid, result_of, run
+from albert_tools.builtins.commands import MAX_TIMEOUT, CommandResult, Ran, demand_text, invalid, result_of, run
 from albert_tools.builtins.gitting import (
     ASKING,
     ENVIRONMENT,
@@ -115,17 +115,14 @@ async def git(
         # Behind the options, before what follows them.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
-    import asyncio
-
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
-    ran = await run(
+    ran = await _run(
         context,
         command(operation, words),
         cwd=cwd,
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
-        only=await asyncio.to_thread(programs),
         network=operation in OVER_NETWORK,
         # As `url` was judged, and asked about: what git does there is in a tunnel.
         method="GET",
@@ -157,21 +154,25 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     Args:
         cwd: A folder of the repository, relative to the workspace.
     """
-    import asyncio
-
     config = _configuration(context, cwd)
     drivers = await _drivers(context, cwd, config)
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
     facts = {"operation": "STATUS"}
     environment = {**ENVIRONMENT, **switched_off(drivers)}
-    only = await asyncio.to_thread(programs)
-    ran = await run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, only=only, facts=facts)
+    ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
     if ran.code != 0:
         said = ran.errors.text().strip() if ran.errors is not None else ""
         raise Failure(
             "not_found", f"there is no repository in {cwd or '.'!r}: {said[:300]}", hint="name its folder in cwd"
         )
     return read_status(ran.output.whole.decode("utf-8", "replace"))
+
+
+async def _run(context: CallContext, words: list[str], **how: Any) -> Ran:
+    """As `run`, with nothing started but git's own programs."""
+    import asyncio
+
+    return await run(context, words, only=await asyncio.to_thread(programs), **how)
 
 
 def read_status(text: str) -> GitStatus:
@@ -249,16 +250,11 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
         found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
         return found
-    import asyncio
-
     words = ["git", "-c", "safe.directory=*", *ASKING]
     # By bytes: in another locale no pattern matches a name that isn't valid in it.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
-    only = await asyncio.to_thread(programs)
     facts = {"operation": "CONFIG"}
-    ran = await run(
-        context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, only=only, facts=facts
-    )
+    ran = await _run(context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts=facts)
     if not ran.output.complete:
         raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")
     return [*found, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]
