@@ -406,7 +406,8 @@ async def test_programs_of_a_working_trees_own_configuration(context: Any, repos
     assert not (repository / "ran").exists()
 
 
-async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
+def with_submodule(repository: Path) -> Path:
+    """The folder of a submodule that a repository is given, whose files go through the filter `evil`."""
     inner = repository / "inner"
     inner.mkdir()
     plain(inner, "init", "-q", "-b", "main")
@@ -417,6 +418,11 @@ async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
     (repository / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n')
     plain(repository, "add", "--all")
     plain(repository, "commit", "-q", "-m", "with a submodule")
+    return inner
+
+
+async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
+    inner = with_submodule(repository)
     plain(inner, "config", "filter.evil.clean", f"touch {repository}/ran; cat")
     (inner / "b.txt").write_text("two\n")
     for operation, *args in (

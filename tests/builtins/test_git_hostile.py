@@ -16,7 +16,7 @@ from albert_tools.builtins import git as tools
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.sandbox.command.confinement import found
-from tests.builtins.test_git import plain
+from tests.builtins.test_git import plain, with_submodule
 
 
 class Nowhere:
@@ -114,18 +114,7 @@ def submodule(where: str) -> Callable[[Path], None]:
     """A submodule whose own settings name a filter: in its own folder, in the outer repository's, or somewhere else."""
 
     def make(repository: Path) -> None:
-        inner = repository / "inner"
-        inner.mkdir()
-        plain(inner, "init", "-q", "-b", "main")
-        (inner / "b.txt").write_text("one\n")
-        (inner / ".gitattributes").write_text("*.txt filter=evil\n")
-        plain(inner, "add", "--all")
-        plain(inner, "commit", "-q", "-m", "first")
-        (repository / ".gitmodules").write_text(
-            '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n'
-        )
-        plain(repository, "add", "--all")
-        plain(repository, "commit", "-q", "-m", "with a submodule")
+        inner = with_submodule(repository)
         plain(inner, "config", "filter.evil.clean", trap(repository))
         plain(inner, "config", "filter.evil.smudge", trap(repository))
         plain(inner, "config", "core.fsmonitor", script(repository))
