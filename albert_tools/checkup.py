@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from albert_tools.builtins.catalog import PLACES
 from albert_tools.engine.govern.policy.lint import lint, lint_settings
 from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
@@ -225,5 +226,5 @@ def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     workspace = "" if isinstance(held, Failure) else str(held.root)
     found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
     missing = (problem.partition(": ") for problem in service.registry.problems)
-    found += lint_settings(rules, service.registry.primitives())
+    found += lint_settings(rules, service.registry.primitives(), PLACES)
     return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.govern.policy.sections import Section
@@ -31,8 +31,13 @@ def lint(
     return [{"rule": rule, "message": message} for rule, message in found]
 
 
-def lint_settings(rules: Governance, primitives: Sequence[Primitive]) -> list[dict[str, str]]:
-    """What is wrong with what the rules set of primitives, each finding as ``{rule, message}``."""
+def lint_settings(
+    rules: Governance, primitives: Sequence[Primitive], all_declared: Collection[str]
+) -> list[dict[str, str]]:
+    """What is wrong with what the rules set of primitives, each finding as ``{rule, message}``.
+
+    `all_declared` names those that have no other settings than they declare.
+    """
     known = {p.name: p for p in primitives}
     found = []
     for name, settings in rules.primitives.items():
@@ -41,7 +46,7 @@ def lint_settings(rules: Governance, primitives: Sequence[Primitive]) -> list[di
             found.append((place, f"there is no primitive named {name!r}{did_you_mean(name, known)}"))
         elif p.settings is not None:
             found += [(f"{place}.{at}".rstrip("."), message) for at, message in p.wrong_settings(settings)]
-        elif settings and (p.context is None or p.function.__module__.startswith("albert_tools.builtins.")):
+        elif settings and (p.context is None or name in all_declared):
             found.append((place, f"{name} has no settings; {_settable(known)} have"))
     for name in rules.project.primitives if rules.project is not None else ():
         found.append((f"project.primitives.{name}", "it never counts: settings are the owner's file's alone"))
