@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.govern.policy.models import matches_name
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.model.naming import did_you_mean, unknown_settings
 
 PLACE = "primitives.inference.providers"
 _KEYS = ("base_url", "api_key", "models", "price", "prices", "stream", "max_tokens_as")
@@ -96,9 +96,7 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is wrong with the owner's settings, each as its place and a message."""
     known = ("providers", "ca_file")
-    for key in settings:
-        if key not in known:
-            yield str(key), f"there is no such setting{did_you_mean(str(key), known)}"
+    yield from unknown_settings(settings, known)
     if not isinstance(settings.get("ca_file", ""), str):
         yield "ca_file", "expected the path of a file"
     providers = settings.get("providers", {})

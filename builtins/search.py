@@ -30,7 +30,7 @@ from urllib.parse import urlencode, urlsplit
 from albert_tools.builtins.net.headers import check_headers
 from albert_tools.builtins.net.urls import read_url
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.model.naming import did_you_mean, unknown_settings
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
@@ -75,9 +75,8 @@ PROVIDERS = {
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is wrong with the owner's settings, each as its place and a message."""
     known = ["provider", "ca_file", *Provider._fields]
-    unknown = [key for key in settings if key not in known]
-    for key in unknown:
-        yield str(key), f"there is no such setting{did_you_mean(str(key), known)}"
+    unknown = unknown_settings(settings, known)
+    yield from unknown
     if "provider" in settings and settings["provider"] not in PROVIDERS:
         near = did_you_mean(str(settings["provider"]), PROVIDERS)
         yield (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from albert_tools.engine.model.failure import Failure
 
@@ -30,6 +30,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` or nothing."""
     near = nearest(name, known)
     return f"; did you mean {near!r}?" if near else ""
+
+
+def unknown_settings(given: Iterable[object], known: Collection[str]) -> list[tuple[str, str]]:
+    """Each of the owner's settings that there isn't, with what is wrong with it."""
+    strange = [str(name) for name in given if name not in known]
+    return [(name, f"there is no such setting{did_you_mean(name, known)}") for name in strange]
 
 
 def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str:
