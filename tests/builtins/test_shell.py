@@ -305,8 +305,15 @@ async def test_the_python_of_the_service_stays_as_it_is(context: Any, root: Path
 
 
 async def test_an_end_that_nobody_has_seen_is_no_success(context: Any, root: Path) -> None:
+    def words(process: psutil.Process) -> set[str]:
+        try:
+            return set(process.cmdline())
+        except psutil.Error:
+            # It has just ended, as children of other tests do meanwhile.
+            return set()
+
     def above() -> list[psutil.Process]:
-        return [p for p in psutil.Process().children() if {"-I", "-S", "-c"} <= set(p.cmdline())]
+        return [p for p in psutil.Process().children() if {"-I", "-S", "-c"} <= words(p)]
 
     # Behind bubblewrap the process above a command can't be lost without its end being known.
     context.settings["confinement"] = "landlock"
