@@ -25,7 +25,7 @@ demo: $(STAMP)
 
 # Programs that the tests need: installed where that may be done, else named.
 system: $(STAMP)
-	@$(BIN)/python -m tests.system
+	@$(BIN)/python -m tests.helpers.system
 
 test: system
 	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered

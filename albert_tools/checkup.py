@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.catalog import PLACES
-from albert_tools.engine.govern.policy.lint import lint, lint_settings
-from albert_tools.engine.govern.settings import Governance
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.private import check_private
+from albert_tools.engine.policy.lint import lint, lint_settings
+from albert_tools.engine.policy.settings import Governance
+from albert_tools.store.private_folder import check_private
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
@@ -152,7 +152,7 @@ def _waiting(service: ToolService) -> list[Finding]:
 
 
 async def _saved(service: ToolService) -> list[Finding]:
-    from albert_tools.store.tools import TinyToolStore
+    from albert_tools.store.tools.tool_store import TinyToolStore
 
     found: list[Finding] = []
     try:
@@ -175,11 +175,11 @@ async def _saved(service: ToolService) -> list[Finding]:
 
 async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
     from albert_tools.engine.sandbox.command import confinement
-    from albert_tools.engine.sandbox.confined import confinement as computing
-    from albert_tools.engine.sandbox.confined_fence import CONFINEMENTS
-    from albert_tools.engine.sandbox.fence import SENTENCES
-    from albert_tools.engine.sandbox.pool import Sandbox
-    from albert_tools.engine.sandbox.trials import trials
+    from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS
+    from albert_tools.engine.sandbox.worker.confined_function import confinement as computing
+    from albert_tools.engine.sandbox.worker.fence import SENTENCES
+    from albert_tools.engine.sandbox.worker.pool import Sandbox
+    from albert_tools.engine.sandbox.worker.self_test import trials
 
     sandbox = Sandbox()
     try:

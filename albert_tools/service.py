@@ -12,32 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from albert_tools.builtins.catalog import builtin_loaders
-from albert_tools.engine.execute import service as engine
-from albert_tools.engine.execute.caching import Cache
-from albert_tools.engine.execute.chain import Log, Surroundings
-from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.execute.turns import Turns
-from albert_tools.engine.govern.authority import Asker
-from albert_tools.engine.govern.desks import Desks
-from albert_tools.engine.govern.modes import Modes
-from albert_tools.engine.govern.rules_source import RulesSource
-from albert_tools.engine.govern.settings import Governance, read_governance
-from albert_tools.engine.govern.workspace import find_workspace
+from albert_tools.engine import service as engine
+from albert_tools.engine.authority.authorization import Asker
+from albert_tools.engine.authority.desks import Desks
+from albert_tools.engine.authority.rules_source import RulesSource
+from albert_tools.engine.call.caching import Cache
+from albert_tools.engine.call.context import Log, Surroundings
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.resource_locks import Turns
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.engine.policy.modes import Modes
+from albert_tools.engine.policy.settings import Governance, read_governance
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.store.artifacts import Artifacts
-from albert_tools.store.contents import Contents
-from albert_tools.store.homes import Homes
+from albert_tools.store.contents.content_store import Contents
 from albert_tools.store.log.log import Log as RecordLog
+from albert_tools.store.places import Homes
 from albert_tools.store.runs import Runs
-from albert_tools.store.tools import TinyToolStore
+from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
-    from albert_tools.engine.execute.telemetry import Observer
+    from albert_tools.engine.model.telemetry import Observer
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
@@ -178,7 +178,7 @@ def _named(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any)
     """Import the primitives that the owner's rules name. Once: rules that are read anew import nothing."""
     current = rules.current() if isinstance(rules, RulesSource) else rules
     if isinstance(current, Governance) and current.primitives_from:
-        from albert_tools.engine.execute.application import add_primitives
+        from albert_tools.engine.application_primitives import add_primitives
 
         root = None if isinstance(workspace, Failure) else os.fspath(workspace.root)
         add_primitives(registry, current.primitives_from, root)

@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.builtins.catalog import builtin_loaders
-from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
-from albert_tools.engine.execute.registry import ToolRegistry
-from albert_tools.engine.govern.contain import Workspace
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.model.schema import violations
-from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.workspace.workspace import Workspace
 
 #: The answer of a tool: a value, a `Failure` to raise, or a function of the arguments that gives or raises one.
 Answer = Any

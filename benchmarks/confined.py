@@ -18,7 +18,7 @@ from typing import Any
 from albert_tools import ToolService
 from albert_tools.engine.sandbox.command.confinement import PATH, found
 from albert_tools.engine.sandbox.command.output import Output
-from albert_tools.engine.sandbox.command.running import run
+from albert_tools.engine.sandbox.command.run_command import run
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import View
 

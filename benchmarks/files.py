@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from albert_tools.builtins import searchers
-from albert_tools.builtins.searching import search_text
-from albert_tools.engine.govern.contain import Workspace
-from albert_tools.engine.govern.guarded import GuardedWorkspace
+from albert_tools.builtins.files import line_search
+from albert_tools.builtins.files.search_text import search_text
+from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.workspace import Workspace
 
 #: Reads in a block.
 BLOCK = 500
@@ -75,16 +75,16 @@ def _reads(top: Path, workspace: Workspace, guarded: GuardedWorkspace, rounds: i
 
 def _searches(top: Path, guarded: GuardedWorkspace, word: str, rounds: int) -> list[str]:
     pattern = f"{word[:-1]}[a-z] .*{word[:2]}"
-    ripgrep = searchers.find_ripgrep(str(top))
-    find = searchers.find_ripgrep
+    ripgrep = line_search.find_ripgrep(str(top))
+    find = line_search.find_ripgrep
 
     def searched(text: str, program: str | None) -> Callable[[], Any]:
         def run() -> None:
-            searchers.find_ripgrep = lambda workspace: program
+            line_search.find_ripgrep = lambda workspace: program
             try:
                 search_text.function(_Context(guarded), text, limit=1000)
             finally:
-                searchers.find_ripgrep = find
+                line_search.find_ripgrep = find
 
         return run
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import ToolService, primitive
-from albert_tools.engine.govern.policy.paths import PathRules
+from albert_tools.engine.policy.path_patterns import PathRules
 
 #: Calls in a block.
 BLOCK = 300

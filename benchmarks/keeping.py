@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
-from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolVersion
-from albert_tools.store.tools import TinyToolStore
+from albert_tools.store.tools.tool_store import TinyToolStore
 
 BODY = '''def {name}(paths: list[str]) -> dict:
     """Count lines.

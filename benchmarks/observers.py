@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from albert_tools.engine.execute.telemetry import Ended, Observer, Span, Started, new_span
+from albert_tools.engine.model.telemetry import Ended, Observer, Span, Started, new_span
 from albert_tools.telemetry import Counters, OpenTelemetryObserver, StructlogObserver
 
 #: Calls in a block.

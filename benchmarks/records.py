@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from albert_tools.engine.model.records import Entry
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.log.log import Log
 from albert_tools.store.runs import Runs
 

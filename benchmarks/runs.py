@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.model.definition import Program
-from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 ONE = Program("t", "t", "def t(n):\n    return 1 + n\n", (), (1, 2))
 CALLS = Program(

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
-from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.sandbox.pool import Sandbox
-from albert_tools.engine.sandbox.prelude import prelude
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.sandbox.worker.prelude import prelude
 
 #: What RestrictedPython leaves to its user: the augmented assignments.
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {

@@ -116,7 +116,7 @@ class _Context(SimpleNamespace):
     """As much of a call's context as the client asks for."""
 
     def __init__(self) -> None:
-        from albert_tools.engine.govern.addresses import LOCALHOST
+        from albert_tools.engine.policy.addresses import LOCALHOST
 
         super().__init__(network=SimpleNamespace(named=LOCALHOST), remaining=30.0, settings={})
 

@@ -16,7 +16,7 @@ from albert_tools.engine.check import rules
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.failure import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.surfaces.cli.exits import EXITS
+from albert_tools.surfaces.cli.exit_codes import EXITS
 from albert_tools.surfaces.cli.primitives_page import primitives_page
 
 
@@ -139,7 +139,7 @@ def sandbox() -> str:
     """The page about how commands are confined, with each attack of the tests and the layers that stop it."""
     here = Path(__file__).parent
     lines = ["| attack | `bwrap` | `landlock` |", "|---|---|---|"]
-    for node in ast.parse((here.parent / "tests/engine/sandbox/command/probes.py").read_text(encoding="utf-8")).body:
+    for node in ast.parse((here.parent / "tests/helpers/probes.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "probe" for d in node.decorator_list):
             layers = re.fullmatch(r"bwrap: (.*); landlock: (.*)", ast.get_docstring(node) or "")
             assert layers is not None, f"{node.name} doesn't say what stops it"

@@ -24,12 +24,12 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from albert_tools.grammar import layout, tree
-from albert_tools.grammar.advice import advice
-from albert_tools.grammar.agree import disagreement, python_tree
 from albert_tools.grammar.build import Builder, BuildError
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, Span, in_order
-from albert_tools.grammar.refusals import refusals
-from albert_tools.grammar.room import with_room
+from albert_tools.grammar.recursion import with_room
+from albert_tools.grammar.second_reading import disagreement, python_tree
+from albert_tools.grammar.syntax_hints import advice
+from albert_tools.grammar.unsupported import refusals
 
 #: Operators, calls and brackets within one expression; CPython's compiler recurses over them, and so do we.
 MAX_PARSE_DEPTH = 150

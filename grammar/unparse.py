@@ -14,7 +14,7 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, Indent, render
-from albert_tools.grammar.room import with_room
+from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
 #: Columns of a line; a docstring or a long literal may go over.

@@ -23,9 +23,9 @@ from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Artifact, ContentStore
 from albert_tools.store.atomic import write_atomic, writing
-from albert_tools.store.contents import REF
-from albert_tools.store.private import check_private, make_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.contents.content_store import REF
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import check_private, make_private
 
 #: Bytes of one record that are read; what is written has a megabyte of metadata at most, whatever it looks like escaped.
 MAX_RECORD = 16 * 1024 * 1024

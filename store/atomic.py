@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from albert_tools.store.homes import make_folder, sync_folder
 from albert_tools.store.locks import lock
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import make_folder, sync_folder
 
 TEMPORARY = ".new-"
 LOCK = ".lock"

@@ -26,10 +26,10 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_VALUE_DEPTH
-from albert_tools.store.homes import sync_folder
 from albert_tools.store.log import line
 from albert_tools.store.log.reader import lines
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import sync_folder
 
 FORMAT = 1
 #: Bytes of an entry's JSON. It holds a call's arguments or its output, which go to the content store when they are larger.

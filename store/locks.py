@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
 
 #: Seconds between two tries.
 LOCK_PAUSE = 0.001

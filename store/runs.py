@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import LoadedRun, RunSummary
-from albert_tools.store.homes import sync_folder
+from albert_tools.engine.model.record_types import LoadedRun, RunSummary
 from albert_tools.store.journal import MAX_LINE, Reading, RunJournal, header_line, read_header
 from albert_tools.store.locks import lock
 from albert_tools.store.log import line
 from albert_tools.store.log.reader import last_line, lines
 from albert_tools.store.log.segment import FILE_MODE, alive
-from albert_tools.store.private import check_private, make_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import sync_folder
+from albert_tools.store.private_folder import check_private, make_private
 
 RUN = re.compile(r"[0-9a-f]{16}\Z")
 SUFFIX = ".jsonl"

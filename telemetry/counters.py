@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from albert_tools.engine.execute.telemetry import Ended, Span, Started
+from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 #: Names in one table; what comes after them is counted under `OTHERS`.
 MAX_NAMES = 1_000

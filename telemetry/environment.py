@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from albert_tools.engine.execute.telemetry import Observer
-from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.telemetry import Observer
 from albert_tools.telemetry.events import StructlogObserver
 
 VARIABLE = "ALBERT_TELEMETRY"

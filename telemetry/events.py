@@ -10,8 +10,8 @@ import os
 import sys
 from typing import Any, TextIO
 
-from albert_tools.engine.execute.telemetry import Ended, Span, Started
-from albert_tools.telemetry import safe
+from albert_tools.engine.model.telemetry import Ended, Span, Started
+from albert_tools.telemetry import sanitize
 
 
 class StructlogObserver:
@@ -41,7 +41,7 @@ class StructlogObserver:
         """``tool_call_started``, with the arguments."""
         try:
             event = _about(span, call)
-            given = safe.arguments(call)
+            given = sanitize.arguments(call)
             if given is not None:
                 event["arguments"] = given
             self._logger.info("tool_call_started", **event)
@@ -54,7 +54,7 @@ class StructlogObserver:
             event = _about(span, call.started)
             if call.rule is not None:
                 # What the failure names is closer to what happened than the rule that let it begin.
-                event["rule"] = safe.printable(call.rule)
+                event["rule"] = sanitize.printable(call.rule)
             event["latency_ms"] = round(call.seconds * 1000, 3)
             if call.outcome == "completed":
                 if call.result_hash is not None:
@@ -64,7 +64,7 @@ class StructlogObserver:
                 event["code"] = call.code
                 event["category"] = call.category
                 # Not `message`, which the standard library's logging keeps for itself.
-                event["error"] = safe.line(call.message or "")
+                event["error"] = sanitize.line(call.message or "")
                 tell = self._logger.warning
             if call.retried:
                 event["retried"] = call.retried
@@ -85,7 +85,7 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
     if span.parent_id is not None:
         about["parent_id"] = span.parent_id
     about["call_id"] = call.call_id
-    about["tool"] = safe.tool(call)
+    about["tool"] = sanitize.tool(call)
     for field, value in (
         ("version", call.version),
         ("kind", call.kind),
@@ -95,15 +95,15 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
         ("mode", call.mode),
     ):
         if value is not None:
-            about[field] = safe.printable(value)
+            about[field] = sanitize.printable(value)
     # These are the caller's to choose.
     if call.session is not None:
-        about["session"] = safe.name(call.session)
+        about["session"] = sanitize.name(call.session)
     if call.request_id is not None:
-        about["request_id"] = safe.name(call.request_id)
+        about["request_id"] = sanitize.name(call.request_id)
     if call.depth:
         about["depth"] = call.depth
-        about["callers"] = [safe.printable(caller) for caller in call.callers]
+        about["callers"] = [sanitize.printable(caller) for caller in call.callers]
     return about
 
 
@@ -148,7 +148,7 @@ def _lines(file: Any) -> Any:
 def _line(logger: Any, method: str, event: Any) -> str:
     """When and what stand first, where people look."""
     first = {key: event.pop(key) for key in ("timestamp", "level", "event")}
-    return safe.compact(first | event)
+    return sanitize.compact(first | event)
 
 
 def _nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.execute.telemetry import Ended, Observer, Span, Started
+from albert_tools.engine.model.telemetry import Ended, Observer, Span, Started
 
 
 def several(*observers: Observer) -> Observer:

@@ -13,9 +13,9 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.execute.telemetry import Ended, Span, Started, traceparent
-from albert_tools.engine.model.extras import installing
-from albert_tools.telemetry import safe
+from albert_tools.engine.model.install_hint import installing
+from albert_tools.engine.model.telemetry import Ended, Span, Started, traceparent
+from albert_tools.telemetry import sanitize
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -55,10 +55,10 @@ class OpenTelemetryObserver:
 
     def started(self, span: Span, call: Started) -> None:
         """The span begins."""
-        tool = safe.tool(call)
+        tool = sanitize.tool(call)
         attributes = _attributes(span, call, tool)
         if self._arguments:
-            attributes["gen_ai.tool.call.arguments"] = safe.compact(safe.arguments(call))
+            attributes["gen_ai.tool.call.arguments"] = sanitize.compact(sanitize.arguments(call))
         _TOLD.span = span
         try:
             begun = self._tracer.start_span(
@@ -97,14 +97,14 @@ class OpenTelemetryObserver:
             found["albert.result_hash"] = call.result_hash
         if call.rule is not None:
             # What the failure names is closer to what happened than the rule that let it begin.
-            found["albert.policy.rule_id"] = safe.printable(call.rule)
+            found["albert.policy.rule_id"] = sanitize.printable(call.rule)
         if call.outcome != "completed":
             found["error.type"] = call.code or "_OTHER"
             if call.category is not None:
                 found["albert.failure.category"] = call.category
-            begun.set_status(self._trace.StatusCode.ERROR, safe.line(call.message or ""))
+            begun.set_status(self._trace.StatusCode.ERROR, sanitize.line(call.message or ""))
         elif self._results:
-            found["gen_ai.tool.call.result"] = safe.compact(safe.value(call.output))
+            found["gen_ai.tool.call.result"] = sanitize.compact(sanitize.value(call.output))
         begun.set_attributes(found)
 
     def _parent(self, span: Span) -> Context | None:
@@ -180,7 +180,7 @@ def current_trace() -> str | None:
 @lru_cache(maxsize=1_000)
 def _described(description: str) -> str:
     """A tool has the same one at every call."""
-    return safe.line(description, MAX_DESCRIPTION)
+    return sanitize.line(description, MAX_DESCRIPTION)
 
 
 def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
@@ -205,10 +205,10 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         ("albert.mode", call.mode),
     ):
         if value is not None:
-            found[attribute] = safe.printable(value)
+            found[attribute] = sanitize.printable(value)
     for attribute, chosen in (("albert.session.id", call.session), ("albert.request.id", call.request_id)):
         if chosen is not None:
-            found[attribute] = safe.name(chosen)
+            found[attribute] = sanitize.name(chosen)
     if call.callers:
-        found["albert.callers"] = [safe.printable(caller) for caller in call.callers]
+        found["albert.callers"] = [sanitize.printable(caller) for caller in call.callers]
     return found

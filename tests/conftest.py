@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests import effort  # noqa: F401 (the profile must be known before it is asked for)
+from tests.helpers import effort  # noqa: F401 (the profile must be known before it is asked for)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

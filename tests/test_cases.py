@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.check.check import Report, check
+from albert_tools.engine.check.checker import Report, check
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.pool import Sandbox
+from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.grammar.diagnostic import Severity
-from tests.harness import Chunk, Outcome, catalog, chunks, errors, mismatches
+from tests.helpers.harness import Chunk, Outcome, catalog, chunks, errors, mismatches
 
 ROOT = Path(__file__).parent.parent
 
@@ -103,7 +103,7 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
             }
         )
     done = subprocess.run(
-        [sys.executable, "-m", "tests.oracle"],
+        [sys.executable, "-m", "tests.helpers.oracle"],
         input=json.dumps(programs),
         capture_output=True,
         text=True,

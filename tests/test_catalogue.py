@@ -26,7 +26,7 @@ from albert_tools import SyncToolService
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.schema import violations
-from albert_tools.store.contents import ref_of
+from albert_tools.store.contents.content_store import ref_of
 from albert_tools.store.log.log import Log
 from tests.surfaces.conftest import Albert
 
@@ -63,7 +63,7 @@ def elsewhere(path: str, **tests: str) -> Row:
 
 
 FILES = elsewhere(
-    "tests/engine/execute/test_files_family.py",
+    "tests/engine/pipeline/test_files_family.py",
     done="test_by_hand",
     denied="test_what_a_rule_forbids",
     timeout="test_a_call_whose_time_is_up_does_nothing_more",
@@ -78,7 +78,7 @@ WEB = elsewhere(
     timeout="test_out_of_time",
     cancelled="test_called_off",
     composite="test_from_a_program",
-    command_line="tests/surfaces/test_web.py::test_allowed_recorded_and_denied",
+    command_line="tests/surfaces/test_web_command.py::test_allowed_recorded_and_denied",
 )
 INFERENCE = elsewhere(
     "tests/builtins/test_inference.py",

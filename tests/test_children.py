@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.children import Child, Report
+from tests.helpers.children import Child, Report
 
 
 def tell(report: Report, words: list[str]) -> None:

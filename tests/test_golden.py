@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.check.check import check
+from albert_tools.engine.check.checker import check
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
-from albert_tools.surfaces.cli.carets import render, visible
-from tests.harness import catalog
+from albert_tools.surfaces.cli.render_findings import render, visible
+from tests.helpers.harness import catalog
 
 GOLDEN = Path(__file__).parent / "golden"
 

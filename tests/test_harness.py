@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, Span
-from tests import harness
+from tests.helpers import harness
 
 
 def chunk(text: str) -> harness.Chunk:
@@ -83,6 +81,6 @@ def test_every_folder_has_its_share() -> None:
 
 
 def test_the_page_names_every_marker() -> None:
-    page = (Path(harness.__file__).parent / "cases" / "README.md").read_text(encoding="utf-8")
+    page = (harness.CASES / "README.md").read_text(encoding="utf-8")
     words = harness._MARKER.pattern.split("(")[1].split(")")[0].split("|")
     assert all(f"# {word}: " in page for word in words)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system import PROGRAMS, advice, missing
+from tests.helpers.system import PROGRAMS, advice, missing
 
 
 def put(folder: Path, *names: str) -> str:

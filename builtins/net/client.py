@@ -44,16 +44,16 @@ from albert_tools.builtins.net.bounds import (
     WIRE_MORE,
     WIRE_TIMES,
 )
-from albert_tools.builtins.net.courtesy import Courtesy
 from albert_tools.builtins.net.headers import Headers, carried, written
-from albert_tools.builtins.net.pinned import METER, Meter, PinningBackend, TooMuch
-from albert_tools.builtins.net.resolving import Resolver, system_resolver
+from albert_tools.builtins.net.host_limits import Courtesy
+from albert_tools.builtins.net.pinned_connections import METER, Meter, PinningBackend, TooMuch
+from albert_tools.builtins.net.resolve_host import Resolver, system_resolver
 from albert_tools.builtins.net.secrets import Secrets
 from albert_tools.builtins.net.urls import Url, joined, read_url
-from albert_tools.engine.govern.addresses import Network
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
-from albert_tools.engine.model.refusal import refused_argument
+from albert_tools.engine.policy.addresses import Network
 
 #: What may go wrong on the way; whether anything was sent, the request's body knows.
 _UNREACHED = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from albert_tools.builtins.net.secrets import SecretReference, Secrets
 from albert_tools.builtins.net.urls import Url
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
-from albert_tools.engine.model.refusal import refused_argument
 
 #: By name; a value is text, or stands for a secret.
 Headers = Mapping[str, "str | SecretReference"]

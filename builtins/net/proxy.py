@@ -23,12 +23,12 @@ from typing import ClassVar, NamedTuple
 import h11
 
 from albert_tools.builtins.net.bounds import MAX_HEADERS
-from albert_tools.builtins.net.resolving import Resolver, reachable, system_resolver
+from albert_tools.builtins.net.resolve_host import Resolver, reachable, system_resolver
 from albert_tools.builtins.net.urls import Url, read_url
-from albert_tools.engine.govern.addresses import Network
 from albert_tools.engine.model.bounds import GiB, KiB
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
+from albert_tools.engine.policy.addresses import Network
 
 #: Asked about each URL with its method (``CONNECT`` for a tunnel, whose URL is ``https://host:port/``); raises Failure for no.
 Judge = Callable[[str, str], Awaitable[None]]

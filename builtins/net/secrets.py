@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import NotRequired, TypedDict
 from urllib.parse import quote, quote_plus
 
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.refusal import refused_argument
 
 #: Where values are looked for.
 ENVIRONMENT, SERVICE = "ALBERT_SECRET_", "albert-tools"

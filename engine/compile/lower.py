@@ -20,12 +20,12 @@ import ast
 from dataclasses import dataclass
 from typing import TypeVar
 
-from albert_tools.engine.check.check import Checked
+from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
-from albert_tools.grammar.agree import same
-from albert_tools.grammar.python import to_python
+from albert_tools.grammar.second_reading import same
+from albert_tools.grammar.to_python import to_python
 
 _CHANGED_BY_READING = frozenset({("io", "StringIO"), ("collections", "defaultdict")})
 _READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})

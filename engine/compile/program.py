@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.check.check import Checked
+from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.compile.gate import Refused, judge
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.grammar.room import with_room
+from albert_tools.grammar.recursion import with_room
 
 
 @with_room

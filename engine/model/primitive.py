@@ -31,11 +31,11 @@ from albert_tools.engine.model.definition import (
     ToolDefinition,
     ToolParameter,
 )
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.model.interrupted import Settling
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
-from albert_tools.engine.model.schema_sound import fault_in
-from albert_tools.engine.model.settling import Settling
+from albert_tools.engine.model.schema_validity import fault_in
 
 #: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.records import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
+from albert_tools.engine.model.record_types import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
 
 Kept = TypeVar("Kept")
 
@@ -314,7 +314,7 @@ Examine = Callable[[bool], Awaitable[Json]]
 
 
 class NetworkRules(Protocol):
-    """What the rules say of the network, to one call (`engine.govern.outgoing.Outgoing`)."""
+    """What the rules say of the network, to one call (`engine.policy.outgoing.Outgoing`)."""
 
     @property
     def named(self) -> tuple[Any, ...]:
@@ -339,7 +339,7 @@ class CallContext(Protocol):
 
     @property
     def workspace(self) -> Any:
-        """The contained workspace (`engine.govern.workspace.Workspace`)."""
+        """The contained workspace (`engine.workspace.find_workspace.Workspace`)."""
 
     @property
     def remaining(self) -> float:

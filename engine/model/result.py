@@ -128,7 +128,7 @@ class ToolResult:
     @property
     def result_hash(self) -> str | None:
         """``b3:`` and the BLAKE3 (hex) of the output's canonical JSON; None when there is no output."""
-        from albert_tools.engine.model.hashing import result_hash
+        from albert_tools.engine.model.result_hash import result_hash
 
         return result_hash(self.output) if self.error is None else None
 

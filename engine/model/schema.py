@@ -17,7 +17,7 @@ import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from albert_tools.engine.model.definition import Schema, spell
-from albert_tools.engine.model.formats import FORMATS
+from albert_tools.engine.model.string_formats import FORMATS
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -224,7 +224,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
 
 def _near(value: Any, choices: list[Any]) -> str | None:
     """The choice that a misspelt one most likely means."""
-    from albert_tools.engine.model.naming import nearest
+    from albert_tools.engine.model.nearest_name import nearest
 
     return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
 
@@ -282,7 +282,7 @@ def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, fou
         if name in properties:
             _walk(item, properties[name], at, root, found)
         elif others is False:
-            from albert_tools.engine.model.naming import did_you_mean
+            from albert_tools.engine.model.nearest_name import did_you_mean
 
             _wrong(found, at, "unknown", f"there is no such name here{did_you_mean(str(name), properties)}")
         elif isinstance(others, dict):

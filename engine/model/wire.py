@@ -35,8 +35,8 @@ from albert_tools.engine.model.definition import (
 )
 from albert_tools.engine.model.definition import Effect as EffectName
 from albert_tools.engine.model.failure import CODES, Failure, FailureCategory
-from albert_tools.engine.model.kinds import DedupeKey, Identifier, TimeoutSeconds
 from albert_tools.engine.model.limits import MAX_NODES, MAX_VALUE_DEPTH
+from albert_tools.engine.model.parameter_types import DedupeKey, Identifier, TimeoutSeconds
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Bound, Violation, violations

@@ -25,8 +25,8 @@ from types import TracebackType
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log.segment import FILE_MODE, LOCK
-from albert_tools.store.private import make_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import make_private
 
 #: Seconds to wait for others. A section takes microseconds, so a lock held for this long is held by a stopped process.
 PATIENCE = 5.0

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Entry
-from albert_tools.store.homes import sync_folder
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.locks import lock
 from albert_tools.store.log import line
 from albert_tools.store.log.reader import SegmentReader, last_line, lines
@@ -41,8 +40,9 @@ from albert_tools.store.log.segment import (
     segments,
     superseded,
 )
-from albert_tools.store.private import check_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import sync_folder
+from albert_tools.store.private_folder import check_private
 
 #: Seconds to wait for those who list, or prove, the log; and for another who folds.
 PATIENCE = 60.0

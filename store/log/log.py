@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.records import Cursor, Entry, Mark
+from albert_tools.engine.model.record_types import Cursor, Entry, Mark
 from albert_tools.store.log.clock import Clock, text_of
 from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.writer import ROTATE_AT, Writer

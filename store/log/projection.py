@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Entry
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.log.reader import SegmentReader, gone, listed, merged, stands
 from albert_tools.store.log.segment import alive, open_segment, path_of
 from albert_tools.store.log.snapshot import Snapshot, check_name, keep, kept
 from albert_tools.store.log.trouble import damaged
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import Fold

@@ -20,13 +20,13 @@ from datetime import datetime
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Cursor, Entry, Place
+from albert_tools.engine.model.record_types import Cursor, Entry, Place
 from albert_tools.store.log import line
 from albert_tools.store.log.clock import text_of
 from albert_tools.store.log.segment import SEGMENT, alive, begun, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
-from albert_tools.store.private import check_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import check_private
 
 #: Bytes read at once.
 BLOCK = 256 * 1024

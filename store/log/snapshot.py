@@ -20,9 +20,9 @@ import msgspec
 from blake3 import blake3
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Place
+from albert_tools.engine.model.record_types import Place
 from albert_tools.store.log.segment import FILE_MODE
-from albert_tools.store.private import check_private, make_private
+from albert_tools.store.private_folder import check_private, make_private
 
 FORMAT = 1
 #: The folder of the cache that snapshots lie in.

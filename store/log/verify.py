@@ -32,8 +32,8 @@ from albert_tools.store.log.folding import what_was_folded
 from albert_tools.store.log.reader import lines
 from albert_tools.store.log.segment import SEGMENT, alive, begun, is_folded, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
-from albert_tools.store.private import check_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import check_private
 
 #: Hashes remembered to tell an insertion from a change.
 MEMORY = 32

@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Mark
-from albert_tools.store.homes import sync_folder
+from albert_tools.engine.model.record_types import Mark
 from albert_tools.store.log import line
 from albert_tools.store.log.clock import Clock
 from albert_tools.store.log.segment import Segment, begun
-from albert_tools.store.private import make_private
-from albert_tools.store.trouble import io_failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import sync_folder
+from albert_tools.store.private_folder import make_private
 
 Waiting = list["asyncio.Future[None]"]
 

@@ -14,15 +14,15 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.shorten import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
 from albert_tools.surfaces.cli.times import about, moment
-from albert_tools.surfaces.cli.usage import Usage
+from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.authority.approvals import Approval
     from albert_tools.service import ToolService
 
 _COLOURS = {"open": "yellow", "yes": "green", "standing": "green", "no": "red", "expired": "dim", "revoked": "dim"}
@@ -50,7 +50,7 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
 
 
 def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.govern.approvals import State
+    from albert_tools.engine.authority.approvals import State
 
     found = service.approvals.all(get_args(State)) if options.all else service.approvals.all()
     if console.json:
@@ -89,7 +89,7 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call in a line, its arguments cut short."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
-    from albert_tools.surfaces.cli.unlike import seen
+    from albert_tools.surfaces.cli.deceptive_text import seen
 
     given = ", ".join(f"{one_line(str(k))}={one_line(seen(_value(v, most)))}" for k, v in arguments.items())
     return f"{one_line(tool)}({given})"
@@ -138,7 +138,7 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
 def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console) -> None:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
     console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "yellow", "bold"), 2)
-    from albert_tools.surfaces.cli.asking import claim, shown_arguments
+    from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
     # Never folded: a line that the terminal breaks is still the line that would be used.
@@ -171,14 +171,14 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
 
 
 def _choices(found: Approval, console: Console) -> None:
-    from albert_tools.surfaces.cli.asking import meaning
+    from albert_tools.surfaces.cli.approval_prompt import meaning
 
     for choice in found.choices:
         console.say(f"  {choice.ljust(8)} {meaning(choice, found.tool, found.callers, bool(found.session))}", 11)
 
 
 async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.asking import confirmed, meaning
+    from albert_tools.surfaces.cli.approval_prompt import confirmed, meaning
     from albert_tools.surfaces.cli.person import demand_person, person
 
     demand_person("a question is answered")

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.homes import Homes
 from albert_tools.store.log.log import Log
+from albert_tools.store.places import Homes
 from albert_tools.store.runs import Runs
-from albert_tools.store.tools import TinyToolStore
+from albert_tools.store.tools.tool_store import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.approvals import State
+    from albert_tools.engine.authority.approvals import State
 
 #: Versions that are offered; older ones are typed.
 MAX_VERSIONS = 20
@@ -74,7 +74,7 @@ def versions(prefix: str, options: argparse.Namespace) -> list[str]:
 
 def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
     """The living sessions."""
-    from albert_tools.engine.govern.sessions import Sessions
+    from albert_tools.engine.authority.sessions import Sessions
 
     try:
         return [s.id for s in Sessions(_log(options)).all() if not s.ended and s.id.startswith(prefix)]
@@ -93,7 +93,7 @@ def open_approvals(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def _approvals(prefix: str, options: argparse.Namespace, states: tuple[State, ...]) -> list[str]:
-    from albert_tools.engine.govern.approvals import Approvals
+    from albert_tools.engine.authority.approvals import Approvals
 
     try:
         return [a.id for a in Approvals(_log(options)).all(states) if a.id.startswith(prefix)]

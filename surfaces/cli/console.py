@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from albert_tools.surfaces.cli.folding import columns, cut, folded
+from albert_tools.surfaces.cli.wrap import columns, cut, folded
 
 _CODES = {
     "bold": "1",

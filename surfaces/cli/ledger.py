@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.brief import brief
+from albert_tools.engine.model.shorten import brief
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.running import environ_of
+from albert_tools.surfaces.cli.run import environ_of
 from albert_tools.surfaces.cli.times import seconds
-from albert_tools.surfaces.cli.usage import Usage
+from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
-    from albert_tools.engine.model.records import Entry
+    from albert_tools.engine.model.record_types import Entry
     from albert_tools.store.log.log import Log
 
 #: Kinds of entries that a reader is shown; what is left is the log's own.
@@ -43,8 +43,8 @@ _TAIL = 20
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """0, or 1 when the record isn't whole."""
-    from albert_tools.store.homes import Homes
     from albert_tools.store.log.log import Log
+    from albert_tools.store.places import Homes
 
     for name, (written, actions) in _OF.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
@@ -201,7 +201,7 @@ def _short(value: Any) -> str:
 
 
 def _fold(log: Log, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.govern.condensing import MIN_DAYS, condensed, until
+    from albert_tools.engine.authority.retention import MIN_DAYS, condensed, until
 
     days = _days(options)
     if days < MIN_DAYS:
@@ -228,8 +228,8 @@ def _days(options: argparse.Namespace) -> float:
             return seconds(options.older_than) / 86400
         except argparse.ArgumentTypeError as error:
             raise Usage(f"--older-than: {error}", "write it like 90d") from None
-    from albert_tools.engine.govern.settings import Governance, load_governance
-    from albert_tools.store.homes import Homes
+    from albert_tools.engine.policy.settings import Governance, load_governance
+    from albert_tools.store.places import Homes
 
     rules = load_governance(Homes.resolve(environ_of(options)).config / "governance.yaml", None)
     assert isinstance(rules, Governance)
@@ -254,7 +254,7 @@ def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
     problems = [str(problem) for problem in found.problems]
     locked = False
     if problems:
-        from albert_tools.engine.govern.modes import Modes
+        from albert_tools.engine.policy.modes import Modes
 
         # Who could change the record can do more; until a person has looked, nothing is done any more.
         modes = Modes(log.folder.parent / "mode.json", ledger=log)

@@ -10,29 +10,29 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.surfaces.cli.console import Console, Unwritable
-from albert_tools.surfaces.cli.exits import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
-from albert_tools.surfaces.cli.folding import folded
+from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
 from albert_tools.surfaces.cli.hints import told
-from albert_tools.surfaces.cli.usage import Usage
+from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.cli.wrap import folded
 
 #: Command → module and function; loaded when it is called.
 _COMMANDS: dict[str, tuple[str, str]] = {
-    "define": ("sources", "define"),
-    "check": ("sources", "check"),
-    "fmt": ("sources", "fmt"),
-    "run": ("running", "run"),
-    "tools": ("catalogue", "list_tools"),
-    "list": ("catalogue", "list_tools"),
-    "search": ("catalogue", "search"),
-    "show": ("catalogue", "show"),
-    "remove": ("catalogue", "remove"),
+    "define": ("define", "define"),
+    "check": ("define", "check"),
+    "fmt": ("define", "fmt"),
+    "run": ("run", "run"),
+    "tools": ("tools", "list_tools"),
+    "list": ("tools", "list_tools"),
+    "search": ("tools", "search"),
+    "show": ("tools", "show"),
+    "remove": ("tools", "remove"),
     "doctor": ("doctor", "doctor"),
     "prompt": ("prompt", "prompt"),
     "completion": ("completion", "completion"),
-    "mode": ("governing", "mode"),
-    "policy": ("governing", "policy"),
+    "mode": ("policy", "mode"),
+    "policy": ("policy", "policy"),
     "ledger": ("ledger", "ledger"),
     "session": ("sessions", "session"),
     "approvals": ("approvals", "approvals"),
@@ -191,11 +191,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         made = command(name, text)
         made.set_defaults(action=bare)
         if words is None or name in words:
-            from albert_tools.surfaces.cli import groups
+            from albert_tools.surfaces.cli import subcommands
 
             # Its own usage line begins the same way as everybody's.
             own = made.add_subparsers(dest="action", metavar="ACTION", required=False, prog=f"albert {name}")
-            getattr(groups, name)(lambda action, said: command(action, said, own), _completer)
+            getattr(subcommands, name)(lambda action, said: command(action, said, own), _completer)
             made.set_defaults(action=bare)
         return made
 

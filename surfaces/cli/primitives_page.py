@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from albert_tools.engine.govern.policy.layers import Layer
-from albert_tools.engine.govern.policy.rules import Policy
 from albert_tools.engine.model.definition import MODES, spell
+from albert_tools.engine.model.describe import bounds_of, confined_of, resources_of, shape_of, timeout_of
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.showing import bounds_of, confined_of, resources_of, shape_of, timeout_of
+from albert_tools.engine.policy.layers import Layer
+from albert_tools.engine.policy.rules import Policy
 
 _INTRODUCTION = """# Primitives
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from albert_tools.engine.execute.service import Listed
+from albert_tools.engine.service import Listed
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.leased import may, session_of_environment
+from albert_tools.surfaces.cli.session_tools import may, session_of_environment
 
 #: Saved tools that are named; a model finds the others by searching.
 MAX_SAVED = 30

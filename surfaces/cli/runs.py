@@ -8,8 +8,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.brief import brief
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.shorten import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
@@ -17,10 +17,10 @@ from albert_tools.surfaces.cli.times import about, lasting, since_1970
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from albert_tools.engine.execute.chain import Log
-    from albert_tools.engine.execute.runs import RunView
-    from albert_tools.engine.govern.approvals import Approval
+    from albert_tools.engine.authority.approvals import Approval
+    from albert_tools.engine.call.context import Log
     from albert_tools.engine.model.result import ToolResult
+    from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
 
 #: Colours of a run's states.
@@ -140,8 +140,8 @@ async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str
 
 
 async def _resume(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.exits import INTERRUPTED
-    from albert_tools.surfaces.cli.running import attended, finished, opened
+    from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
+    from albert_tools.surfaces.cli.run import attended, finished, opened
 
     run, tool, began_in = await _workspace_of(options.id, options)
     async with opened(options, console, workspace=began_in) as service:
@@ -247,15 +247,15 @@ def _both(error: Failure, console: Console) -> None:
 
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.execute.recorded import OVER
-    from albert_tools.engine.execute.runs import view
-    from albert_tools.engine.govern.repeats import KEPT_SECONDS
-    from albert_tools.store.contents import Contents
-    from albert_tools.store.homes import Homes
-    from albert_tools.store.named import named
+    from albert_tools.engine.authority.idempotency import KEPT_SECONDS
+    from albert_tools.engine.runs.journal_reader import OVER
+    from albert_tools.engine.runs.runs import view
+    from albert_tools.store.contents.content_store import Contents
+    from albert_tools.store.contents.references import named
+    from albert_tools.store.places import Homes
     from albert_tools.store.runs import Runs
-    from albert_tools.surfaces.cli.running import environ_of
-    from albert_tools.surfaces.cli.usage import Usage
+    from albert_tools.surfaces.cli.run import environ_of
+    from albert_tools.surfaces.cli.usage_error import Usage
 
     if options.older_than < KEPT_SECONDS:
         raise Usage(

@@ -14,13 +14,13 @@ import time
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.naming import did_you_mean
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.times import about, moment
-from albert_tools.surfaces.cli.usage import Usage
+from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
-    from albert_tools.engine.govern.sessions import Session
+    from albert_tools.engine.authority.sessions import Session
     from albert_tools.service import ToolService
 
 
@@ -36,8 +36,8 @@ def _opened(options: argparse.Namespace) -> ToolService:
 
 
 async def _new(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.execute.service import DAY
-    from albert_tools.engine.govern.sessions import UNITS, Budget
+    from albert_tools.engine.authority.sessions import UNITS, Budget
+    from albert_tools.engine.service import DAY
     from albert_tools.surfaces.cli.person import demand_person, person
 
     within = options.within

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.brief import brief
+from albert_tools.engine.model.shorten import brief
 from albert_tools.surfaces.cli.approvals import call
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.folding import cells, cut, first_cells
-from albert_tools.surfaces.cli.running import effect_line
+from albert_tools.surfaces.cli.run import effect_line
 from albert_tools.surfaces.cli.runs import COLOURS
 from albert_tools.surfaces.cli.times import lasting, moment, since_1970
+from albert_tools.surfaces.cli.wrap import cells, cut, first_cells
 
 if TYPE_CHECKING:
-    from albert_tools.engine.execute.runs import RunView
+    from albert_tools.engine.runs.runs import RunView
 
 #: State of a step → its mark and colour.
 _MARKS = {"ended": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}

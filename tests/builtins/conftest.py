@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.govern.contain import Workspace
-from tests.builtins.governed import Governed, governing
+from albert_tools.engine.workspace.workspace import Workspace
+from tests.helpers.governed import Governed, governing
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import code
+from albert_tools.builtins.code import code
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations

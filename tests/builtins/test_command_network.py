@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import git, shell
+from albert_tools.builtins.git import git
 from albert_tools.builtins.net.client import Client
-from albert_tools.engine.govern.contain import Workspace
+from albert_tools.builtins.shell import shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.sandbox.command.confinement import found
-from tests.builtins.network import answer, calling, raw
+from albert_tools.engine.workspace.workspace import Workspace
+from tests.helpers.network import answer, calling, raw
 
 #: Fetches by Python alone, as any program does that heeds the usual variables.
 FETCH = "import sys, urllib.request as r\nprint(r.urlopen(sys.argv[1], timeout=20).read().decode())"

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import files, folders
-from albert_tools.engine.govern import infolder
+from albert_tools.builtins.files import files, folders
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
+from albert_tools.engine.workspace import files as workspace_files
 
 
 async def read(context: Any, path: str, **more: Any) -> Any:
@@ -157,7 +157,7 @@ async def test_the_lines_of_a_file_make_up_the_file(context: Any, root: Path, mo
     for encoding in ("utf-8", "utf-16", "utf-32-be"):
         (root / "a").write_bytes(text.encode(encoding))
         for block in (1, 2, 3, 7, 1000):
-            monkeypatch.setattr(infolder, "BLOCK", block)
+            monkeypatch.setattr(workspace_files, "BLOCK", block)
             assert await read(context, "a", offset=1, limit=2**30, encoding=encoding) == text
             assert await read(context, "a", offset=80, limit=2, encoding=encoding) == "\U0001f600\nend"
 
@@ -180,7 +180,7 @@ async def test_a_part_of_a_file_that_is_too_large_as_a_whole(
 async def test_a_part_that_is_not_text_names_the_offset_in_the_file(
     context: Any, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(infolder, "BLOCK", 4)
+    monkeypatch.setattr(workspace_files, "BLOCK", 4)
     (root / "a").write_bytes(b"abc\ndef\n\xc3\x28")
     assert await read(context, "a", offset=1, limit=2) == "abc\ndef\n"
     with pytest.raises(Failure) as caught:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import git as tools
-from albert_tools.builtins import shell
-from albert_tools.builtins.git import read_status
-from albert_tools.engine.govern import turns
+from albert_tools.builtins.git import git as tools
+from albert_tools.builtins.git.git import read_status
+from albert_tools.builtins.shell import shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.command.confinement import found
+from albert_tools.engine.workspace import git_lock
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -456,7 +456,7 @@ async def test_configuration_is_not_replaced_under_a_running_command(context: An
 async def test_git_goes_on_while_other_commands_run(context: Any, repository: Path, monkeypatch: Any) -> None:
     # Behind Landlock nothing is fastened to a file, and git can't change its configuration anyway.
     context.settings["confinement"] = "bwrap"
-    monkeypatch.setattr(turns, "PATIENCE", 0.2)
+    monkeypatch.setattr(git_lock, "PATIENCE", 0.2)
     running = asyncio.create_task(bash(context, "touch started; while [ ! -e stop ]; do sleep 0.05; done"))
     while not (repository / "started").exists():
         await asyncio.sleep(0.02)

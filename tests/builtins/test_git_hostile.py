@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import git as tools
+from albert_tools.builtins.git import git as tools
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.sandbox.command.confinement import found

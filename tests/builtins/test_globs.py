@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.builtins.globs import Globs
+from albert_tools.builtins.files.globs import Globs
 from albert_tools.engine.model.failure import Failure
 
 PATHS = ["a.py", "a.pyc", ".hidden", "src/a.py", "src/b/a.py", "src/b/test_a.py", "x/src/a.py", "docs/a-b.md", "[x]"]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from albert_tools import Failure, ToolService
-from albert_tools.engine.govern.sessions import Budget
-from albert_tools.store.contents import ref_of
-from tests.builtins.governed import Governed
-from tests.builtins.provider import KEY, Provider, providing
+from albert_tools.engine.authority.sessions import Budget
+from albert_tools.store.contents.content_store import ref_of
+from tests.helpers.governed import Governed
+from tests.helpers.provider import KEY, Provider, providing
 from tests.surfaces.conftest import Albert
 
 Make = Callable[..., Governed]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.pages import fetch_url
+from albert_tools.builtins.net.pages import fetch_url
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
-from tests.builtins.network import Calling, answer, calling, raw
+from tests.helpers.network import Calling, answer, calling, raw
 
 RULES = {"tools": {"fetch_url": {"allowed_hosts": ["127.0.0.1"]}}}
 

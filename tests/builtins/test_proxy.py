@@ -18,10 +18,10 @@ import yaml
 
 from albert_tools.builtins.net.client import Client
 from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds, judged_by
-from albert_tools.builtins.web import http_request
-from albert_tools.engine.govern.addresses import LOCALHOST
+from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
-from tests.builtins.network import Authorities, answer, calling, hello, raw, resolving
+from albert_tools.engine.policy.addresses import LOCALHOST
+from tests.helpers.network import Authorities, answer, calling, hello, raw, resolving
 
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 ANY_PORT = ProxyBounds(ports=None)

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.courtesy import MAX_AT_ONCE, Courtesy, seconds_of
-from albert_tools.builtins.web import http_request
+from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, Courtesy, seconds_of
+from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from tests.builtins.network import Authorities, Calling, answer, calling, hello, raw, resolving
+from tests.helpers.network import Authorities, Calling, answer, calling, hello, raw, resolving
 
 HERE = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.0/8", "::1"]}}}
 TOKEN = 'tok/en+with=odd&signs"1'

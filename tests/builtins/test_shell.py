@@ -16,12 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from albert_tools.builtins import commands, shell
+from albert_tools.builtins.shell import confined_command, shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.command.confinement import found
-from albert_tools.store.contents import Contents
+from albert_tools.store.contents.content_store import Contents
 
 #: Says that it lives, again and again.
 STAY = "while :; do echo x >> beats; sleep 0.02; done"
@@ -112,8 +112,8 @@ async def test_head_and_tail_of_much_output(context: Any) -> None:
     assert result["truncated"]
     assert result["output"].startswith("first\n")
     assert result["output"].endswith("\nlast\n")
-    assert f"[… {300012 - commands.MAX_OUTPUT} bytes left out …]" in result["output"]
-    assert len(result["output"]) < commands.MAX_OUTPUT + 100
+    assert f"[… {300012 - confined_command.MAX_OUTPUT} bytes left out …]" in result["output"]
+    assert len(result["output"]) < confined_command.MAX_OUTPUT + 100
     assert result["size_bytes"] == 300012
 
 

@@ -18,10 +18,10 @@ import yaml
 
 from albert_tools.builtins.net.bounds import MAX_BODY
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.web import http_request
+from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from tests.builtins.network import Authorities, Calling, Raw, answer, calling, hello, raw, resolving
+from tests.helpers.network import Authorities, Calling, Raw, answer, calling, hello, raw, resolving
 
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 

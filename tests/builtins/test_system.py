@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from albert_tools import ToolService
-from albert_tools.builtins import log_sources, reading, system_metrics
-from albert_tools.builtins.log_sources import Journald, MacOS, SyslogLines, journal_entry
-from tests.builtins.governed import Governed
+from albert_tools.builtins.system import log_sources, metrics, program_output
+from albert_tools.builtins.system.log_sources import Journald, MacOS, SyslogLines, journal_entry
+from tests.helpers.governed import Governed
 from tests.surfaces.conftest import Albert
 
 Make = Callable[..., Governed]
@@ -125,9 +125,7 @@ async def test_graphics_cards_by_what_their_driver_prints(tmp_path: Path) -> Non
     printed = (
         "NVIDIA A100-SXM4-80GB, 37, 81920, 1024, 41\\nTesla, the old one, [N/A], 15360, 0, [Not Supported]\\nnonsense"
     )
-    found = await system_metrics.gpus(
-        program(tmp_path / "smi", f"assert '--format=csv' in sys.argv[2]; print('{printed}')")
-    )
+    found = await metrics.gpus(program(tmp_path / "smi", f"assert '--format=csv' in sys.argv[2]; print('{printed}')"))
     assert found[0] == {
         "name": "NVIDIA A100-SXM4-80GB",
         "percent": 37.0,
@@ -144,17 +142,17 @@ async def test_graphics_cards_by_what_their_driver_prints(tmp_path: Path) -> Non
 
 
 async def test_a_driver_that_fails_or_hangs_is_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_metrics, "GPU_SECONDS", 1.0)
+    monkeypatch.setattr(metrics, "GPU_SECONDS", 1.0)
     pid = tmp_path / "pid"
     hangs = program(tmp_path / "hangs", f"import os; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
     failing = program(
         tmp_path / "fails", "print('NVIDIA-SMI has failed because it could not talk to the driver'); sys.exit(9)"
     )
     for path in (hangs, failing, str(tmp_path / "missing")):
-        assert await system_metrics.gpus(path) == []
+        assert await metrics.gpus(path) == []
     if pid.exists():
         assert not psutil.pid_exists(int(pid.read_text())) or psutil.Process(int(pid.read_text())).name() == ""
-    assert reading.found("no-such-program") is None
+    assert program_output.found("no-such-program") is None
 
 
 # Processes.
@@ -370,9 +368,9 @@ async def test_the_journal_as_journalctl_prints_it(tmp_path: Path) -> None:
     assert journal_entry(b"[]") is None
 
 
-@pytest.mark.skipif(reading.found("journalctl") is None, reason="there is no journalctl")
+@pytest.mark.skipif(program_output.found("journalctl") is None, reason="there is no journalctl")
 async def test_this_machines_journalctl_takes_our_options() -> None:
-    program = reading.found("journalctl")
+    program = program_output.found("journalctl")
     assert program is not None
     for unit in ("", "ssh.service", "sshd"):
         for entry in (await all_of(Journald(program), time.time() - 60, unit))[:5]:
@@ -412,9 +410,9 @@ async def test_nobody_reads_on_so_the_program_ends(tmp_path: Path) -> None:
         tmp_path / "endless",
         f"import os; open({str(pid)!r}, 'w').write(str(os.getpid()))\nwhile True: print('x' * 1000000)",
     )
-    async with aclosing(reading.lines_of([path])) as lines:
+    async with aclosing(program_output.lines_of([path])) as lines:
         async for line in lines:
-            assert len(line) == reading.MAX_LINE
+            assert len(line) == program_output.MAX_LINE
             break
     assert not psutil.pid_exists(int(pid.read_text()))
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins import web
+from albert_tools.builtins.net import web
 from albert_tools.builtins.net.client import Client
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
-from tests.builtins.network import Calling, calling
+from tests.helpers.network import Calling, calling
 
 
 class Handler(BaseHTTPRequestHandler):

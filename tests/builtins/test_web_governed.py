@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from albert_tools import Question, ToolService
-from tests.builtins.network import Raw, answer, raw
+from tests.helpers.network import Raw, answer, raw
 
 TOOLS = ["http_request", "fetch_url", "web_search"]
 PAGE = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from albert_tools.engine.govern.settings import read_governance
-from tests.docs.pages import ROOT, blocks, run
+from albert_tools.engine.policy.settings import read_governance
+from tests.helpers.pages import ROOT, blocks, run
 
 PAGES = ["embedding.md", "governance.md", "runs.md", "telemetry.md"]
 BLOCKS = [

@@ -15,15 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
-from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.domain import Unexportable, export
-from albert_tools.engine.sandbox.pool import Sandbox
-from albert_tools.engine.sandbox.prelude import ToolError, prelude
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
+from albert_tools.engine.sandbox.worker.values import Unexportable, export
 from albert_tools.grammar import strategies
-from tests.effort import examples
+from tests.helpers.effort import examples
 
 CATALOG = ToolRegistry(builtin_primitives())
 MAX_BYTES = 16 * 1024 * 1024

@@ -46,17 +46,20 @@ MADE = ("__pycache__", ".hypothesis", ".pytest_cache")
 
 #: The tests whose output is shown, by what they prove.
 SUITES = {
-    "The workspace contains": ["tests/engine/govern/test_contain.py", "tests/engine/govern/test_workspace.py"],
-    "Programs can't get out of the evaluator": ["tests/engine/sandbox/test_escapes.py"],
+    "The workspace contains": [
+        "tests/engine/workspace/test_workspace.py",
+        "tests/engine/workspace/test_find_workspace.py",
+    ],
+    "Programs can't get out of the evaluator": ["tests/engine/sandbox/worker/test_program_escapes.py"],
     "Attacks on the command sandbox are real, and what never ends is ended": [
-        "tests/engine/sandbox/command/test_escapes.py",
-        "--deselect=tests/engine/sandbox/command/test_escapes.py::test_no_probe_gets_anywhere",
+        "tests/engine/sandbox/command/test_command_escapes.py",
+        "--deselect=tests/engine/sandbox/command/test_command_escapes.py::test_no_probe_gets_anywhere",
     ],
     "The strict form of a result": ["tests/engine/model/test_result.py"],
-    "Every stage of a call, allowed, denied and asked": ["tests/engine/execute/test_stages.py"],
-    "The files family": ["tests/engine/execute/test_files_family.py"],
-    "Commands, confined": ["tests/builtins/test_shell.py", "tests/engine/execute/test_commands_confined.py"],
-    "Commands are judged before they run": ["tests/engine/govern/commands/test_commands.py"],
+    "Every stage of a call, allowed, denied and asked": ["tests/engine/pipeline/test_stages.py"],
+    "The files family": ["tests/engine/pipeline/test_files_family.py"],
+    "Commands, confined": ["tests/builtins/test_shell.py", "tests/engine/pipeline/test_commands_confined.py"],
+    "Commands are judged before they run": ["tests/engine/shell/test_judge.py"],
     "Requests to where none may go": ["tests/builtins/test_ssrf.py"],
     "Every primitive of the catalogue": ["tests/test_catalogue.py"],
     "From a text to a commit": ["tests/examples/test_examples.py", "-k", "commit"],

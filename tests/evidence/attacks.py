@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.sandbox.command.confinement import found
-from tests.children import Child
-from tests.engine.sandbox.command.attacked import SOMEBODY, attack
-from tests.engine.sandbox.command.probes import PROBES
-from tests.engine.sandbox.command.test_escapes import NOT_STOPPED
+from tests.engine.sandbox.command.test_command_escapes import NOT_STOPPED
+from tests.helpers.attacked import SOMEBODY, attack
+from tests.helpers.children import Child
+from tests.helpers.probes import PROBES
 
 #: In how many parts the attacks of one kind are made, side by side.
 PARTS = 2

@@ -8,12 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from albert_tools.builtins import commands, files, finding, results, searching, system_logs
+from albert_tools.builtins.files import files, find_files, results, search_text
 from albert_tools.builtins.net import bounds
-from albert_tools.engine.execute import handing, record
+from albert_tools.builtins.shell import confined_command
+from albert_tools.builtins.system import logs
+from albert_tools.engine.call import ledger
 from albert_tools.engine.model.limits import RunLimits
-from tests.builtins.governed import Governed
-from tests.builtins.network import answer, raw
+from albert_tools.engine.pipeline import large_output
+from tests.helpers.governed import Governed
+from tests.helpers.network import answer, raw
 
 MiB = 1024 * 1024
 LIMITS = RunLimits()
@@ -38,13 +41,21 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
     def output() -> tuple[str, str, bool]:
         value = home.value("bash", command="seq 200000")
         length = len(value["output"].encode())
-        held = value["truncated"] and length < commands.MAX_OUTPUT + 200 and value["size_bytes"] > commands.MAX_OUTPUT
+        held = (
+            value["truncated"]
+            and length < confined_command.MAX_OUTPUT + 200
+            and value["size_bytes"] > confined_command.MAX_OUTPUT
+        )
         return "bash: seq 200000", f"{length} bytes handed over of {value['size_bytes']}, with a handle", held
 
     def kept() -> tuple[str, str, bool]:
         value = home.value("bash", command="head -c 20000000 /dev/zero | tr '\\0' x")
         size = home.value("read_result", handle=value["handle"])["size_bytes"]
-        return "bash: 20,000,000 bytes", f"{size} bytes kept of {value['size_bytes']}", size == commands.MAX_KEPT
+        return (
+            "bash: 20,000,000 bytes",
+            f"{size} bytes kept of {value['size_bytes']}",
+            size == confined_command.MAX_KEPT,
+        )
 
     def body() -> tuple[str, str, bool]:
         length = home.composite(f'return len(tools.http_request(url="{url}")["body"])')
@@ -63,7 +74,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
         return (
             "search_text: a line of 5,000 characters",
             f"{len(text)} characters",
-            len(text) <= searching.MAX_SHOWN + 1,
+            len(text) <= search_text.MAX_SHOWN + 1,
         )
 
     def file_size() -> tuple[str, str, bool]:
@@ -77,7 +88,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
 
     def handed() -> tuple[str, str, bool]:
         value = home.composite('return "x" * 5000000')
-        held = value["truncated"] and len(value["head"]) == len(value["tail"]) == handing.SHOWN_BYTES
+        held = value["truncated"] and len(value["head"]) == len(value["tail"]) == large_output.SHOWN_BYTES
         return "a saved tool gives 5,000,000 bytes", f"{len(value['head'])} of each end, with a handle", held
 
     def failing(body: str, code: str) -> Check:
@@ -93,7 +104,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
         home.value("make_directory", path="/".join(["d"] * 150))
         entry = home.entries("result")[-1]
         said = f"{len(entry['effects'])} effects listed in the ledger, and that there are {entry['more_effects']} more"
-        held = (len(entry["effects"]), entry["more_effects"]) == (record.MAX_EFFECTS, 50)
+        held = (len(entry["effects"]), entry["more_effects"]) == (ledger.MAX_EFFECTS, 50)
         return "make_directory: 150 folders in one another", said, held
 
     def message() -> tuple[str, str, bool]:
@@ -102,27 +113,27 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
         return (
             "read_system_logs: a line of 8,000 characters",
             f"{len(found)} characters",
-            len(found) <= system_logs.MAX_MESSAGE + 1,
+            len(found) <= logs.MAX_MESSAGE + 1,
         )
 
     return {
-        "builtins.commands.MAX_OUTPUT": (commands.MAX_OUTPUT, output),
-        "builtins.commands.MAX_KEPT": (commands.MAX_KEPT, kept),
+        "builtins.commands.MAX_OUTPUT": (confined_command.MAX_OUTPUT, output),
+        "builtins.commands.MAX_KEPT": (confined_command.MAX_KEPT, kept),
         "builtins.net.bounds.MAX_BODY": (bounds.MAX_BODY, body),
         "builtins.results.MAX_SLICE": (
             results.MAX_SLICE,
             refused("read_result", results.MAX_SLICE, handle="b3:" + "0" * 64),
         ),
-        "builtins.finding.MAX_FOUND": (finding.MAX_FOUND, refused("find_files", finding.MAX_FOUND, pattern="*")),
+        "builtins.finding.MAX_FOUND": (find_files.MAX_FOUND, refused("find_files", find_files.MAX_FOUND, pattern="*")),
         "builtins.searching.MAX_MATCHES": (
-            searching.MAX_MATCHES,
-            refused("search_text", searching.MAX_MATCHES, pattern="x"),
+            search_text.MAX_MATCHES,
+            refused("search_text", search_text.MAX_MATCHES, pattern="x"),
         ),
-        "builtins.searching.MAX_SHOWN": (searching.MAX_SHOWN, shown),
+        "builtins.searching.MAX_SHOWN": (search_text.MAX_SHOWN, shown),
         "builtins.files.MAX_FILE": (files.MAX_FILE, file_size),
-        "builtins.system_logs.MAX_MESSAGE": (system_logs.MAX_MESSAGE, message),
-        "engine.execute.handing.SHOWN_BYTES": (handing.SHOWN_BYTES, handed),
-        "engine.execute.record.MAX_EFFECTS": (record.MAX_EFFECTS, effects),
+        "builtins.system_logs.MAX_MESSAGE": (logs.MAX_MESSAGE, message),
+        "engine.pipeline.large_output.SHOWN_BYTES": (large_output.SHOWN_BYTES, handed),
+        "engine.call.ledger.MAX_EFFECTS": (ledger.MAX_EFFECTS, effects),
         "engine.model.limits.RunLimits.log_bytes": (LIMITS.log_bytes, failing('print("x" * 2000000)', "log_limit")),
         "engine.model.limits.RunLimits.result_bytes": (
             LIMITS.result_bytes,

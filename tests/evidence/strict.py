@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from albert_tools import ToolResult
-from tests.builtins.governed import Governed
-from tests.builtins.network import answer, raw
-from tests.builtins.provider import providing
+from tests.helpers.governed import Governed
+from tests.helpers.network import answer, raw
+from tests.helpers.provider import providing
 
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 

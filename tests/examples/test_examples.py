@@ -15,9 +15,9 @@ import pytest
 
 from albert_tools import Failure, SyncToolService
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import Checked, Report, check
+from albert_tools.engine.check.checker import Checked, Report, check
 from albert_tools.engine.model.definition import ToolDefinition
-from tests.examples.plain import problem
+from tests.helpers.plain_tools import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "tools").glob("*.tool"))}

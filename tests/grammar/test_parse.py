@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tools.grammar import layout
-from albert_tools.grammar.agree import disagreement, same
 from albert_tools.grammar.parse import parse, parse_or_raise
-from albert_tools.grammar.python import to_python
-from albert_tools.grammar.refusals import CONSTRUCTS
+from albert_tools.grammar.second_reading import disagreement, same
+from albert_tools.grammar.to_python import to_python
+from albert_tools.grammar.unsupported import CONSTRUCTS
 
 EVERY_FORM = (Path(__file__).parent / "every_form.tool").read_text(encoding="utf-8")
 

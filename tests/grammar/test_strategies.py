@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import check
-from albert_tools.engine.execute.registry import ToolRegistry
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check
 from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import unparse
-from tests.effort import examples
+from tests.helpers.effort import examples
 
 CATALOG = ToolRegistry(builtin_primitives())
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))

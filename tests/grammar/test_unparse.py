@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from albert_tools.grammar.diagnostic import SourceError
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.unparse import format_source, unparse
-from tests.effort import examples
+from tests.helpers.effort import examples
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parents[1] / "examples" / "tools").glob("*.tool"))

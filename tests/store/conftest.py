@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.definition import ToolVersion
-from albert_tools.store.tools import TinyToolStore
-from tests.store import versions
+from albert_tools.store.tools.tool_store import TinyToolStore
+from tests.helpers import versions
 
 MakeVersion = Callable[..., ToolVersion]
 

@@ -13,9 +13,9 @@ import pytest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Artifact
 from albert_tools.store.artifacts import Artifacts
-from albert_tools.store.contents import Contents
-from albert_tools.store.named import named
-from tests.children import Child, Report
+from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.contents.references import named
+from tests.helpers.children import Child, Report
 
 NOW = "2026-01-31T08:00:00.000001+00:00"
 

@@ -1,8 +1,8 @@
 """The command as its users meet it: a process of its own, a real folder to work in, a home that nobody else has.
 
 Nine tenths of what a short command takes is the start of Python and the import of what it needs. So most are children of
-a process that has imported it all (see `tests.children`), with arguments, folder, environment and streams of their own; where
-it is the start itself that matters, or the streams are a terminal or pipes, Python is started anew.
+a process that has imported it all (see `tests.helpers.children`), with arguments, folder, environment and streams of
+their own; where it is the start itself that matters, or the streams are a terminal or pipes, Python is started anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from albert_tools.surfaces.cli.main import main
-from tests.children import Child, Report
+from tests.helpers.children import Child, Report
 
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.children import Child, Report
+from tests.helpers.children import Child, Report
 
 from .conftest import Albert, Done, be_albert
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from .conftest import Albert
-from .test_commands import BASE, TOP
+from .test_tool_commands import BASE, TOP
 
 
 def version(n: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from albert_tools import SyncToolService
 from albert_tools.surfaces.cli.hints import told
-from albert_tools.surfaces.cli.running import effect_line
+from albert_tools.surfaces.cli.run import effect_line
 
 from .conftest import Albert
 

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from albert_tools.engine.execute.telemetry import Ended, Span, Started, new_span
+from albert_tools.engine.model.telemetry import Ended, Span, Started, new_span
 from albert_tools.telemetry import Counters, several
 from albert_tools.telemetry.counters import MAX_NAMES
-from tests.telemetry.calls import nested, refused, started
+from tests.helpers.traced_calls import nested, refused, started
 
 
 class Broken:

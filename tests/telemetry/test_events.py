@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import structlog
 
-from albert_tools.engine.execute.telemetry import Ended, new_span
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.telemetry import Ended, new_span
 from albert_tools.telemetry import StructlogObserver, from_environment
-from tests.telemetry.calls import SECRET, nested, refused, start, started
+from tests.helpers.traced_calls import SECRET, nested, refused, start, started
 
 HOSTILE = 'x\n{"event":"tool_call_completed"}\r\x1b[2J\x9b31m\u2028\u202e\ud800'
 
@@ -155,7 +155,7 @@ def test_the_applications_logger_with_the_standard_library(caplog: pytest.LogCap
 def test_several_processes_share_a_file_of_their_owners(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     code = (
-        "import os, sys; from albert_tools.telemetry import from_environment; from tests.telemetry.calls import nested\n"
+        "import os, sys; from albert_tools.telemetry import from_environment; from tests.helpers.traced_calls import nested\n"
         "observer = from_environment(os.environ)\n"
         "for _ in range(50): nested(observer)"
     )

@@ -12,10 +12,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from albert_tools.engine.execute.telemetry import Ended, Span, new_span
+from albert_tools.engine.model.telemetry import Ended, Span, new_span
 from albert_tools.telemetry import OpenTelemetryObserver, SharedIds, current_trace
 from albert_tools.telemetry.spans import MAX_OPEN
-from tests.telemetry.calls import SECRET, nested, printed, refused, started
+from tests.helpers.traced_calls import SECRET, nested, printed, refused, started
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -196,7 +196,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from albert_tools.telemetry import OpenTelemetryObserver
-from tests.telemetry.calls import nested
+from tests.helpers.traced_calls import nested
 observer = OpenTelemetryObserver()
 nested(observer)
 exporter = InMemorySpanExporter()

@@ -12,7 +12,7 @@ from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 

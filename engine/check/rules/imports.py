@@ -14,7 +14,7 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.check.rules.attributes import INSTEAD, offer
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 

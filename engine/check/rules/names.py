@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, bindings
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.shape import import_line
+from albert_tools.engine.check.rules.tool_shape import import_line
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.naming import nearest
+from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 

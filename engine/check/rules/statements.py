@@ -12,7 +12,7 @@ from albert_tools.engine.check.facts import Facts, is_typed_dict
 from albert_tools.engine.check.rule import error, replace, warning
 from albert_tools.engine.check.rules.values import TYPES
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.naming import did_you_mean, nearest
+from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -178,7 +178,7 @@ def handlers(facts: Facts) -> Iterator[Diagnostic]:
 def patterns(facts: Facts) -> Iterator[Diagnostic]:
     """`case` takes bare types, and constants of façades; alternatives bind the same names."""
     from albert_tools.engine.check.facts import pattern_bindings
-    from albert_tools.engine.check.rules.assigned import irrefutable
+    from albert_tools.engine.check.rules.assignment import irrefutable
 
     for node in facts.nodes:
         match node:

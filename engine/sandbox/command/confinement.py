@@ -10,8 +10,8 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command import filters, launcher, seatbelt, temporary
-from albert_tools.engine.sandbox.command.cgroups import sweep
+from albert_tools.engine.sandbox.command import launcher, seatbelt, seccomp_filters, temporary_folders
+from albert_tools.engine.sandbox.kernel.cgroups import sweep
 
 Kind = Literal["bwrap", "landlock", "seatbelt"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -63,7 +63,7 @@ def _hint() -> str:
 def found() -> Found:
     """What this machine has. Tried once for each process; takes some hundredths of a second."""
     sweep()
-    temporary.sweep()
+    temporary_folders.sweep()
     missing: dict[str, str] = {}
     kinds: list[Kind] = []
     nested_off = False
@@ -87,7 +87,7 @@ def _try_bwrap(program: str) -> tuple[str, bool]:
     """Why bubblewrap can't be used, or nothing; and whether it can switch off namespaces inside."""
     if not program:
         return "bubblewrap is not installed", False
-    if filters.program("loose", root=False) is None:
+    if seccomp_filters.program("loose", root=False) is None:
         return f"no filter is known for {os.uname().machine}", False
     said = ""
     for nested_off in (True, False):
@@ -119,7 +119,7 @@ _TRIAL = (
 
 
 def _try_landlock() -> str:
-    if filters.program("strict", root=False) is None:
+    if seccomp_filters.program("strict", root=False) is None:
         return f"no filter is known for {os.uname().machine}"
     known = launcher.version()
     if known < 1:

@@ -7,11 +7,11 @@ import ast
 import pytest
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.check import check_or_raise
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile import gate
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.compile.program import compile_program
-from albert_tools.engine.execute.registry import ToolRegistry
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.failure import Failure
 
@@ -91,7 +91,7 @@ def test_limits_pass_every_handler_and_finally() -> None:
 
 def test_plain_strings_mean_the_same() -> None:
     from albert_tools.engine.compile.lower import _Lowering
-    from albert_tools.grammar.python import to_python
+    from albert_tools.grammar.to_python import to_python
 
     source = 'def t(x: Any) -> Any:\n    """T."""\n    return f"a{x!r:>{len(x)}}{x!s}{x!a}{x}"\n'
     checked = check_or_raise(source, CATALOG)

@@ -341,7 +341,9 @@ def test_the_fields_of_an_invocation_at_the_edge(name: str) -> None:
 
 
 def test_pydantic_is_loaded_by_this_module_alone() -> None:
-    code = "import sys, albert_tools.engine.model.result, albert_tools.engine.model.kinds; print(*sys.modules)"
+    code = (
+        "import sys, albert_tools.engine.model.result, albert_tools.engine.model.parameter_types; print(*sys.modules)"
+    )
     top = Path(__file__).parents[3]
     loaded = subprocess.run([sys.executable, "-c", code], cwd=top, capture_output=True, text=True, check=True).stdout
     assert not {"pydantic", "pydantic_core", "annotated_types"} & set(loaded.split())

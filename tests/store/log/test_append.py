@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Cursor, Entry, Mark
+from albert_tools.engine.model.record_types import Cursor, Entry, Mark
 from albert_tools.store.log.line import MAX_DEPTH, MAX_ENTRY
 from albert_tools.store.log.log import Log
-from tests.children import Child, Report, forked, wait_for
+from tests.helpers.children import Child, Report, forked, wait_for
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Cursor
+from albert_tools.engine.model.record_types import Cursor
 from albert_tools.store.log.exclusive import Exclusive
 from albert_tools.store.log.log import Log
-from tests.children import Child, Report, forked, wait_for
+from tests.helpers.children import Child, Report, forked, wait_for
 
 
 def _count(log: Log, times: int) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Cursor, Entry
+from albert_tools.engine.model.record_types import Cursor, Entry
 from albert_tools.store.log import folding
 from albert_tools.store.log.log import Log
-from tests.children import Child, Report
+from tests.helpers.children import Child, Report
 
 SECOND = 10**9
 #: All entries are of this time and the minutes behind it; what is folded is what was before the second one.

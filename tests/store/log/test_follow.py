@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Entry
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.log import line, projection
 from albert_tools.store.log.log import Log
 from albert_tools.store.log.projection import Projection
-from tests.children import Child, Report, forked, wait_for
+from tests.helpers.children import Child, Report, forked, wait_for
 
 Files = Callable[[], list[Path]]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.records import Cursor, Place
+from albert_tools.engine.model.record_types import Cursor, Place
 from albert_tools.store.log.log import Log
 from albert_tools.store.log.trouble import Problem
 

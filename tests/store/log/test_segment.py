@@ -14,7 +14,7 @@ import pytest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log import segment
 from albert_tools.store.log.log import Log
-from tests.children import Child, Report
+from tests.helpers.children import Child, Report
 
 #: Seconds that a writer in these tests waits.
 PATIENCE = 0.2

@@ -1,0 +1,205 @@
+"""What an agent hands on under a name of its choice: published once, never changed, found again by whoever works here.
+
+An artifact is a record (id, category, metadata) that names its content by hash, and the content lies in the content store, where
+large results lie too. So publishing takes content from where it is: a text in hand, a file of the workspace, or the handle of a
+value that is kept already; and the handle that an artifact has is good for `read_result` and for whatever else takes one. What an
+artifact names is kept for ever. Artifacts are the workspace's: what was published in another one isn't seen here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Annotated, Literal, TypedDict
+
+from albert_tools.builtins.files.results import MAX_SLICE, text_of
+from albert_tools.builtins.text_encoding import encode
+from albert_tools.engine.model.definition import one_of
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.parameter_types import CategoryName, FilePath, Hash, Identifier, Metadata, WriteContent
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import Artifact, ArtifactStore, CallContext, ContentStore
+from albert_tools.engine.model.schema import Bound
+
+#: Bytes of a content that is given as a text or a file; a larger one is a handle already.
+MAX_CONTENT = 100 * MiB
+#: Bytes of all metadata of one artifact: it describes, the content holds.
+MAX_METADATA = 1 * MiB
+
+Offset = Annotated[int, Bound(minimum=0)]
+SliceLimit = Annotated[int, Bound(minimum=4, maximum=MAX_SLICE)]
+
+
+class Described(TypedDict):
+    """An artifact but for its content."""
+
+    id: str
+    content_hash: str
+    size_bytes: int
+    category: str
+    metadata: list[str]
+    created: str
+
+
+class Published(Described):
+    """What `publish_artifact` answers."""
+
+    new: bool
+
+
+class Found(Described):
+    """What `get_artifact` answers."""
+
+    content: str
+    next_offset: int | None
+
+
+@primitive(
+    effects=["read", "write"],
+    category="artifact",
+    family="artifacts",
+    idempotent=True,
+    paths={"path": "read"},
+    invariants=[one_of("content", "path", "handle")],
+)
+def publish_artifact(
+    context: CallContext,
+    id: Identifier,
+    category: CategoryName,
+    content: WriteContent | None = None,
+    path: FilePath | None = None,
+    handle: Hash | None = None,
+    metadata: Metadata = [],  # noqa: B006  (a default of a schema; nobody changes it)
+) -> Published:
+    """Publish a content under an id, for ever: artifacts never change, and their content is never deleted.
+
+    Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "new"}: "content_hash" is "b3:" and
+    64 hex digits, the handle that read_result takes; "created" is ISO 8601, UTC; "new" is false when the same artifact
+    was there already, which is no failure. The content is given in exactly one of three ways: as a text (kept as
+    UTF-8), as a file of the workspace (its bytes as they are now), or as the handle of a value that is kept: of a large
+    result, or of another artifact. Ids are the workspace's; get_artifact finds them there.
+
+    Fails with `exists` (another content, category or metadata was published under the id), `not_found` (no such file,
+    or nothing is kept under the handle), `too_large` (a file over the largest that may be read, metadata of more than
+    1 MiB), `damaged` (what is kept isn't what was put), `not_a_file`, `encoding_error`, `invalid_arguments` (also when
+    not exactly one of content, path and handle is given), `budget_exceeded`, `io_error`, `permission_denied`.
+
+    Args:
+        id: Its name, for example "report-2025-03-01".
+        category: What sort of thing it is, for example "report".
+        content: The content as a text.
+        path: The file that is the content, for example "out/report.md".
+        handle: The content as it is kept, "b3:" and 64 hex digits.
+        metadata: What else there is to say, as entries "name=value".
+    """
+    if content is None and path is None and handle is None:
+        message = "give one of content, path and handle: what is to be published?"
+        violations = [{"field": "content", "rule": "required", "message": f"content: {message}"}]
+        raise Failure("invalid_arguments", message, details={"violations": violations})
+    artifacts, contents = _stores(context)
+    # What can't be written down is refused before anything is.
+    for text, what in ((id, "the id"), (category, "the category"), *((entry, "the metadata") for entry in metadata)):
+        encode(text, what)
+    described = sum(len(encode(entry, "the metadata")) for entry in metadata)
+    if described > MAX_METADATA:
+        raise Failure(
+            "too_large",
+            f"the metadata have {described:,} bytes, and {MAX_METADATA:,} is the most",
+            hint="put it into the content",
+        )
+    facts: dict[str, object] = {}
+    if handle is not None:
+        ref = handle if handle.startswith("b3:") else f"b3:{handle}"
+        size = contents.renew(ref)
+        facts["content_size_bytes"] = size
+    else:
+        data = encode(content, "the content") if content is not None else _file(context, path or ".")
+        size = len(data)
+        _demand_room(context, size)
+        ref = contents.put(data)
+        facts |= {"size_bytes": size, "sha256": hashlib.sha256(data).hexdigest()}
+    created = datetime.now(UTC).isoformat(timespec="microseconds")
+    artifact = Artifact(id, ref, size, category, tuple(metadata), created)
+    there, new = artifacts.publish(str(context.workspace.root), artifact)
+    context.effect("write" if new else "read", artifact=id, category=category, content_hash=ref, **facts)
+    return {**_told(there), "new": new}
+
+
+@primitive(effects=["read"], family="artifacts", idempotent=True)
+def get_artifact(
+    context: CallContext,
+    id: Identifier,
+    offset: Offset = 0,
+    limit: SliceLimit = 64 * 1024,
+    encoding: Literal["utf-8", "base64"] = "utf-8",
+) -> Found:
+    """Find an artifact by its id, with a part of its content.
+
+    Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "content", "next_offset"}:
+    "content" is text of at most `limit` bytes of the content from byte `offset` on, bytes that are not UTF-8 as U+FFFD;
+    or with encoding "base64" exactly these bytes as base64. "next_offset" is where to go on, or null at the end;
+    "content_hash" is the handle of the whole, for read_result (which finds lines by a pattern); "size_bytes" is its
+    size; "metadata" has entries "name=value"; "created" is ISO 8601, UTC.
+
+    Fails with `not_found` (nothing was published under this id in this workspace), `damaged`, `invalid_arguments`,
+    `io_error`.
+
+    Args:
+        id: As it was published.
+        offset: The byte of the content to begin at.
+        limit: The most bytes of content to return.
+        encoding: Whether the content is text, or bytes of any kind as base64.
+    """
+    import base64
+
+    artifacts, contents = _stores(context)
+    encode(id, "the id")
+    artifact = artifacts.get(str(context.workspace.root), id)
+    size = artifact.size_bytes
+    if encoding == "base64":
+        data = contents.slice(artifact.content, offset, limit)
+        content = base64.b64encode(data).decode("ascii")
+        following = offset + len(data) if offset + len(data) < size else None
+    else:
+        content, following = text_of(contents, artifact.content, size, offset, limit)
+    read = max(0, (following or size) - offset)
+    context.effect("read", artifact=id, content_hash=artifact.content, size_bytes=read)
+    return {**_told(artifact), "content": content, "next_offset": following}
+
+
+def _stores(context: CallContext) -> tuple[ArtifactStore, ContentStore]:
+    if context.artifacts is None or context.contents is None:
+        raise Failure("not_found", "nothing is kept here, so nothing can be published")
+    return context.artifacts, context.contents
+
+
+def _file(context: CallContext, path: str) -> bytes:
+    real = context.workspace.locate(path)
+    data: bytes = context.workspace.read(real, MAX_CONTENT, follow=False)
+    context.effect(
+        "read", path=context.workspace.recorded(real), size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
+    return data
+
+
+def _demand_room(context: CallContext, size: int) -> None:
+    left = context.left("bytes_written")
+    if size > left:
+        raise Failure(
+            "budget_exceeded",
+            f"{size:,} bytes are more than the {int(left):,} that the session's budget has left",
+            hint="what is left to do needs a session with a larger budget",
+            rule="lease.budget.bytes_written",
+        )
+
+
+def _told(artifact: Artifact) -> Described:
+    return {
+        "id": artifact.id,
+        "content_hash": artifact.content,
+        "size_bytes": artifact.size_bytes,
+        "category": artifact.category,
+        "metadata": list(artifact.metadata),
+        "created": artifact.created,
+    }

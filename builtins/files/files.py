@@ -1,0 +1,252 @@
+"""Reading, writing and editing text files, all of it through the contained workspace.
+
+Text goes in and out exactly as it is: no newline is translated, no mark at the start dropped, no encoding
+guessed, so that reading a file and writing it back leaves every byte where it was. What is read in part is read by lines, because
+lines are what a search tells and what models count; a line ends with "\\n" and nothing else.
+
+Whatever changes a file replaces it whole. So nobody ever sees half a change, and a file's other names keep what they had.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from typing import Annotated, TypedDict
+
+from albert_tools.builtins.files.existing_target import occupied
+from albert_tools.builtins.text_encoding import decode, demand_text, encode, known_encoding, not_text
+from albert_tools.engine.model.definition import excludes
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.interrupted import InterruptedCall, Settled
+from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.parameter_types import FilePath, NewText, OldText, ReadLimit, WriteContent
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.schema import Bound
+from albert_tools.engine.workspace.workspace import Opened
+
+#: Bytes of one file, read or written: what a program can hold in its memory several times over.
+MAX_FILE = 10 * MiB
+
+#: The number of a line; the first is 1.
+LineNumber = Annotated[int, Bound(minimum=1)]
+
+#: What to do about a file that is no UTF-8.
+_ENCODING = "name the encoding that it is in"
+
+
+class FileWritten(TypedDict):
+    """What `write_file` answers."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class FileEdited(TypedDict):
+    """What `edit_file` answers."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+    line: int
+
+
+@primitive(effects=["read"], idempotent=True, paths={"path": "read"})
+def read_file(
+    context: CallContext,
+    path: FilePath,
+    offset: LineNumber = 1,
+    limit: ReadLimit | None = None,
+    encoding: str = "utf-8",
+) -> str:
+    """Read a text file, or some of its lines, and return the text as a string.
+
+    The path is relative to the workspace (an absolute path inside it works too; `..` is refused). The text is
+    exact: newlines are not translated, and a UTF-8 byte order mark stays as "\\ufeff" unless the encoding is
+    "utf-8-sig". Links that stay inside the workspace are followed.
+
+    Without offset and limit the whole file comes back; it may have 10 MiB at most. With them, at most `limit` lines
+    from line `offset` on, each with its "\\n"; fewer where the file ends, and "" behind its end. Lines are counted from 1
+    and end with "\\n" only, as search_text counts them. The file may then be of any size, what comes back 10 MiB.
+
+    Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is
+    a file), `encoding_error` (bytes that are not text in the encoding, with their offset; a NUL, which means that the
+    file is binary; an unknown encoding), `too_large`, `invalid_arguments`, `io_error`, or `permission_denied` (outside
+    the workspace).
+
+    Args:
+        path: The file to read, for example "notes/today.md".
+        offset: The first line to return, counted from 1.
+        limit: The most lines to return; all that follow when not given.
+        encoding: How its bytes are to be read, for example "utf-8", "utf-16", "cp1252"; "latin-1" makes a character of each
+            byte whatever it is, NUL included.
+    """
+    name = known_encoding(encoding)
+    with context.workspace.open(path) as file:
+        if offset == 1 and limit is None:
+            data = file.read(MAX_FILE)
+            context.effect("read", path=file.path, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+            text = decode(data, encoding, repr(path), hint=_ENCODING)
+            demand_text(text, name, repr(path))
+            return text
+        part = _lines(file, path, offset, limit, name)
+        data = part.encode()
+        digest = hashlib.sha256(data).hexdigest()
+        # What was handed over, as UTF-8; `line` says that it is a part.
+        context.effect("read", path=file.path, size_bytes=len(data), sha256=digest, line=offset)
+        return part
+
+
+def _lines(file: Opened, path: str, first: int, count: int | None, encoding: str) -> str:
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    before, left = first - 1, count
+    pieces: list[str] = []
+    size = position = 0
+    most = file.most(MAX_FILE)
+    blocks = file.blocks()
+    while left != 0:
+        block = next(blocks, b"")
+        held = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(block, not block)
+        except UnicodeDecodeError as error:
+            raise not_text(repr(path), encoding, position - held + error.start, _ENCODING) from None
+        except UnicodeError as error:
+            raise Failure("encoding_error", f"{path!r} is not {encoding} text: {error}") from None
+        demand_text(text, encoding, repr(path))
+        position += len(block)
+        start = 0
+        while before and (end := text.find("\n", start)) >= 0:
+            before, start = before - 1, end + 1
+        if not before:
+            end = start
+            if left is None:
+                end = len(text)
+            while left and end < len(text):
+                found = text.find("\n", end)
+                end, left = (len(text), left) if found < 0 else (found + 1, left - 1)
+            pieces.append(text[start:end])
+            size += len(pieces[-1].encode("utf-8", "surrogatepass"))
+            if size > most:
+                rule = "max_file_size_mb" if most < MAX_FILE else None
+                message = f"these lines of {path!r} have more than the {most:,} bytes that can be read at once"
+                raise Failure("too_large", message, hint="ask for fewer lines, with limit", rule=rule)
+        if not block:
+            break
+    return "".join(pieces)
+
+
+def _written(call: InterruptedCall) -> Settled:
+    """Whether the file has the content already; where it is neither that nor the old one, somebody else has been at it since."""
+    path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
+    if call.unchanged and (call.arguments.get("append") or call.arguments.get("create_only")):
+        return Settled("not applied")
+    try:
+        # What was appended may end a file that ended so before.
+        there = (
+            None
+            if call.arguments.get("append")
+            else call.workspace.read(call.workspace.spell(path), len(data), follow=False)
+        )
+    except Failure:
+        there = None
+    if there != data:
+        return Settled("not applied" if call.unchanged else "unknown")
+    facts = {"size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    call.effect("write", path=call.workspace.recorded(path), **facts)
+    return Settled("applied", {"path": call.workspace.spell(path), **facts})
+
+
+@primitive(
+    effects=["write"],
+    idempotent=True,
+    once=["create_only", "append"],
+    paths={"path": "write"},
+    invariants=[excludes("create_only", "append")],
+    settle=_written,
+)
+def write_file(
+    context: CallContext, path: FilePath, content: WriteContent, create_only: bool = False, append: bool = False
+) -> FileWritten:
+    """Write a text file as UTF-8: create it or replace all of its content, or add to its end.
+
+    The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
+    too; `..` is refused). The content is written exactly: newlines are not translated, nothing is added between the old
+    content and what is appended. Atomic: on failure the old content stays. A file may have 10 MiB at most, what is
+    appended included; all of it counts as written.
+
+    Returns {"path", "size_bytes", "sha256"} of the file as it is then: the path relative to the workspace, the size in
+    bytes, and the content's sha256 as 64 hex digits.
+
+    Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (a folder is there),
+    `not_a_directory` (a part of the path is a file), `too_large`, `encoding_error` (half a surrogate pair in the
+    content), `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace, through a symbolic link,
+    or Albert's own files and git's).
+
+    Args:
+        path: The file to write, for example "notes/today.md".
+        content: The whole new content, or what to append.
+        create_only: Whether to fail if the file exists already, rather than replace it.
+        append: Whether to add the content to the end of the file, which is created if it does not exist.
+    """
+    data = encode(content, "the content")
+    _demand_size(len(data))
+    if append:
+
+        def longer(old: bytes | None) -> bytes:
+            _demand_size(len(old or b"") + len(data))
+            return (old or b"") + data
+
+        facts = context.workspace.rewrite(path, longer, MAX_FILE, missing=True)
+    else:
+        with occupied(context, path, "leave out create_only to replace it, or use another path"):
+            facts = context.workspace.replace(path, data, new=create_only)
+    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
+    return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
+
+
+@primitive(effects=["write"], paths={"path": "write"})
+def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
+    """Replace a text that occurs exactly once in a UTF-8 file by another, and leave everything else as it is.
+
+    The old text is compared exactly, with all its spaces and newlines; take it from read_file, and as much around it as
+    makes it the only one. Atomic: on failure the file stays as it was, also when somebody else changed it meanwhile. A
+    file may have 10 MiB at most.
+
+    Returns {"path", "size_bytes", "sha256", "line"}: of the file as it is then, and the line (counted from 1) at which
+    the new text begins.
+
+    Fails with `invalid_arguments` (the old text occurs nowhere, or more than once; `details` has `occurrences` and
+    `lines`, the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
+    `too_large`, `encoding_error` (the file is not UTF-8 text, or the new text holds half a surrogate pair), `io_error`, or
+    `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
+
+    Args:
+        path: The file to change.
+        old_text: What is there, exactly once.
+        new_text: What is to be there instead; empty to delete the old text.
+    """
+    from albert_tools.builtins.files.edit_text import edited
+
+    encode(old_text, "the old text")
+    encode(new_text, "the new text")
+    line = 0
+
+    def change(old: bytes | None) -> bytes:
+        nonlocal line
+        text = decode(old or b"", "utf-8", repr(path))
+        demand_text(text, "utf-8", repr(path))
+        result, line = edited(text, old_text, new_text, path)
+        data = encode(result, "the file")
+        _demand_size(len(data))
+        return data
+
+    facts = context.workspace.rewrite(path, change, MAX_FILE)
+    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
+    return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256, "line": line}
+
+
+def _demand_size(size: int) -> None:
+    if size > MAX_FILE:
+        raise Failure("too_large", f"the content has {size:,} bytes, and {MAX_FILE:,} is the most that can be written")

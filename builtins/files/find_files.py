@@ -1,0 +1,90 @@
+"""Finding files by the pattern of their path, in folders of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal, TypedDict
+
+from albert_tools.builtins.files.globs import MAX_PATTERN, Globs
+from albert_tools.engine.model.parameter_types import FilePath, ItemList
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.schema import Bound
+from albert_tools.engine.workspace.workspace import Met
+
+#: Paths that one call finds at the most.
+MAX_FOUND = 10_000
+
+#: A pattern of paths.
+Glob = Annotated[str, Bound(minLength=1, maxLength=MAX_PATTERN)]
+
+#: Not entered: what is in there is git's, and thousands of files that nobody means.
+_PASSED_OVER = frozenset({".git"})
+
+
+class Found(TypedDict):
+    """What `find_files` answers."""
+
+    paths: list[str]
+    truncated: bool
+
+
+def below(path: str, spelled: str) -> Callable[[Met], str]:
+    """What tells the path of something met under `path` from there down, which patterns speak of."""
+    prefix = "" if spelled == "." else f"{spelled.rstrip('/')}/"
+    return lambda met: met.path.removeprefix(prefix) if met.path != spelled else met.name
+
+
+def entering(excluded: Globs, relative: Callable[[Met], str]) -> Callable[[Met], bool]:
+    """Whether a walk is to go into a folder."""
+    return lambda met: met.name not in _PASSED_OVER and not (excluded and excluded.matches(relative(met)))
+
+
+@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"}, timeout=60)
+def find_files(
+    context: CallContext,
+    pattern: Glob,
+    path: FilePath = ".",
+    type: Literal["file", "directory", "any"] = "file",
+    exclude: ItemList[Glob] = [],  # noqa: B006
+    limit: Annotated[int, Bound(minimum=1, maximum=MAX_FOUND)] = 1000,
+) -> Found:
+    """Find files whose path matches a pattern, in a folder and all folders under it.
+
+    Returns {"paths", "truncated"}: the paths relative to the workspace, sorted, each as read_file takes it; and whether there
+    are more than `limit`, of which the first are in the list.
+
+    Finding nothing is no failure. Hidden files are found like others. Links are not followed, and found only as type "any";
+    folders named .git are not entered, nor what the rules forbid.
+
+    In a pattern "*", "?" and "[abc]" or "[!abc]" stand for characters of one name, "**" for any number of folders, "{a,b}" for
+    either, and a backslash takes its meaning from the next. A pattern without "/" is held against the name, at any depth
+    ("*.py"); one with "/" against the whole path from `path` down ("src/*.py", "**/tests/*.py"). Case counts.
+
+    Fails with `not_found`, `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in
+    all, folders more than 200 deep; `exclude` passes over them), `invalid_arguments` (also what is no
+    pattern), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
+
+    Args:
+        pattern: What the path is to match, for example "*.py" or "docs/**/*.{md,rst}".
+        path: The folder to look in, relative to the workspace; "." is the workspace itself.
+        type: Whether to find files, folders, or anything.
+        exclude: Patterns of what is not wanted, for example ["node_modules", "*.min.js"]; what is in an excluded folder isn't
+            either.
+        limit: The most paths to return.
+    """
+    wanted, excluded = Globs([pattern]), Globs(exclude, "exclude")
+    workspace = context.workspace
+    relative = below(path, workspace.spell(path))
+    found: list[str] = []
+    truncated = False
+    for met in workspace.walk(path, entering(excluded, relative)):
+        name = relative(met)
+        if (type not in (met.type, "any")) or not wanted.matches(name) or (excluded and excluded.matches(name)):
+            continue
+        if len(found) == limit:
+            truncated = True
+            break
+        found.append(met.path)
+    context.effect("read", path=workspace.recorded(path), entries=len(found))
+    return {"paths": found, "truncated": truncated}

@@ -1,0 +1,131 @@
+"""What is where: listing a folder, making one, the facts of a path."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from albert_tools.engine.model.parameter_types import FilePath
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.workspace.workspace import EntryType
+
+
+class Entry(TypedDict):
+    """A line of what `list_directory` answers."""
+
+    path: str
+    type: EntryType
+    size_bytes: int
+
+
+class FolderMade(TypedDict):
+    """What `make_directory` answers."""
+
+    path: str
+    created: bool
+
+
+class FileInfo(TypedDict):
+    """What `file_info` answers."""
+
+    path: str
+    type: EntryType
+    size_bytes: int
+    sha256: str | None
+    modified: str
+    accessed: str
+    changed: str
+    mode: str
+    link_target: str | None
+
+
+@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
+def list_directory(context: CallContext, path: FilePath = ".", recursive: bool = False) -> list[Entry]:
+    """List what is in a folder, hidden files included, as a list sorted by path.
+
+    Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/" (so it can be
+    given to read_file as it is); the type is "file", "directory", "symlink" or "other" (FIFO, socket,
+    device); the size in bytes, 0 for anything but a file. The folder itself is not in the list. With
+    recursive, the content of all folders under it is in the list too; linked folders are not entered. A list
+    has 10000 entries at most; find_files goes through larger folders.
+
+    Fails with `not_found`, `not_a_directory`, `too_large` (more entries: list a folder further down),
+    `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
+
+    Args:
+        path: The folder to list, relative to the workspace; "." is the workspace itself.
+        recursive: Whether to go into the folders under it as well.
+    """
+    entries = context.workspace.listing(path, recursive)
+    context.effect("read", path=context.workspace.recorded(path), entries=len(entries))
+    return [{"path": e.path, "type": e.type, "size_bytes": e.size} for e in entries]
+
+
+@primitive(effects=["write"], idempotent=True, family="files", paths={"path": "write"})
+def make_directory(context: CallContext, path: FilePath, parents: bool = True) -> FolderMade:
+    """Make a folder, and the folders above it that are missing. One that is there already is left as it is.
+
+    The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
+
+    Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made now.
+
+    Fails with `exists` (something else is at the path), `not_a_directory` (a part of the path is a file), `not_found` (a
+    folder above it is missing, without parents), `invalid_arguments`, `io_error`, or `permission_denied` (outside the
+    workspace, through a symbolic link, or Albert's own folder and git's).
+
+    Args:
+        path: The folder to make, for example "reports/2025".
+        parents: Whether to make the folders above it, too.
+    """
+    made = context.workspace.make_folder(path, parents=parents)
+    for each in made:
+        context.effect("write", path=each, size_bytes=0, type="directory")
+    return {"path": context.workspace.spell(path), "created": bool(made)}
+
+
+@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
+def file_info(context: CallContext, path: FilePath) -> FileInfo:
+    """Tell the facts of a file, folder or symbolic link, without reading it into memory.
+
+    A link at the end of the path is not followed. The path is relative to the workspace (an absolute path inside it works
+    too; `..` is refused).
+
+    Returns {"path", "type", "size_bytes", "sha256", "modified", "accessed", "changed", "mode", "link_target"}: the path
+    relative to the workspace, with links before its last part resolved; the type "file", "directory", "symlink" or "other"
+    (FIFO, socket, device); the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex digits, null for
+    anything but a file, for one of more than 1 GiB, and for one that may not be opened. The times are ISO 8601 in UTC: of
+    the last change of the content, the last access, and the last change of content, name or permissions. The mode is the
+    permissions as octal digits, "0644". A link is not followed; its target is told as it is written in the link.
+
+    Fails with `not_found`, `not_a_directory` (a part of the path is a file), `invalid_arguments`, `io_error`, or
+    `permission_denied` (outside the workspace).
+
+    Args:
+        path: What to look at, for example "notes/today.md".
+    """
+    found = context.workspace.info(path)
+    facts = found.facts
+    size = facts.st_size if found.type == "file" else 0
+    told = {} if found.sha256 is None else {"size_bytes": size, "sha256": found.sha256}
+    context.effect("read", path=context.workspace.recorded(found.path), **told)
+    return {
+        "path": found.path,
+        "type": found.type,
+        "size_bytes": size,
+        "sha256": found.sha256,
+        "modified": _time(facts.st_mtime_ns),
+        "accessed": _time(facts.st_atime_ns),
+        "changed": _time(facts.st_ctime_ns),
+        "mode": f"{stat.S_IMODE(facts.st_mode):04o}",
+        "link_target": found.link,
+    }
+
+
+def _time(nanoseconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
+    except (OverflowError, ValueError, OSError):
+        # A file can bear any number as its time; the calendar ends in the year 9999.
+        return datetime.fromtimestamp(0, UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,115 @@
+"""Deleting, moving and copying: one file at a time, so that every effect names the content that it was about.
+
+A folder is moved or copied file by file (`find_files` names them), and deleted once it is empty. What a call takes away or
+overwrites is bound into the approval of it, and a call that could not say what that is would be approved blindly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from typing import TypedDict
+
+from albert_tools.builtins.files.existing_target import occupied
+from albert_tools.builtins.files.files import MAX_FILE, FileWritten
+from albert_tools.engine.model.parameter_types import FilePath
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.workspace.workspace import EntryType
+
+
+class Deleted(TypedDict):
+    """What `delete_file` answers."""
+
+    path: str
+    type: EntryType
+    size_bytes: int
+    sha256: str | None
+
+
+@primitive(effects=["delete"], family="files", paths={"path": "delete"})
+def delete_file(context: CallContext, path: FilePath) -> Deleted:
+    """Delete a file, a symbolic link, or an empty folder. It can't be taken back.
+
+    Of a link only the link is deleted. A folder that holds anything is not: delete what is in it first (find_files lists
+    it). The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
+
+    Returns {"path", "type", "size_bytes", "sha256"} of what was deleted: the path relative to the workspace; the type
+    "file", "directory", "symlink" or "other"; the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex
+    digits, null for anything but a file, for one of more than 1 GiB, and for one that may not be read.
+
+    Fails with `not_found`, `not_a_file` (a folder that is not empty), `not_a_directory` (a part of the path is a file),
+    `invalid_arguments`, `io_error` (also a file that is read-only), or `permission_denied` (outside the workspace, through a
+    symbolic link, the workspace itself, or Albert's own files and git's).
+
+    Args:
+        path: What to delete, for example "notes/old.md".
+    """
+    found = context.workspace.remove(path)
+    context.effect("delete", path=found.path, size_bytes=found.size, sha256=found.sha256, type=found.type)
+    spelled = context.workspace.spell(path)
+    return {"path": spelled, "type": found.type, "size_bytes": found.size, "sha256": found.sha256}
+
+
+@primitive(
+    effects=["write", "delete"],
+    family="files",
+    paths={"source": "delete", "target": "write"},
+)
+def move_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
+    """Move a file to another path, or rename it. Folders and links are not moved.
+
+    The target is the new path itself, name included, and not a folder to put the file into; its folder must exist (see
+    make_directory). Both paths are relative to the workspace (absolute paths inside it work too; `..` is refused). In one
+    step: nobody ever finds the file at neither path. Its content counts as written.
+
+    Returns {"path", "size_bytes", "sha256"}: the new path relative to the workspace, the size in bytes, and the content's
+    sha256 as 64 hex digits.
+
+    Fails with `not_found` (the file, or the target's folder), `exists` (something is at the target, without overwrite),
+    `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large` (more than 10 MiB from one file system to
+    another), `invalid_arguments` (both are the same path), `io_error` (also a file that is read-only), or
+    `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
+
+    Args:
+        source: The file to move, for example "draft.md".
+        target: Its new path, for example "published/first.md".
+        overwrite: Whether a file at the target may be replaced.
+    """
+    with occupied(context, target, "overwrite=True replaces it", posixpath.basename(source)):
+        moved = context.workspace.move(source, target, MAX_FILE, new=not overwrite)
+    facts = {"size_bytes": moved.size, "sha256": moved.sha256}
+    context.effect("delete", path=moved.source, moved_to=moved.target, **facts)
+    context.effect("write", path=moved.target, moved_from=moved.source, **facts)
+    return {"path": moved.shown, "size_bytes": moved.size, "sha256": moved.sha256}
+
+
+@primitive(effects=["write"], family="files", paths={"source": "read", "target": "write"})
+def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
+    """Copy a file, text or binary, to another path.
+
+    The target is the copy's path itself, name included, and not a folder to put it into; its folder must exist (see
+    make_directory). A new file gets the permissions of the source, one that is replaced keeps its own. Both paths are
+    relative to the workspace (absolute paths inside it work too; `..` is refused). A link at the source that stays inside
+    the workspace is followed. Atomic: on failure the target stays as it was. A file may have 10 MiB at most.
+
+    Returns {"path", "size_bytes", "sha256"} of the copy: its path relative to the workspace, the size in bytes, and the
+    content's sha256 as 64 hex digits.
+
+    Fails with `not_found` (the source, or the target's folder), `exists` (something is at the target, without overwrite),
+    `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large`, `invalid_arguments`, `io_error`, or
+    `permission_denied` (outside the workspace, the target through a symbolic link, or in Albert's own files and git's).
+
+    Args:
+        source: The file to copy, for example "template.md".
+        target: The path of the copy, for example "notes/today.md".
+        overwrite: Whether a file at the target may be replaced.
+    """
+    with context.workspace.open(source) as file:
+        data = file.read(MAX_FILE)
+    digest = hashlib.sha256(data).hexdigest()
+    context.effect("read", path=file.path, size_bytes=len(data), sha256=digest)
+    with occupied(context, target, "overwrite=True replaces it", posixpath.basename(source)):
+        facts = context.workspace.replace(target, data, new=not overwrite, mode=file.facts.st_mode)
+    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
+    return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}

@@ -1,0 +1,268 @@
+"""Git in the workspace: its everyday operations, and what the working tree stands at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TypedDict
+
+from albert_tools.builtins.git.git_options import (
+    ASKING,
+    ENVIRONMENT,
+    MAY_NAME_PROGRAMS,
+    OVER_NETWORK,
+    Operation,
+    command,
+    configures,
+    demand_options,
+    identity,
+    ignored,
+    programs,
+    switched_off,
+)
+from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
+from albert_tools.builtins.shell.confined_command import (
+    MAX_TIMEOUT,
+    CommandResult,
+    Ran,
+    demand_text,
+    invalid,
+    result_of,
+    run,
+)
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+
+#: Seconds that finding out about a repository may take.
+_ASKING = 20.0
+
+
+class ChangedFile(TypedDict):
+    """A file that isn't as it was committed. `index` and `tree` are git's letters, "." for unchanged."""
+
+    path: str
+    index: str
+    tree: str
+    original: str | None
+
+
+class GitStatus(TypedDict):
+    """What `git_status` answers."""
+
+    branch: str | None
+    commit: str | None
+    upstream: str | None
+    ahead: int
+    behind: int
+    changed: list[ChangedFile]
+    untracked: list[str]
+    conflicted: list[str]
+    clean: bool
+
+
+def _refuse(arguments: Mapping[str, Any]) -> None:
+    operation, args, url = arguments["operation"], arguments["args"], arguments["url"]
+    for word in args:
+        demand_text("args", word)
+    demand_options(operation, args)
+    if url is None:
+        if operation == "CLONE":
+            raise invalid("url", "CLONE needs the address to clone")
+    elif operation not in OVER_NETWORK:
+        raise invalid("url", f"{operation} doesn't talk to another machine")
+    elif not url.startswith(("https://", "http://")):
+        raise invalid("url", "only https:// and http:// remotes can be reached")
+
+
+@primitive(
+    effects=["read", "write", "delete", "execute", "network"],
+    category="system_write",
+    risk="medium",
+    timeout=MAX_TIMEOUT,
+    paths={"cwd": "read"},
+    urls={"url": ""},
+    judged={"operation": "operation"},
+    refuse=_refuse,
+    settings=GIT_SETTINGS,
+)
+async def git(
+    context: CallContext,
+    operation: Operation,
+    args: Arguments = [],  # noqa: B006  It becomes the schema's default, and is never changed.
+    url: str | None = None,
+    cwd: WorkingDirectory = "",
+    timeout: TimeoutSeconds = 60,
+) -> CommandResult:
+    """Run one of git's operations in a repository of the workspace, and return what it printed.
+
+    Returns what bash returns; a non-zero "exit_code" is an answer. "operation" is git's subcommand in capitals, "args" what
+    follows it, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Options are the everyday ones; an unknown
+    one is refused with the list. Files after "--" are relative to "cwd". STASH and REMOTE take what to do first:
+    ("REMOTE", ["add", "origin", "https://…"]).
+
+    No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (a COMMIT needs -m),
+    no submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes on hosts that the owner's
+    rules name or that "url" was allowed for. What changes history, the working tree or a remote asks a person unless the
+    rules say otherwise. Which remotes there are and what branches follow can't be changed while other commands run here.
+
+    Fails with `invalid_arguments` (an option that is not listed, a transport), `timeout`, `permission_denied`, `not_found` (cwd),
+    `sandbox_unavailable`, `io_error`.
+
+    Args:
+        operation: What to do.
+        args: Its options and arguments.
+        url: For CLONE, what to clone; for FETCH, PULL and PUSH, the remote's address if it is not to be a named one.
+        cwd: The repository's folder, relative to the workspace; for CLONE, the folder that the new one is made in.
+        timeout: Seconds that it may take, up to 3600; less where the caller has less left.
+    """
+    words = list(args)
+    if url is not None:
+        # Behind the options, before what follows them.
+        behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
+        words.insert(behind if operation != "CLONE" else _behind_options(words), url)
+    config = _configuration(context, cwd)
+    drivers = await _drivers(context, cwd, config)
+    ran = await _run(
+        context,
+        command(operation, words),
+        cwd=cwd,
+        timeout=timeout,
+        environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
+        network=operation in OVER_NETWORK,
+        # As `url` was judged, and asked about: what git does there is in a tunnel.
+        method="GET",
+        git="configuration" if configures(operation, words) else "tree",
+        facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
+    )
+    return await result_of(context, ran)
+
+
+@primitive(
+    effects=["read", "execute"],
+    category="read_only",
+    risk="low",
+    timeout=60,
+    paths={"cwd": "read"},
+    family="git",
+    settings=GIT_SETTINGS,
+)
+async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitStatus:
+    """What a repository of the workspace stands at, taken apart.
+
+    Returns {"branch", "commit", "upstream", "ahead", "behind", "changed", "untracked", "conflicted", "clean"}. "branch" is
+    null where HEAD is detached, "commit" null before the first one, "upstream" null where there is none. "changed" lists
+    {"path", "index", "tree", "original"}: git's letters (M modified, A added, D deleted, R renamed, C copied, T type changed,
+    "." not) for what is staged and for what isn't, and the path before a rename. Paths are relative to the repository's top.
+
+    Fails with `not_found` (no repository there), `not_a_directory`, `permission_denied`, `timeout`, `sandbox_unavailable`.
+
+    Args:
+        cwd: A folder of the repository, relative to the workspace.
+    """
+    config = _configuration(context, cwd)
+    drivers = await _drivers(context, cwd, config)
+    words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
+    facts = {"operation": "STATUS"}
+    environment = {**ENVIRONMENT, **switched_off(drivers)}
+    ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
+    if ran.code != 0:
+        said = ran.errors.text().strip() if ran.errors is not None else ""
+        raise Failure(
+            "not_found", f"there is no repository in {cwd or '.'!r}: {said[:300]}", hint="name its folder in cwd"
+        )
+    return read_status(ran.output.whole.decode("utf-8", "replace"))
+
+
+async def _run(context: CallContext, words: list[str], **how: Any) -> Ran:
+    """As `run`, with nothing started but git's own programs."""
+    import asyncio
+
+    return await run(context, words, only=await asyncio.to_thread(programs), **how)
+
+
+def read_status(text: str) -> GitStatus:
+    """What ``git status --porcelain=v2 --branch -z`` says."""
+    found: GitStatus = {
+        "branch": None,
+        "commit": None,
+        "upstream": None,
+        "ahead": 0,
+        "behind": 0,
+        "changed": [],
+        "untracked": [],
+        "conflicted": [],
+        "clean": True,
+    }
+    lines = iter(text.split("\0"))
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        if kind == "#":
+            key, _, value = rest.partition(" ")
+            if key == "branch.head" and value != "(detached)":
+                found["branch"] = value
+            elif key == "branch.oid" and value != "(initial)":
+                found["commit"] = value
+            elif key == "branch.upstream":
+                found["upstream"] = value
+            elif key == "branch.ab":
+                ahead, behind = value.split()
+                found["ahead"], found["behind"] = int(ahead), -int(behind)
+        elif kind == "?":
+            found["untracked"].append(rest)
+        elif kind == "u":
+            found["conflicted"].append(rest.split(" ", 9)[9])
+        elif kind in ("1", "2"):
+            fields = rest.split(" ", 7 if kind == "1" else 8)
+            original = next(lines, None) if kind == "2" else None
+            found["changed"].append(
+                {"path": fields[-1], "index": fields[0][0], "tree": fields[0][1], "original": original}
+            )
+    found["clean"] = not (found["changed"] or found["untracked"] or found["conflicted"])
+    return found
+
+
+def _behind_options(words: list[str]) -> int:
+    """Where the first argument that belongs to no option stands."""
+    n = 0
+    while n < len(words) and words[n].startswith("-"):
+        n += 2 if words[n] in ("-b", "--branch", "-o", "--origin") else 1
+    return min(n, len(words))
+
+
+def _configuration(context: CallContext, cwd: str) -> bytes:
+    """The repository's own configuration, as far as it lies in the folder itself."""
+    folder = f"{cwd}/.git" if cwd else ".git"
+    data = _content(context, f"{folder}/config")
+    if data is None or _content(context, f"{folder}/commondir") is not None:
+        # Elsewhere, perhaps: then it may say anything.
+        return b"[include]"
+    return data
+
+
+def _content(context: CallContext, path: str) -> bytes | None:
+    with suppress(Failure):
+        data: bytes = context.workspace.read(path, MiB)
+        return data
+    return None
+
+
+async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
+    """The names of settings that may name programs; asked of git itself, for only it knows what is included from where. And those
+    of submodules, whose own configuration may name more."""
+    found: list[str] = []
+    parts = cwd.split("/") if cwd else []
+    for n in range(len(parts) + 1):
+        found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
+    if not MAY_NAME_PROGRAMS.search(config):
+        return found
+    words = ["git", "-c", "safe.directory=*", *ASKING]
+    # By bytes: in another locale no pattern matches a name that isn't valid in it.
+    environment = {**ENVIRONMENT, "LC_ALL": "C"}
+    facts = {"operation": "CONFIG"}
+    ran = await _run(context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts=facts)
+    if not ran.output.complete:
+        raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")
+    return [*found, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]

@@ -1,0 +1,310 @@
+"""How git is called: its operations, the options that each may have, and everything that would run something else switched off.
+
+A repository is hostile input: its configuration names programs for hooks, filters, diffs, merges, signatures, pagers and
+transports. All run confined, like git itself; but an operation that reads is to read and nothing else, so that a person can
+let it be without being asked. Options are those that are listed here, because git has many that run a command or write a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Literal
+
+from albert_tools.engine.model.argument_errors import refused_argument
+from albert_tools.engine.model.failure import Failure
+
+Operation = Literal[
+    "CLONE",
+    "FETCH",
+    "PULL",
+    "DIFF",
+    "COMMIT",
+    "PUSH",
+    "STATUS",
+    "LOG",
+    "BRANCH",
+    "CHECKOUT",
+    "MERGE",
+    "REBASE",
+    "ADD",
+    "RESET",
+    "STASH",
+    "TAG",
+    "REMOTE",
+    "SHOW",
+]
+
+#: Operations that talk to another machine.
+OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
+#: Operations that change the repository's configuration: which remotes there are, and what branches follow.
+CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
+
+_SHOWING = (
+    "--stat --shortstat --numstat --name-only --name-status --patch -p --no-patch -s --unified= -U# --word-diff --color=never "
+    "--ignore-all-space -w --ignore-space-change -b --find-renames -M --diff-filter= --summary --full-index --binary --oneline "
+    "--pretty= --format= --abbrev-commit --abbrev= --date= --no-renames --minimal --histogram --patience --no-color -z --raw "
+    "--relative --first-parent"
+)
+#: What each operation may be given, besides what isn't an option. ``=`` at the end: with a value after it; ``:``: the value
+#: is the next argument, or joined with ``=``; ``#``: a number follows.
+OPTIONS: dict[str, str] = {
+    "CLONE": "--depth= --branch: -b: --single-branch --no-tags --bare --mirror --quiet -q --no-checkout -n --origin: -o:",
+    "FETCH": "--all --prune -p --tags -t --no-tags --depth= --unshallow --dry-run --force -f --quiet -q --verbose -v",
+    "PULL": "--rebase --no-rebase --ff-only --no-ff --ff --prune -p --depth= --no-commit --autostash --quiet -q --verbose -v",
+    "DIFF": f"--cached --staged --merge-base --exit-code --quiet {_SHOWING}",
+    "COMMIT": (
+        "--message: -m: --all -a --amend --no-edit --allow-empty --author= --date= --signoff -s --quiet -q --verbose -v -am: "
+        "--only -o --include -i --dry-run --short --porcelain --fixup= --allow-empty-message --reset-author"
+    ),
+    "PUSH": (
+        "--set-upstream -u --tags --follow-tags --all --dry-run -n --force -f --force-with-lease --force-with-lease= --delete -d "
+        "--quiet -q --verbose -v --porcelain --atomic --mirror --prune"
+    ),
+    "STATUS": "--short -s --branch -b --porcelain --porcelain= --ignored --untracked-files= -u -uno -unormal -uall --long -z -v",
+    "LOG": (
+        f"-n: -# --max-count= --skip= --since= --until= --after= --before= --author= --committer= --grep= --all --branches --tags "
+        f"--remotes --graph --decorate --no-decorate --reverse --merges --no-merges --follow -S: -G: -i {_SHOWING}"
+    ),
+    "BRANCH": (
+        "--list -l --all -a --remotes -r --verbose -v -vv --delete -d -D --move -m -M --copy -c -C --force -f --show-current "
+        "--contains --contains= --merged --merged= --no-merged --no-merged= --track -t --no-track --set-upstream-to= -u: "
+        "--unset-upstream --sort= --points-at= --no-color --format="
+    ),
+    "CHECKOUT": "-b: -B: --detach -d --track -t --no-track --force -f --ours --theirs --quiet -q --orphan: --merge -m",
+    "MERGE": (
+        "--no-ff --ff --ff-only --squash --abort --continue --no-commit --commit --message: -m: --quiet -q --verbose -v --no-edit "
+        "--strategy= --strategy-option= -X: --stat -n --no-stat --allow-unrelated-histories --autostash"
+    ),
+    "REBASE": (
+        "--onto: --abort --continue --skip --quit --autostash --no-autostash --quiet -q --verbose -v --keep-base --root "
+        "--strategy-option= -X: --empty= --rebase-merges --update-refs --ignore-date --reset-author-date"
+    ),
+    "ADD": "--all -A --update -u --force -f --dry-run -n --verbose -v --intent-to-add -N --chmod= --renormalize --ignore-errors",
+    "RESET": "--soft --mixed --hard --keep --merge --quiet -q",
+    "STASH": "--message: -m: --include-untracked -u --keep-index -k --quiet -q --index --all -a --staged -S --stat -p",
+    "TAG": (
+        "--list -l --annotate -a --message: -m: --delete -d --force -f -n -n# --contains --contains= --merged --merged= --sort= "
+        "--points-at= --format= --no-color"
+    ),
+    "REMOTE": "--verbose -v --push --all --add --delete --tags --no-tags --auto -a -d -t: -m:",
+    "SHOW": _SHOWING,
+}
+#: What `stash` and `remote` may be told to do.
+WORDS: dict[str, frozenset[str]] = {
+    "STASH": frozenset({"push", "pop", "apply", "drop", "list", "show", "clear", "branch"}),
+    "REMOTE": frozenset({"add", "remove", "rename", "set-url", "get-url", "set-head", "set-branches", "prune", "show"}),
+}
+
+#: Set for every call; the command line is above the repository's own configuration.
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=:",
+    "core.sshCommand=false",
+    "core.askPass=",
+    "core.gitProxy=",
+    "core.attributesFile=/dev/null",
+    "credential.helper=",
+    "diff.external=",
+    "sequence.editor=:",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "push.gpgSign=false",
+    "log.showSignature=false",
+    "gpg.program=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "protocol.allow=never",
+    "protocol.https.allow=always",
+    "protocol.http.allow=always",
+    "safe.directory=*",
+    "advice.detachedHead=false",
+    "init.templateDir=",
+    "uploadpack.packObjectsHook=",
+    "core.alternateRefsCommand=true",
+    "tag.forceSignAnnotated=false",
+    # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
+    "diff.ignoreSubmodules=dirty",
+    # Nor is a change shown by a comparison in there, with programs that it names.
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
+)
+
+#: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
+ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "https:http",
+    "GIT_EDITOR": ":",
+    "GIT_PAGER": "cat",
+    "GIT_ASKPASS": "",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+
+#: Parts of the configuration that name programs, each under a name of its own.
+_DRIVERS = re.compile(
+    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
+)
+#: What is put in place of each such program.
+_OFF = {
+    ("filter", "clean"): "",
+    ("filter", "smudge"): "",
+    ("filter", "process"): "",
+    ("filter", "required"): "false",
+    ("merge", "driver"): "false",
+    ("diff", "command"): "",
+    ("diff", "textconv"): "",
+    ("remote", "uploadpack"): "git-upload-pack",
+    ("remote", "receivepack"): "git-receive-pack",
+    ("remote", "vcs"): "",
+    ("gpg", "program"): "false",
+    ("gpg", "defaultkeycommand"): "false",
+    ("submodule", "ignore"): "dirty",
+}
+#: Words in a configuration without which it names no such program, and no other configuration that might.
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
+#: What asks for the parts of the configuration that may name programs.
+ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
+
+
+def configures(operation: str, arguments: Sequence[str]) -> bool:
+    """Whether a call may change the repository's configuration."""
+    return operation in CONFIGURING and (operation != "PUSH" or not {"-u", "--set-upstream"}.isdisjoint(arguments))
+
+
+def command(operation: str, arguments: Sequence[str]) -> list[str]:
+    """The words of a call.
+
+    Args:
+        operation: One of `Operation`.
+        arguments: As the caller gave them; see `demand_options`.
+    """
+    words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
+    for setting in _SETTINGS:
+        words += ["-c", setting]
+    words.append(operation.lower())
+    if operation in ("DIFF", "LOG", "SHOW"):
+        words += ["--no-ext-diff", "--no-textconv"]
+    if operation in ("DIFF", "STATUS"):
+        words.append("--ignore-submodules=dirty")
+    if operation in ("COMMIT", "MERGE", "PULL"):
+        words.append("--no-verify" if operation != "PULL" else "--no-edit")
+    if operation == "CLONE":
+        words.append("--no-recurse-submodules")
+    return [*words, *arguments]
+
+
+@cache
+def programs() -> list[str] | None:
+    """Git's own programs: the only ones that are started. None where there is no git."""
+    import os
+    import shutil
+    import subprocess
+
+    from albert_tools.engine.sandbox.command.confinement import PATH
+
+    program = shutil.which("git", path=PATH)
+    if program is None:
+        return None
+    done = subprocess.run(
+        [program, "--exec-path"], env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return list(dict.fromkeys((os.path.realpath(program), *filter(None, [done.stdout.strip()]))))
+
+
+def switched_off(names: Iterable[str]) -> dict[str, str]:
+    """What switches off the programs that a repository's configuration names, as `ASKING` finds them; for the environment, because
+    on the command line a name with ``=`` in it would be taken for another."""
+    found = []
+    for name in dict.fromkeys(names):
+        parts = _DRIVERS.match(name)
+        if parts:
+            off = _OFF.get((parts[1].lower(), parts[3].lower()))
+            if off is not None:
+                found.append((name, off))
+    settings = {"GIT_CONFIG_COUNT": str(len(found))}
+    for n, (name, off) in enumerate(found):
+        settings |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": off}
+    return settings
+
+
+#: How a submodule is named in ``.gitmodules``, which may want changes in it to be looked for.
+_SUBMODULE = re.compile(r'^\s*\[\s*submodule\s+"((?:[^"\\\n]|\\.)*)"', re.IGNORECASE | re.MULTILINE)
+
+
+def ignored(modules: bytes) -> list[str]:
+    """The settings that say so, by the text of ``.gitmodules``."""
+    names = _SUBMODULE.findall(modules.decode("utf-8", "replace"))
+    plain = (re.sub(r"\\(.)", lambda escaped: escaped[1], name) for name in names)
+    return [f"submodule.{name}.ignore" for name in plain]
+
+
+def demand_options(operation: str, arguments: Sequence[str]) -> None:
+    """That each option is one that the operation may have.
+
+    Raises:
+        Failure: `invalid_arguments`; it says which are.
+    """
+    allowed = OPTIONS[operation].split()
+    if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
+        # Elsewhere it has no value, and what follows it would be an option that nobody has looked at.
+        allowed = [option for option in allowed if option not in ("--message:", "-m:")]
+    value_next = False
+    for n, word in enumerate(arguments):
+        if value_next:
+            value_next = False
+            continue
+        if word == "--":
+            return
+        if operation in WORDS and n == 0 and word not in WORDS[operation] and not word.startswith("-"):
+            raise _refused(operation, word, sorted(WORDS[operation]))
+        if not word.startswith("-") or word == "-":
+            _demand_no_transport(word)
+            continue
+        fits = [option for option in allowed if _fits(word, option)]
+        if not fits:
+            raise _refused(operation, word, allowed)
+        value_next = any(option == f"{word}:" for option in fits)
+
+
+def _fits(word: str, option: str) -> bool:
+    if option.endswith("="):
+        return word.startswith(option)
+    if option.endswith("#"):
+        return word.startswith(option[:-1]) and word[len(option) - 1 :].isdigit()
+    if option.endswith(":"):
+        name = option[:-1]
+        return word == name or (name.startswith("--") and word.startswith(f"{name}="))
+    return word == option
+
+
+def _demand_no_transport(word: str) -> None:
+    if "::" in word.split("/")[0]:
+        said = f"{word[:100]!r} names a transport, and only https:// and http:// are on"
+        raise refused_argument("args", "only https:// and http:// are on", rule="transport", said=said)
+
+
+def _refused(operation: str, word: str, allowed: Sequence[str]) -> Failure:
+    message = f"{operation} can't be given {word[:100]!r} here"
+    hint = "there are " + " ".join(option.rstrip(":#") for option in allowed)
+    return refused_argument("args", message, hint=hint, rule="option")
+
+
+def identity(settings: Mapping[str, str], config: bytes) -> dict[str, str]:
+    """Who commits: whom the owner names, or whom the repository names, or Albert Tools."""
+    name, email = settings.get("user_name", ""), settings.get("user_email", "")
+    if not name and re.search(rb"^\s*\[user\]", config, re.MULTILINE | re.IGNORECASE):
+        return {}
+    name, email = name or "Albert Tools", email or "albert-tools@localhost"
+    return {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", name), ("EMAIL", email))
+    }

@@ -1,0 +1,87 @@
+"""From a name to addresses that may be reached, in one step.
+
+A name is resolved once for a connection. Every address it leads to is judged, and if one of them may not be reached none is: a
+name that leads to a public and to a private address is an attack or a mistake. What comes out is connected to as it is, so an
+answer that is another the next time changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.addresses import Network, parsed, refusal
+from albert_tools.engine.policy.hosts import UNREACHABLE
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+#: Gives the addresses of a host, as text, best first. OSError where there are none.
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+#: Addresses of one name that are looked at; no honest name has more.
+MAX_ADDRESSES = 64
+#: Of these, how many are tried.
+MAX_TRIED = 6
+
+
+#: Names that are asked for at a time. A name server that doesn't answer holds these up, and nothing else of the service.
+_AT_ONCE = 16
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_AT_ONCE, "albert-names")
+
+
+async def system_resolver(host: str, port: int) -> list[str]:
+    """What the system says; it knows the hosts file and whatever else the machine is set up for."""
+    import asyncio
+    import socket
+
+    asking = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_pool(), asking)
+    return [str(address[0]) for *_, address in found]
+
+
+async def reachable(host: str, port: int, named: Iterable[Network], resolve: Resolver) -> list[str]:
+    """The addresses to connect to, best first.
+
+    Raises:
+        Failure: `permission_denied`: an address that isn't public, and that the rules don't name; `network_error`: there is no such
+            host. Nothing was sent in either case.
+    """
+    literal = parsed(host)
+    if literal is not None:
+        found: Sequence[str] = [host]
+    else:
+        try:
+            found = await resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or str(error) or "no such host"
+            raise Failure("network_error", f"the host {host!r} can't be found: {why}", retryable=True) from None
+    if not found or len(found) > MAX_ADDRESSES:
+        raise Failure("network_error", f"the host {host!r} has {len(found)} addresses", retryable=not found)
+    networks = tuple(named)
+    for text in found:
+        address = parsed(text)
+        kind = "disguised" if address is None else refusal(address, networks)
+        if kind is not None:
+            raise refused(host, text, kind)
+    return list(dict.fromkeys(found))[:MAX_TRIED]
+
+
+def refused(host: str, address: str, kind: str) -> Failure:
+    """The denial of an address."""
+    leads = f"the host {host!r} leads to {address}, which" if host != address else f"{address!r}"
+    return Failure(
+        "permission_denied",
+        f"{leads} is no public address ({kind}), and no rule of the owner's names it",
+        hint="the owner can name it under `allowed_addresses`",
+        rule=UNREACHABLE,
+        details={"rationale_code": "host", "address": address, "kind": kind},
+    )

@@ -1,0 +1,380 @@
+"""Approvals: questions to a person, as records, and the answers.
+
+A question is asked in the log before anybody sees it, and answered there: by whoever is asked in the call itself, or by
+anybody who may write the log, in another process, days later. The first answer holds. A yes is bound to the hash of the very
+action and used up by it; only where the person says so does it hold for more:
+
+* ``session``: for the same call in this session, or, where a saved tool makes it, for that version's calls of the same tool;
+* ``always``: for this version of a saved tool, whose calls and effects are known and pinned. A call made by hand has nothing that
+  would bound it, so it can't be allowed for ever; nor does what was said of it extend to a saved tool.
+
+Both hold in the mode they were given in, are listed, and can be revoked.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from albert_tools.engine.authority.authorization import CHOICES, Choice
+from albert_tools.engine.model.definition import Json, digest
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import only_one
+from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.record_types import Entry
+
+State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
+
+#: Seconds that a question waits for its answer, and the answer for its use.
+OPEN_SECONDS = 7 * 24 * 3600.0
+#: Approvals of the past that are kept in mind; the log has them all.
+MAX_PAST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+
+    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
+    answer to one rule is none to another.
+    """
+
+    tool: str
+    version: str
+    session: str
+    mode: str
+    trail: tuple[str, ...] = ()
+    arguments: str = ""
+    asks: tuple[tuple[str, str], ...] = ()
+
+    def key(self, choice: Choice) -> str:
+        """The same for every call that the answer `choice` holds for."""
+        parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
+        if choice == "session":
+            parts.append(self.session)
+        if not self.trail and not (self.asks and all(subject for _, subject in self.asks)):
+            parts.append(self.arguments)
+        return digest(parts)
+
+
+def arguments_digest(arguments: Mapping[str, Json]) -> str:
+    """What tells one hand-made call from another."""
+    return digest(dict(arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question and what became of it. `asked` and `expires` are seconds since 1970; `arguments` are redacted."""
+
+    id: str
+    action: str
+    tool: str
+    version: str
+    arguments: Json
+    rule: str
+    message: str
+    asked: float
+    expires: float
+    reason: str = ""
+    risk: str = ""
+    callers: tuple[str, ...] = ()
+    trail: tuple[str, ...] = ()
+    session: str = ""
+    run: str = ""
+    step: str = ""
+    keys: Mapping[str, str] | None = None
+    state: State = "open"
+    choice: Choice | None = None
+    by: str = ""
+    #: The folder that the call would work in; empty in records from before it was written down.
+    workspace: str = ""
+    #: The question about the same step that this one is asked instead of, because it no longer is what would be done.
+    instead_of: str = ""
+    #: The call that used the answer up.
+    used_by: str = ""
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """What can be answered."""
+        return tuple(c for c in CHOICES if c in ("once", "no") or c in (self.keys or {}))
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        return {
+            "approval": self.id,
+            "state": self.state,
+            "tool": self.tool,
+            "version": self.version,
+            "arguments": self.arguments,
+            "rule_id": self.rule,
+            "message": self.message,
+            "reason": self.reason,
+            "risk": self.risk,
+            "callers": list(self.callers),
+            "session": self.session,
+            "run": self.run,
+            "step": self.step,
+            "asked": self.asked,
+            "expires": self.expires,
+            "choice": self.choice,
+            "by": self.by,
+            "choices": list(self.choices),
+            "workspace": self.workspace,
+            "instead_of": self.instead_of,
+            "used_by": self.used_by,
+        }
+
+
+class ApprovalsFold:
+    """The questions: kinds ``asked``, ``answered``, ``approval_used``, ``approval_revoked``."""
+
+    name = "approvals"
+    version = 2
+    kinds = frozenset({"asked", "answered", "approval_used", "approval_revoked"})
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Approval] = {}
+        #: Those that have no answer yet, or one that nobody has used: by action.
+        self.by_action: dict[str, str] = {}
+        self.standing: dict[str, str] = {}
+        self._past: list[str] = []
+
+    def apply(self, entry: Entry) -> None:
+        """Take an entry in."""
+        data = entry.data
+        if entry.kind == "asked":
+            approval = _approval(data)
+            self.by_id[approval.id] = approval
+            self.by_action[approval.action] = approval.id
+            return
+        known = self.by_id.get(data["approval"])
+        if known is None:
+            return
+        if entry.kind == "answered":
+            if known.state == "open":
+                self._answered(known, data["choice"], data["by"])
+        elif entry.kind == "approval_used":
+            if known.state in ("yes", "no"):
+                self._over(replace(known, used_by=str(data.get("call") or "")), "used")
+        elif known.state not in ("used", "revoked"):
+            self._over(known, "revoked")
+
+    def _answered(self, known: Approval, choice: Choice, by: str) -> None:
+        lasting = choice in ("session", "always") and known.keys is not None and choice in known.keys
+        state: State = "no" if choice == "no" else "standing" if lasting else "yes"
+        self.by_id[known.id] = replace(known, state=state, choice=choice, by=by)
+        if lasting and known.keys is not None:
+            self.standing[known.keys[choice]] = known.id
+
+    def _over(self, known: Approval, state: State) -> None:
+        self.by_id[known.id] = replace(known, state=state)
+        if self.by_action.get(known.action) == known.id:
+            del self.by_action[known.action]
+        for key in [k for k, v in self.standing.items() if v == known.id]:
+            del self.standing[key]
+            # Another one may have been given for the same calls; that one is listed, and holds.
+            for other in self.by_id.values():
+                if (
+                    other.state == "standing"
+                    and other.choice is not None
+                    and (other.keys or {}).get(other.choice) == key
+                ):
+                    self.standing[key] = other.id
+        self._past.append(known.id)
+        while len(self._past) > MAX_PAST:
+            self.by_id.pop(self._past.pop(0), None)
+
+    def dump(self) -> Json:
+        """The state as JSON."""
+        return {
+            "approvals": [
+                {**a.as_dict(), "action": a.action, "trail": list(a.trail), "keys": a.keys} for a in self.by_id.values()
+            ],
+            "past": self._past,
+        }
+
+    def load(self, state: Json) -> None:
+        """Be in this state."""
+        self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
+        for data in state["approvals"]:
+            known = replace(
+                _approval(data), state=data["state"], choice=data["choice"], by=data["by"], used_by=data["used_by"]
+            )
+            self.by_id[known.id] = known
+            if known.state in ("open", "yes", "no", "standing"):
+                self.by_action[known.action] = known.id
+            if known.state == "standing" and known.keys is not None and known.choice is not None:
+                self.standing[known.keys[known.choice]] = known.id
+
+
+def _approval(data: Mapping[str, Any]) -> Approval:
+    return Approval(
+        id=data["approval"],
+        action=data["action"],
+        tool=data["tool"],
+        version=data["version"],
+        arguments=data["arguments"],
+        rule=data["rule_id"],
+        message=data["message"],
+        asked=data["asked"],
+        expires=data["expires"],
+        reason=data["reason"],
+        risk=data["risk"],
+        callers=tuple(data["callers"]),
+        trail=tuple(data["trail"]),
+        session=data["session"],
+        run=data["run"],
+        step=data["step"],
+        keys=data["keys"],
+        workspace=data.get("workspace", ""),
+        instead_of=data.get("instead_of", ""),
+    )
+
+
+class Approvals:
+    """The questions of a home, as the log has them."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._fold = ApprovalsFold()
+        self._following = ledger.follow(self._fold)
+
+    def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
+        """Write a question down; one about the same action that is still open is the same question.
+
+        One about the same step of the same run that is no longer what would be done is taken back. Without a `scope` it can be
+        answered for this once only.
+
+        `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
+        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``. Without `scope` no answer
+        lasts.
+
+        Raises:
+            Failure: `io_error`, `damaged`.
+        """
+        with self._ledger.exclusively():
+            known = self.about(str(facts["action"]))
+            if known is not None and known.state == "open":
+                return known
+            instead_of = ""
+            for instead_of in self._passed_by(facts):
+                self._ledger.append("approval_revoked", {"approval": instead_of})
+            now = self._clock()
+            choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
+            keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
+            data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
+            data["instead_of"] = instead_of
+            mark = self._ledger.append("asked", data)
+        self._ledger.durable(mark)
+        self._following.look()
+        return self._fold.by_id[str(data["approval"])]
+
+    def _passed_by(self, facts: Mapping[str, Json]) -> list[str]:
+        """The questions about a step of a run, or about the call that it is, that came before this one about the same."""
+        if not facts["run"]:
+            return []
+        place = facts["run"], facts["step"]
+        return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
+
+    def about(self, action: str) -> Approval | None:
+        """The question about an action that is open, or answered and not used yet; None when it has to be asked."""
+        self._following.look()
+        found = self._fold.by_action.get(action)
+        known = None if found is None else self._shown(self._fold.by_id[found])
+        return known if known is not None and known.state in ("open", "yes", "no") else None
+
+    def standing(self, scope: Scope) -> Approval | None:
+        """A lasting answer that holds for a call."""
+        self._following.look()
+        for choice in ("always", "session") if scope.trail else ("session",):
+            found = self._fold.standing.get(scope.key(choice))
+            if found is not None:
+                return self._fold.by_id[found]
+        return None
+
+    def answer(self, approval: str, choice: Choice, by: str) -> Approval:
+        """Answer a question, named by its id or the beginning of it. The first answer holds.
+
+        Args:
+            approval: Which.
+            choice: One of its `choices`.
+            by: Who answers, for the record.
+
+        Raises:
+            Failure: `not_found`; `exists`: it has been answered already; `invalid_arguments`: no such choice; `timeout`: too late.
+        """
+        with self._ledger.exclusively():
+            known = self.get(approval)
+            if choice not in known.choices:
+                why = "; a call made by hand can't be allowed for ever" if choice == "always" else ""
+                raise Failure("invalid_arguments", f"{choice!r} is no answer{why}: {', '.join(known.choices)}")
+            if known.state == "expired":
+                raise Failure("timeout", f"the question {known.id} has expired", hint="let the call be made again")
+            if known.state != "open":
+                raise Failure("exists", f"the question {known.id} has been answered: {known.choice or known.state}")
+            mark = self._ledger.append("answered", {"approval": known.id, "choice": choice, "by": by[:256]})
+        self._ledger.durable(mark)
+        return self.get(known.id)
+
+    def use(self, approval: Approval, call: str) -> None:
+        """Use an answer up; to be called inside `Ledger.exclusively`, with what is done on the strength of it.
+
+        Raises:
+            Failure: `permission_denied`: it isn't there to be used any more.
+        """
+        known = self.get(approval.id)
+        if approval.state == "standing":
+            if known.state != "standing":
+                raise _gone(known)
+            return
+        if known.state not in ("yes", "no"):
+            raise _gone(known)
+        self._ledger.append("approval_used", {"approval": known.id, "call": call})
+
+    def revoke(self, approval: str) -> Approval:
+        """Take a lasting answer, an unused one or a question back.
+
+        Raises:
+            Failure: `not_found`; `exists`: nothing of it is left to take back.
+        """
+        with self._ledger.exclusively():
+            known = self.get(approval)
+            if known.state in ("used", "revoked"):
+                raise Failure("exists", f"the approval {known.id} is {known.state} already")
+            mark = self._ledger.append("approval_revoked", {"approval": known.id})
+        self._ledger.durable(mark)
+        return self.get(known.id)
+
+    def get(self, approval: str) -> Approval:
+        """One, by its id or the beginning of it.
+
+        Raises:
+            Failure: `not_found`; `invalid_arguments` where several begin so.
+        """
+        self._following.look()
+        found = only_one(approval, self._fold.by_id, "approval", "albert approvals")
+        return self._shown(self._fold.by_id[found])
+
+    def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
+        """Those in one of `states`, the oldest first."""
+        self._following.look()
+        return [a for a in map(self._shown, self._fold.by_id.values()) if a.state in states]
+
+    def _shown(self, known: Approval) -> Approval:
+        if known.state in ("open", "yes", "no") and self._clock() >= known.expires:
+            return replace(known, state="expired")
+        return known
+
+
+def _gone(approval: Approval) -> Failure:
+    return Failure(
+        "permission_denied",
+        f"the approval {approval.id} is {approval.state}, so it allows nothing",
+        hint="call again; a person is asked again",
+        rule="approval",
+        tool=approval.tool,
+    )

@@ -1,0 +1,198 @@
+"""May this call be made? Everything that has a say, each as a decision: the tool, its category, the mode, what it touches.
+
+The gravest verdict holds (`gravest`). Where it is *ask*, a person is asked if there is one; nobody to ask means no.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from albert_tools.engine.model.definition import Mode, ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.policy.command_rules import PARSED, read_ahead
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.layers import Resource
+from albert_tools.engine.policy.modes import Modes
+from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.approval_digest import Standing
+    from albert_tools.engine.policy.outgoing import Outgoing
+    from albert_tools.engine.policy.settings import Governance
+
+#: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
+Choice = Literal["once", "session", "always", "no"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+
+
+class Question(NamedTuple):
+    """What a person is asked: may `tool` be called with `arguments`? `decision` says which rule asks, `callers` who calls it.
+
+    `reason` is what the agent says it is for: a claim. `id` names the question's record, `choices` what can be answered.
+    """
+
+    tool: ToolDefinition
+    arguments: Mapping[str, Any]
+    decision: Decision
+    callers: tuple[str, ...] = ()
+    reason: str = ""
+    id: str = ""
+    choices: tuple[Choice, ...] = ("once", "no")
+
+
+class Answer(NamedTuple):
+    """What a person said, one of the question's choices, or yes (once) or no; and `by` whom, for the record: a name, and where."""
+
+    choice: bool | Choice
+    by: str
+
+
+#: Answers a question with one of its choices, or with yes (once) or no; in an `Answer`, where it is known who that is.
+Asker = Callable[[Question], Awaitable[bool | Choice | Answer]]
+
+
+class Authority:
+    """Judges calls by the rules and the mode. Changes nothing."""
+
+    def __init__(self, policy: Policy, modes: Modes) -> None:
+        self.policy = policy
+        self.modes = modes
+
+    def judge(
+        self,
+        definition: ToolDefinition,
+        primitive: Primitive | None,
+        arguments: Mapping[str, Any],
+        workspace: Workspace,
+        mode: Mode,
+    ) -> list[Decision]:
+        """Every verdict on a call whose arguments are valid; at least one.
+
+        Raises:
+            Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
+        """
+        gated = primitive is not None and primitive.gated
+        found = [self.policy.permits(definition, gated, mode)]
+        if primitive is not None and (primitive.paths or primitive.urls or primitive.judged):
+            found += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
+        return found
+
+    def guarded(
+        self,
+        definition: ToolDefinition,
+        workspace: Workspace,
+        most: int | None = None,
+        approved: Mapping[str, Standing] | None = None,
+    ) -> GuardedWorkspace:
+        """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
+
+        `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
+        """
+        bound = self.policy.max_file_bytes(definition)
+        judge = partial(self.policy.path, definition)
+        found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
+        found.selective = self.policy.selective(definition)
+        found.beyond = tuple(root.real for root in self.policy.roots)
+        return found
+
+    def outgoing(
+        self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
+    ) -> Outgoing:
+        """The rules of the network, for one call of a tool."""
+        from albert_tools.engine.policy.outgoing import Outgoing
+
+        return Outgoing(self.policy, definition, _urls(primitive, arguments), rules.secrets)
+
+    def reaching(self, workspace: Workspace) -> Workspace:
+        """The workspace with the folders that the owner's rules open beside it."""
+        return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
+
+
+def parsed(primitive: Primitive) -> bool:
+    """Whether a parser reads what its calls ask for, so that judging one may take a while."""
+    return not PARSED.isdisjoint(primitive.judged.values())
+
+
+def parse(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
+    """Lets the parser read what a call asks for, so that judging it takes no time. Gives nothing; safe in any thread.
+
+    Raises:
+        Failure: `permission_denied` for what can't be judged.
+    """
+    for resource in _others(primitive, arguments):
+        if resource.kind in PARSED:
+            read_ahead(resource.kind, resource.name)
+
+
+def nobody(decision: Decision, tool: str) -> Failure:
+    """The denial that an *ask* comes to when there is nobody to ask."""
+    return Failure(
+        "permission_denied",
+        f"{decision.message}, and there is nobody to ask",
+        hint="call it where a person can answer, as `albert run` on a terminal does, or let the owner's rules allow it",
+        rule=decision.rule,
+        tool=tool,
+        details={"rationale_code": decision.rationale, "asked": "nobody"},
+    )
+
+
+def refused(decision: Decision, tool: str) -> Failure:
+    """The denial that it comes to when the person says no."""
+    return Failure(
+        "permission_denied",
+        f"{decision.message}, and a person said no",
+        hint="do without it, or ask what they would rather have",
+        rule=decision.rule,
+        tool=tool,
+        details={"rationale_code": "refused"},
+    )
+
+
+def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
+    found = []
+    for name, use in primitive.paths.items():
+        for path in _texts(primitive, name, arguments):
+            # An empty one is a folder to work in that isn't given.
+            found += [Resource("path", workspace.absolute(path), use)] if path else []
+    return [*found, *_urls(primitive, arguments), *_others(primitive, arguments)]
+
+
+def _others(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
+    found = []
+    for name, kind in primitive.judged.items():
+        texts = _texts(primitive, name, arguments)
+        # A program and its arguments are one thing, not several.
+        found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
+    return found
+
+
+def _urls(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
+    return [
+        Resource("url", url, str(arguments.get(method) or "GET"))
+        for name, method in primitive.urls.items()
+        for url in _texts(primitive, name, arguments)
+    ]
+
+
+def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:
+    """What one argument names: a text, several, or none.
+
+    Raises:
+        Failure: `permission_denied` for what can't be judged because it is something else.
+    """
+    value = arguments.get(name)
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(text, str) for text in found):
+        raise Failure(
+            "permission_denied",
+            f"{name} of {primitive.name} holds neither a text nor a list of texts, so the rules can't judge it",
+            rule="unjudged",
+            tool=primitive.name,
+        )
+    return found

@@ -1,0 +1,129 @@
+"""How often: sliding windows of an hour over what has been called.
+
+A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session, with the
+calls of the sessions within it; calls without one count together. The calls are entries of the log, so a restart forgets none
+and every process counts the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.record_types import Entry
+
+#: Seconds that a call counts.
+WINDOW_SECONDS = 3600.0
+
+
+class WindowsFold:
+    """When what was called, within the last hour: kind ``use``."""
+
+    name = "windows"
+    version = 1
+    kinds = frozenset({"use"})
+
+    def __init__(self) -> None:
+        self.times: dict[str, deque[float]] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Take an entry in."""
+        windows = entry.data.get("windows")
+        if not windows:
+            return
+        # Not the entry's time, which never goes back: a clock that was set back would be off by as much until it has caught up.
+        at = entry.data["clock"]
+        for window in windows:
+            for session in entry.data.get("sessions") or [None]:
+                times = self.times.setdefault(_key(window, session), deque())
+                times.append(at)
+                while times and times[0] <= at - WINDOW_SECONDS:
+                    times.popleft()
+
+    def dump(self) -> Json:
+        """The state as JSON."""
+        return {key: list(times) for key, times in self.times.items() if times}
+
+    def load(self, state: Json) -> None:
+        """Be in this state."""
+        self.times = {key: deque(times) for key, times in state.items()}
+
+
+def _key(window: str, session: str | None) -> str:
+    return f"{session or ''} {window}"
+
+
+class Windows:
+    """What may still be called within this hour."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._fold = WindowsFold()
+        self._following = ledger.follow(self._fold)
+
+    def demand(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str], tool: str) -> None:
+        """Whether one more call is within all `limits`, each a window and its calls per hour.
+
+        Args:
+            limits: As the rules have them.
+            sessions: Whose calls are counted: the session and those it is within; none for calls without one.
+            tool: For the message.
+
+        Raises:
+            Failure: `rate_limited`, with `retry_after_ms`: when all windows that are full have room again. Never, for a
+                limit of 0.
+        """
+        self._following.look()
+        now = self._clock()
+        longest: tuple[float, str, int] | None = None
+        for window, most in limits:
+            for session in sessions or (None,):
+                wait = self._wait(_key(window, session), most, now)
+                if wait is not None and (longest is None or wait > longest[0]):
+                    longest = wait, window, most
+        if longest is not None:
+            raise _full(tool, *longest)
+
+    def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
+        """What the entry of a call says for it to be counted: to be appended inside `Ledger.exclusively`, after `demand`."""
+        return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
+
+    def _wait(self, key: str, most: int, now: float) -> float | None:
+        """Seconds until a window has room; None when it has."""
+        if not most:
+            return math.inf
+        times = self._fold.times.get(key)
+        if not times:
+            return None
+        if max(times) > now:
+            # The clock was set back: calls of the future would be in the window until then. They count from now on.
+            times = self._fold.times[key] = deque(min(t, now) for t in times)
+        within = sorted(t for t in times if t > now - WINDOW_SECONDS)
+        return None if len(within) < most else max(0.0, within[len(within) - most] + WINDOW_SECONDS - now)
+
+
+def _full(tool: str, wait: float, window: str, most: int) -> Failure:
+    ever = wait < math.inf
+    kind, _, name = window.partition(":")
+    said = f"{tool} may be called {most:,} times an hour, and has been"
+    if kind == "category":
+        said = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
+    return Failure(
+        "rate_limited",
+        said if ever else f"{tool} may not be called at all",
+        hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
+        retryable=ever,
+        retry_after_ms=math.ceil(wait * 1000) if ever else None,
+        rule=f"rate_limit.{window}",
+        tool=tool,
+        details={"window": window, "per_hour": most},
+    )
+
+
+def _spoken(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,111 @@
+"""Which tool a name means, and whether what it was checked against is still there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from albert_tools.engine.call.errors import shown, unjudged
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.protocols import ToolStore
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a call reaches: a primitive, or a saved version."""
+
+    definition: ToolDefinition
+    primitive: Primitive | None = None
+    version: ToolVersion | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call may change something by itself; a saved tool does nothing but call others."""
+        return self.primitive is not None and not set(self.definition.effects) <= {"read"}
+
+
+class Lookup:
+    """The application's primitives and the store's tools, by name."""
+
+    def __init__(self, registry: ToolRegistry, store: ToolStore) -> None:
+        self._registry = registry
+        self._store = store
+
+    def found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
+        """As `look_up`, with a fault of the store's as a denial."""
+        try:
+            return self.look_up(name, version, unsaved)
+        except Failure:
+            raise
+        except Exception as fault:
+            raise unjudged(fault) from fault
+
+    def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
+        """The primitive or the saved version that a call means.
+
+        Raises:
+            Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` for what is no name.
+        """
+        if unsaved is not None:
+            return Target(unsaved.definition, version=unsaved)
+        for what, value in (("name", name), ("version", version or "")):
+            if not isinstance(value, str):
+                raise Failure(
+                    "invalid_arguments",
+                    f"the {what} of a tool is a string, not {type(value).__name__}",
+                    hint="`list` gives names and versions",
+                )
+        primitive = self._registry.primitive(name)
+        if primitive is not None and version in (None, primitive.definition.version):
+            return Target(primitive.definition, primitive=primitive)
+        try:
+            found = self._store.load(name, version)
+        except Failure as failure:
+            if failure.code != "unknown_tool":
+                raise
+            if primitive is not None:
+                raise Failure(
+                    "unknown_tool",
+                    f"{name} is a primitive and has no version {shown(str(version))}",
+                    hint="leave the version out: a primitive has the one that the application brings",
+                    tool=name,
+                ) from None
+            if version is None and not failure.details.get("removed"):
+                # It may be one of those that the rules name and that aren't there.
+                missing = self._missing()
+                raise Failure(
+                    "unknown_tool",
+                    f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}{missing}",
+                    hint="`list` and `search` say what there is",
+                    tool=name,
+                ) from None
+            raise
+        return Target(found.definition, version=found)
+
+    def _missing(self) -> str:
+        """Which of the application's primitives can't be had: one of them may be what is looked for."""
+        return "".join(f"; {problem}" for problem in self._registry.problems)
+
+    def outdated(self, version: ToolVersion) -> str | None:
+        """Why a version may not run until it is checked again: a callee has changed or is gone; None when it may."""
+        seen: set[str] = set()
+        pending = [version]
+        while pending:
+            current = pending.pop()
+            for callee in current.calls:
+                if callee.kind == "primitive":
+                    primitive = self._registry.primitive(callee.name)
+                    if primitive is None:
+                        return f"this application has no {callee.name}{self._missing()}"
+                    if primitive.definition.version != callee.version:
+                        return f"{callee.name} has changed since {current.name} was checked"
+                elif callee.version not in seen:
+                    seen.add(callee.version)
+                    try:
+                        pending.append(self._store.load(callee.name, callee.version))
+                    except Failure as failure:
+                        return f"{callee.name} can't be loaded: {failure.message}"
+        return None

@@ -1,0 +1,204 @@
+"""What else is wrong with a text that has Python outside the language in it.
+
+A text that the grammar refuses has no tree, so no rule can look at it; yet its author should mend everything in one turn. Where
+CPython reads the text, its tree is turned into one in the language: `while` becomes a `for`, `with` its assignments, and so on.
+That text is checked, and its findings are told where they stand in the author's, if that place is exactly known and the finding
+can't come of the turning. They carry no fixes: nothing could be proved of one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.parse import parse
+from albert_tools.grammar.second_reading import python_tree
+from albert_tools.grammar.tree import Module
+from albert_tools.grammar.unsupported import refusals
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+#: Findings that a turned text can have only because the author's has them.
+TELLING = frozenset(
+    """
+    annotation arguments attribute-assignment bare-except decorator docstring-argument function-value lambda-value meta-tool
+    method-value module-level mutable-default needless-import nested-class nested-function no-annotation no-class no-docstring
+    no-tool not-callable outside-name private-attribute private-name second-tool tool-arguments tool-name tool-star tools-value
+    unknown-attribute unknown-import unknown-module unknown-name unknown-tool
+    """.split()
+)
+
+
+def findings_beside(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
+    """What `findings` has to say of a refused source; nothing where CPython refuses it too."""
+    try:
+        text = source.decode() if isinstance(source, bytes) else source
+    except UnicodeDecodeError:
+        return []
+    theirs = python_tree(text.removeprefix("\ufeff"))
+    if isinstance(theirs, SyntaxError) or not refusals(theirs):
+        return []
+    turning = _Turning()
+    try:
+        turned = ast.fix_missing_locations(turning.visit(theirs))
+        written = ast.unparse(turned)
+        again = ast.parse(written)
+    except (ValueError, SyntaxError, RecursionError):
+        return []
+    module = parse(written).module
+    if module is None:
+        return []
+    places = dict(_places(turned, again))
+    return list(_told(findings(module), places, turning.lost))
+
+
+def _told(found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], lost: set[str]) -> Iterator[Diagnostic]:
+    for d in found:
+        at = places.get((d.span.line, d.span.column))
+        if at is None or d.code not in TELLING:
+            continue
+        if d.code == "unknown-name" and ("*" in lost or any(f"{name!r}" in d.message for name in lost)):
+            continue
+        yield replace(d, span=at, fix=None)
+
+
+def _places(turned: ast.AST, again: ast.AST) -> Iterator[tuple[tuple[int, int], Span]]:
+    """Where what stands in the written text stood: both trees have the same nodes in the same order, or nothing is known."""
+    ours, written = list(ast.walk(turned)), list(ast.walk(again))
+    if [type(n) for n in ours] != [type(n) for n in written]:
+        return
+    for a, b in zip(ours, written, strict=True):
+        if isinstance(b, _PLACED) and isinstance(a, _PLACED):
+            # Of several nodes that begin there the innermost comes last, and names the place most closely.
+            yield (b.lineno, b.col_offset + 1), _span(a)
+        if isinstance(a, ast.Attribute) and isinstance(b, ast.Attribute):
+            # A finding about an attribute stands at its name.
+            at, long = _span(a), len(a.attr)
+            place = Span(at.end_line, at.end_column - long, at.end_line, at.end_column)
+            yield (b.end_lineno or b.lineno, (b.end_col_offset or 0) - long + 1), place
+    for a, b in zip(ours, written, strict=True):
+        # A finding about a function stands at its name.
+        if isinstance(a, ast.FunctionDef | ast.ClassDef) and isinstance(b, ast.FunctionDef | ast.ClassDef):
+            word = len("def " if isinstance(a, ast.FunctionDef) else "class ")
+            column = a.col_offset + word + 1
+            yield (b.lineno, b.col_offset + word + 1), Span(a.lineno, column, a.lineno, column + len(a.name))
+
+
+_PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
+
+
+def _span(node: ast.AST) -> Span:
+    line, column = getattr(node, "lineno"), getattr(node, "col_offset")  # noqa: B009 - many classes have them, not all
+    end = getattr(node, "end_lineno", None) or line
+    return Span(line, column + 1, end, (getattr(node, "end_col_offset", None) or column) + 1)
+
+
+class _Turning(ast.NodeTransformer):
+    """Python's tree as one in the language; `lost` are names that it bound where nothing binds them any more."""
+
+    def __init__(self) -> None:
+        self.lost: set[str] = set()
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.generic_visit(node)
+        # What became of an import there would be a fault of its own.
+        node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
+        tested = ast.If(node.test, [ast.Pass()], [])
+        return _at(ast.For(ast.Name("_", ast.Store()), once, [_at(tested, node.test), *node.body], node.orelse), node)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.AST]:
+        self.generic_visit(node)
+        held: list[ast.AST] = []
+        for item in node.items:
+            value = item.context_expr
+            made = ast.Assign([item.optional_vars], value) if item.optional_vars is not None else ast.Expr(value)
+            held.append(_at(made, value))
+        return [*held, *node.body]
+
+    visit_AsyncWith = visit_With
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        self.generic_visit(node)
+        return _at(ast.For(node.target, node.iter, node.body, node.orelse), node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        made = ast.FunctionDef(node.name, node.args, node.body, node.decorator_list, node.returns)
+        return self.visit_FunctionDef(_at(made, node))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        if hasattr(node, "type_params"):
+            self.lost |= {p.name for p in node.type_params}
+            node.type_params = []
+        return node
+
+    def visit_arguments(self, node: ast.arguments) -> ast.arguments:
+        self.generic_visit(node)
+        node.args = [*node.posonlyargs, *node.args]
+        node.posonlyargs = []
+        for extra in (node.vararg, node.kwarg):
+            if extra is not None:
+                self.lost.add(extra.arg)
+        node.vararg = node.kwarg = None
+        return node
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        self.generic_visit(node)
+        return node.value
+
+    visit_YieldFrom = visit_Await  # type: ignore[assignment]
+
+    def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        self.generic_visit(node)
+        return node.value if node.value is not None else _at(ast.Constant(None), node)
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
+        return _at(ast.Pass(), node)
+
+    visit_Nonlocal = visit_Global
+
+    def visit_TryStar(self, node: ast.AST) -> ast.AST:
+        self.generic_visit(node)
+        parts = (getattr(node, name) for name in ("body", "handlers", "orelse", "finalbody"))
+        return _at(ast.Try(*parts), node)
+
+    def visit_TypeAlias(self, node: ast.AST) -> ast.AST:
+        self.lost.add(node.name.id)  # type: ignore[attr-defined]
+        return _at(ast.Pass(), node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if node.level or any(a.name == "*" for a in node.names):
+            self.lost |= {a.asname or a.name for a in node.names}
+            return _at(ast.Pass(), node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Name):
+            return node
+        return _at(ast.Assign([node.target], node.value) if node.value is not None else ast.Pass(), node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.is_async = 0
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return _at(ast.Constant(0), node) if isinstance(node.value, complex) else node
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
+        self.lost |= {n.name for n in ast.walk(node) if isinstance(n, ast.MatchAs | ast.MatchStar) and n.name}
+        node.patterns, node.kwd_attrs, node.kwd_patterns = [], [], []
+        return node
+
+
+def _at(made: _Node, node: ast.AST) -> _Node:
+    return ast.copy_location(made, node)

@@ -1,0 +1,178 @@
+"""Annotations are a closed grammar: they become JSON Schema, and nothing is evaluated.
+
+``str int float bool None list dict tuple set Any``, ``list[T]``, ``dict[str, T]``, ``tuple[T, ...]``,
+``Literal["a", 1]``, ``Optional[T]``, ``A | B``, and the TypedDict classes of the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.nearest_name import nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
+
+#: What other languages, JSON Schema and `typing` call them.
+MEANT = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "Any",
+    "any": "Any",
+    "List": "list",
+    "Dict": "dict",
+    "Tuple": "tuple",
+    "Set": "set",
+    "Sequence": "list",
+    "Iterable": "list",
+    "Mapping": "dict",
+    "Path": "str",
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every annotation, and the shape of TypedDict classes."""
+    for node in facts.nodes:
+        if isinstance(node, tree.Param) and node.annotation is not None:
+            yield from annotation(facts, node.annotation)
+        elif isinstance(node, tree.FunctionDef) and node.returns is not None:
+            yield from annotation(facts, node.returns)
+        elif isinstance(node, tree.AnnAssign):
+            yield from annotation(facts, node.annotation, field=_in_class(facts, node))
+        elif isinstance(node, tree.ClassDef):
+            yield from _class(facts, node)
+    tool = facts.tool
+    if tool is not None:
+        for part in [*(p.annotation for p in tool.params), tool.returns]:
+            for inner in tree.walk(part) if part is not None else ():
+                if isinstance(inner, tree.Name) and inner.id in ("set", "frozenset", "bytes"):
+                    yield error(
+                        "annotation",
+                        inner,
+                        f"{inner.id} can't cross the boundary of a tool",
+                        hint="take and return a list"
+                        if inner.id != "bytes"
+                        else "take and return text, as base64 for bytes",
+                    )
+
+
+def _in_class(facts: Facts, node: tree.Node) -> bool:
+    return isinstance(facts.parent(node), tree.ClassDef)
+
+
+def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[Diagnostic]:
+    """One annotation; `field` allows ``Required`` and ``NotRequired``."""
+    match node:
+        case tree.Name():
+            if node.id not in PLAIN and node.id not in facts.typed_dicts:
+                near = MEANT.get(node.id) or nearest(node.id, [*PLAIN, *facts.typed_dicts])
+                yield error(
+                    "annotation",
+                    node,
+                    f"{node.id!r} is not a type here" + (f"; did you mean {near!r}?" if near else ""),
+                    fix=replace(node, near) if near else None,
+                    hint="the types are " + ", ".join(PLAIN) + ", Literal[…], Optional[T], A | B and TypedDict classes",
+                )
+        case tree.Constant(value=None):
+            pass
+        case tree.BinOp(op="|"):
+            yield from annotation(facts, node.left)
+            yield from annotation(facts, node.right)
+        case tree.Subscript(value=tree.Name(id=name)):
+            yield from _generic(facts, node, name, field)
+        case tree.Strings():
+            text = node.constant
+            plain = isinstance(text, str) and text.isidentifier() and text.isascii()
+            yield error(
+                "annotation",
+                node,
+                "an annotation in quotes",
+                hint="write the type without quotes",
+                fix=replace(node, str(text)) if plain else None,
+            )
+        case _:
+            yield error(
+                "annotation", node, "this is not a type", hint="write str, list[str], dict[str, int], str | None, …"
+            )
+
+
+def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iterator[Diagnostic]:
+    parts = list(node.slice.elts) if isinstance(node.slice, tree.Tuple) else [node.slice]
+    if name == "Literal":
+        for p in parts:
+            negative = isinstance(p, tree.UnaryOp) and p.op == "-" and isinstance(p.operand, tree.Constant)
+            text = isinstance(p, tree.Strings) and isinstance(p.constant, str)
+            if not (text or negative or (isinstance(p, tree.Constant) and p.value is not ...)):
+                yield error("annotation", p, "Literal takes constants", hint='Literal["read", "write"]')
+        return
+    if name in ("list", "set", "frozenset", "Optional") or (field and name in ("Required", "NotRequired")):
+        if len(parts) != 1:
+            yield error("annotation", node, f"{name} takes one type", hint=f"{name}[str]")
+    elif name == "dict":
+        if len(parts) != 2 or not (isinstance(parts[0], tree.Name) and parts[0].id in ("str", "int", "Any")):
+            yield error("annotation", node, "dict takes a key type and a value type", hint="dict[str, int]")
+            return
+    elif name == "tuple":
+        if parts and isinstance(parts[-1], tree.Constant) and parts[-1].value is ... and len(parts) == 2:
+            parts = parts[:1]
+    else:
+        generic = MEANT.get(name, name)
+        near = (
+            None
+            if name in PLAIN
+            else nearest(generic, ("list", "dict", "tuple", "set", "frozenset", "Literal", "Optional"))
+        )
+        yield error(
+            "annotation",
+            node.value,
+            f"{name!r} takes no types in brackets" + (f"; did you mean {near!r}?" if near else ""),
+            hint="write list[str], dict[str, int], tuple[int, str], Optional[str] or str | None",
+            fix=replace(node.value, near) if near else None,
+        )
+        return
+    for p in parts:
+        yield from annotation(facts, p)
+
+
+def _instead_of_class(facts: Facts, node: tree.ClassDef) -> str:
+    names = {b.id for b in node.bases if isinstance(b, tree.Name)}
+    if names & (vocabulary.EXCEPTIONS | {"ToolError"}):
+        return 'raise ToolError("…", code="…") and look at error.code where it is caught'
+    if names & set(facts.typed_dicts):
+        return f"write class {node.name}(TypedDict): and repeat the fields"
+    return (
+        f"keep the data in a dict, or write class {node.name}(TypedDict): with annotated fields; methods become helpers"
+    )
+
+
+def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
+    if not is_typed_dict(node):
+        yield error(
+            "no-class",
+            node.name_span,
+            "classes are not in the language, but for TypedDict",
+            hint=_instead_of_class(facts, node),
+        )
+        return
+    for d in node.decorators:
+        yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
+    for k in node.keywords:
+        if k.arg != "total" or not (isinstance(k.value, tree.Constant) and isinstance(k.value.value, bool)):
+            yield error("no-class", k, "a TypedDict takes only total=False", hint="leave it out")
+    for i, stmt in enumerate(node.body):
+        is_doc = i == 0 and isinstance(stmt, tree.ExprStmt) and isinstance(stmt.value, tree.Strings)
+        if isinstance(stmt, tree.AnnAssign) and stmt.value is None:
+            if stmt.target.id.startswith("__"):
+                yield error(
+                    "private-name", stmt, "a field's name can't begin with two underscores", hint="leave one out"
+                )
+            continue
+        if not is_doc and not isinstance(stmt, tree.Pass):
+            yield error("no-class", stmt, "a TypedDict holds annotated fields only", hint="name: str")

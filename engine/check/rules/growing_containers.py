@@ -1,0 +1,112 @@
+"""A container that grows while it is consumed is refused where it can be seen.
+
+``for x in xs: xs.append(x)`` never ends; so do ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)`` when the
+list is read while it is written. Where an alias hides it, Python's meaning stands and the time limit ends it.
+Helpers may recurse (to a fixed depth, held at run); saved tools never do (`calls`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts
+from albert_tools.engine.check.rule import error, wrap
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Loops, comprehensions and consuming calls whose container is grown meanwhile."""
+    for node in facts.nodes:
+        match node:
+            case tree.For():
+                for source in _sources(facts, node.iter):
+                    for stmt in node.body:
+                        yield from _grown(facts, source, stmt, node.iter)
+            case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
+                for arg in node.args:
+                    if _lazy_over(facts, arg, container):
+                        yield _growing(arg, container)
+            case tree.AugAssign(op="+", target=target) if _lazy_over(facts, node.value, target):
+                yield _growing(node.value, target)
+            case tree.Call():
+                for k in node.keywords:
+                    if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
+                        for source in _sources(facts, node.args[0]):
+                            yield from _grown(facts, source, k.value.body, node.args[0])
+        if isinstance(node, COMPREHENSIONS):
+            inner = [node.key, node.value] if isinstance(node, tree.DictComp) else [node.elt]
+            for g in node.generators:
+                for source in _sources(facts, g.iter):
+                    for part in [*inner, *g.ifs]:
+                        yield from _grown(facts, source, part, g.iter)
+
+
+def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
+    """The containers that iterating `node` reads as it goes: itself, or what a lazy wrapper or view is made from."""
+    match node:
+        case tree.Name() | tree.Attribute() | tree.Subscript():
+            return [node]
+        case tree.Call(func=tree.Attribute(attr="items" | "keys" | "values", value=value), args=()):
+            return _sources(facts, value)
+        case tree.Call(func=tree.Name(id="enumerate" | "zip" | "map" | "filter" | "reversed" | "iter")):
+            return [s for a in node.args for s in _sources(facts, a)]
+        case tree.GeneratorExp():
+            return [s for g in node.generators for s in _sources(facts, g.iter)]
+    return []
+
+
+def _grown(facts: Facts, container: tree.Expr, root: tree.Node, consumed: tree.Expr) -> Iterator[Diagnostic]:
+    if isinstance(container, tree.Name) and container.id in facts.functions:
+        return
+    for node in tree.walk(root):
+        grows = (
+            isinstance(node, tree.Call)
+            and isinstance(node.func, tree.Attribute)
+            and node.func.attr in vocabulary.GROWERS
+            and node.func.value == container
+        ) or (isinstance(node, tree.AugAssign) and node.op == "+" and node.target == container)
+        if grows and not _leaves(facts, node, root):
+            yield error(
+                "grows-while-consumed",
+                node,
+                f"{_spell(container)} grows while it is being consumed",
+                hint="go over a copy: for x in list(xs), or collect into another list",
+                fix=wrap(consumed, "list(", ")", "go over a copy"),
+            )
+
+
+def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
+    """Whether the loop is left right after: ``xs.append(x); break``."""
+    below = node
+    for above in facts.ancestors(node):
+        for block in (getattr(above, "body", ()), getattr(above, "orelse", ())):
+            if isinstance(block, tuple) and any(s is below for s in block):
+                after = block[next(i for i, s in enumerate(block) if s is below) + 1 :]
+                if any(isinstance(s, tree.Break | tree.Return | tree.Raise) for s in after):
+                    return True
+        if below is root:
+            return False
+        below = above
+    return False
+
+
+def _lazy_over(facts: Facts, node: tree.Expr, container: tree.Expr) -> bool:
+    from albert_tools.engine.check.rules.lazy_values import lazy
+
+    return lazy(facts, node) and any(s == container for s in _sources(facts, node))
+
+
+def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:
+    return error(
+        "grows-while-consumed",
+        at,
+        f"{_spell(container)} grows by what is read from it",
+        hint="make a list first: list(…)",
+        fix=wrap(at, "list(", ")", "make a list first"),
+    )
+
+
+def _spell(node: tree.Expr) -> str:
+    return repr(node.id) if isinstance(node, tree.Name) else "the container"

@@ -1,0 +1,78 @@
+"""What is written out as a tool's argument fits what the tool takes.
+
+``tools.sleep(seconds="1")`` fails whenever it is reached, so it is told now. Only literals are looked at, and held against the
+parameter's schema by the code that holds every call against it: what is refused here would be refused there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from albert_tools.engine.check.annotation_schemas import value_of
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model.definition import ToolParameter, spell
+from albert_tools.engine.model.nearest_name import nearest
+from albert_tools.engine.model.schema import Violation, violations
+from albert_tools.engine.model.shorten import brief
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Fix
+
+#: Characters of what a parameter takes, as its tool describes it.
+_TOLD = 160
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Each literal argument of each ``tools.NAME(...)`` against its parameter."""
+    for call, name in facts.tool_calls:
+        definition = facts.catalog.get(name)
+        if definition is None:
+            continue
+        named = {p.name: p for p in definition.parameters}
+        given = [*zip(definition.parameters, call.args, strict=False)]
+        given += [(named[k.arg], k.value) for k in call.keywords if k.arg in named]
+        for parameter, value in given:
+            if isinstance(value, tree.Starred):
+                break
+            if not _plain(value):
+                continue
+            for wrong in violations(value_of(value), parameter.schema, parameter.name):
+                fix = _fix(value, parameter, wrong)
+                takes = brief(parameter.description or spell(parameter.schema), _TOLD)
+                yield error(
+                    "tool-value",
+                    value,
+                    f"{name} can't be called so: {wrong['message']}",
+                    hint=fix.title if fix is not None else f"{parameter.name}: {takes}",
+                    fix=fix,
+                )
+
+
+def _plain(node: tree.Expr) -> bool:
+    """Whether it is a literal all through, of what can cross to a tool."""
+    match node:
+        case tree.Constant(value=value):
+            if isinstance(value, float):
+                return math.isfinite(value)
+            return value is None or isinstance(value, (bool, int, str))
+        case tree.Strings():
+            return isinstance(node.constant, str)
+        case tree.UnaryOp(op="-" | "+", operand=tree.Constant(value=value)):
+            return type(value) in (int, float)
+        case tree.List(elts=parts) | tree.Tuple(elts=parts):
+            return all(_plain(p) for p in parts)
+        case tree.Dict():
+            keys = [k for k in node.keys if k is not None and _plain(k) and isinstance(value_of(k), str)]
+            return len(keys) == len(node.keys) and all(_plain(v) for v in node.values)
+    return False
+
+
+def _fix(node: tree.Expr, parameter: ToolParameter, wrong: Violation) -> Fix | None:
+    """The choice that is spelled nearest."""
+    choices = parameter.schema.get("enum", ())
+    value = value_of(node)
+    if wrong["rule"] != "enum" or not isinstance(value, str) or wrong["field"] != parameter.name:
+        return None
+    meant = nearest(value, [c for c in choices if isinstance(c, str) and c.isidentifier()])
+    return replace(node, f'"{meant}"') if meant is not None else None

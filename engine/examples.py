@@ -1,0 +1,190 @@
+"""Running the examples of a source before it is saved.
+
+Each ``@example(...)`` gets a scratch workspace with its `files`, calls the tool with its `arguments`, and compares. Files are
+read and written for real, there; whatever would reach further (network, shell) is answered by the example's `stubs`::
+
+    stubs={"http_request": {"status": 200, …}}          # the same answer each time
+    stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer (or failure) after the other
+    stubs={"http_request": {"$fails": "network_error"}}  # a failure with that code
+
+What the owner denies is denied here, too, and so is a gated primitive: an example is no way around the rules.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from albert_tools.engine.call.context import Surroundings
+from albert_tools.engine.check.checker import Example
+from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.pipeline.pipeline import Pipeline
+from albert_tools.engine.policy.settings import Governance
+from albert_tools.engine.workspace.workspace import Workspace
+
+#: An example shows how a tool works; one that takes longer than this is not one.
+MAX_SECONDS = 10.0
+
+
+async def run_examples(
+    version: ToolVersion, examples: tuple[Example, ...], pipeline: Pipeline, deny: frozenset[str] = frozenset()
+) -> list[dict[str, Json]]:
+    """What went wrong, example by example: ``{line, message, expected, got}``; empty when all hold.
+
+    `deny` are tools that are only answered by stubs.
+    """
+    found = []
+    for example in examples:
+        problem = await _run(version, example, pipeline, deny)
+        if problem is not None:
+            found.append({"line": example.line, **problem})
+    return found
+
+
+async def _run(
+    version: ToolVersion, example: Example, pipeline: Pipeline, deny: frozenset[str]
+) -> dict[str, Json] | None:
+    try:
+        stubs = {name: _stub(name, answer) for name, answer in example.stubs.items()}
+    except ValueError as error:
+        return {"message": str(error)}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="albert-example-"))).resolve()
+        workspace = stack.enter_context(Workspace(folder))
+        try:
+            for path, content in example.files.items():
+                _place(folder, workspace, path, content)
+        except Failure as failure:
+            return {"message": f"its files can't be laid out: {failure.message}", "hint": failure.hint}
+        limits = RunLimits()
+        limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
+        surroundings = Surroundings(workspace, Governance(deny=deny, limits=limits), stubs, scratch=True)
+        invocation = ToolInvocation(version.name, example.arguments)
+        result = await pipeline.invoke(invocation, surroundings, unsaved=version)
+        return _compare(example, result, workspace)
+
+
+def _place(folder: Path, workspace: Workspace, path: str, content: str) -> None:
+    parts = path.split("/")[:-1]
+    if path.startswith("/") or ".." in parts:
+        raise Failure(
+            "permission_denied", f"{path!r} is not a path inside the workspace", hint="write it as 'folder/name.txt'"
+        )
+    # Judged as a path first, so that only what can be one becomes a folder.
+    workspace.spell(path)
+    try:
+        folder.joinpath(*parts).mkdir(parents=True, exist_ok=True)
+        data = content.encode()
+    except (FileExistsError, NotADirectoryError):
+        raise Failure("exists", f"{path!r} lies in a folder that is a file", hint="use another name") from None
+    except OSError as error:
+        raise Failure("io_error", f"no folder can be made for {path[:80]!r}: {error.strerror}") from None
+    except UnicodeEncodeError:
+        raise Failure("encoding_error", f"the text for {path!r} holds half a surrogate pair") from None
+    workspace.replace(path, data)
+
+
+def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict[str, Json] | None:
+    error = result.error
+    if example.raises is not None:
+        wanted = f"it should fail with {example.raises}"
+        if error is None:
+            message = f"{wanted}, but it gave {_shown(result.output)}"
+            return {"message": message, "expected": example.raises, "got": result.output}
+        if example.raises not in _kinds(error):
+            where = f" in line {error.line}" if error.line else ""
+            message = f"{wanted}, but it failed{where} with {error.code}: {error.message}"
+            return {"message": message, "expected": example.raises, "got": _told(error)}
+    elif error is not None:
+        where = f" in line {error.line}" if error.line else ""
+        return {"message": f"it failed{where}: {error.message}", "got": _told(error), "hint": error.hint}
+    elif example.has_result:
+        expected = _plain(example.result)
+        if not _same(expected, result.output):
+            message = f"the result is another: expected {_shown(expected)}, got {_shown(result.output)}"
+            return {"message": message, "expected": expected, "got": result.output}
+    for path, content in example.expect_files.items():
+        try:
+            held = workspace.read(path, 64 * 1024 * 1024).decode("utf-8", "replace")
+        except Failure as failure:
+            return {"message": f"there should be a file {path!r}: {failure.message}", "expected": content, "got": None}
+        if held != content:
+            message = f"the file {path!r} holds something else: expected {_shown(content)}, got {_shown(held)}"
+            return {"message": message, "expected": content, "got": held}
+    return None
+
+
+def _shown(value: Json) -> str:
+    """A value in a sentence: short, and for two long ones there are `expected` and `got`."""
+    return brief(repr(value), 120)
+
+
+def _kinds(error: Failure) -> set[str]:
+    """What an example may call a failure: its code, or the exception's name."""
+    kinds = {error.code, str(error.details.get("type", "")), str(error.details.get("code", ""))}
+    if error.code != "exception":
+        kinds.add("ToolError")
+    return kinds - {""}
+
+
+def _told(error: Failure) -> Json:
+    return {"code": error.code, "message": error.message, "line": error.line}
+
+
+def _plain(value: Any) -> Any:
+    """A constant of the source as it comes out of the boundary."""
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equal as Python has it, except that a bool is no number."""
+    if isinstance(a, bool) != isinstance(b, bool):
+        return False
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    return bool(a == b)
+
+
+def _stub(name: str, answer: Any) -> Callable[[dict[str, Any]], Any]:
+    if isinstance(answer, dict) and "$fails" in answer:
+        code = answer["$fails"]
+        if not isinstance(code, str) or code not in CODES:
+            near = did_you_mean(str(code), CODES) or "; for example: not_found"
+            raise ValueError(f"the stub of {name} fails with {code!r}, which is not a code{near}")
+
+        def fail(arguments: dict[str, Any]) -> Any:
+            raise Failure(code, str(answer.get("message", f"{name} failed")), tool=name)
+
+        return fail
+    if isinstance(answer, dict) and "$each" in answer:
+        if not isinstance(answer["$each"], list | tuple):
+            raise ValueError(f'the stub of {name} takes a list of answers: {{"$each": [first, second]}}')
+        left = [_stub(name, one) for one in answer["$each"]]
+
+        def each(arguments: dict[str, Any]) -> Any:
+            if not left:
+                raise Failure(
+                    "permission_denied",
+                    f"the stub of {name} has no answer left",
+                    hint="add one to its `$each` for every call",
+                    rule="scratch",
+                    tool=name,
+                )
+            return left.pop(0)(arguments)
+
+        return each
+    return lambda arguments: _plain(answer)

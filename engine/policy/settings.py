@@ -1,0 +1,256 @@
+"""What the owner allows: `governance.yaml`.
+
+::
+
+    allow: [bash]                  # gated primitives that may be called; none are unless they stand here
+    deny: [write_file]             # never, whatever else is said
+    limits: {own_seconds: 10}      # any of the run's limits, lower than the built-in ones
+    tools:                         # by tool, or by `categories`: in which modes, on what, how often
+      write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
+    primitives:
+      bash: {}                     # settings that a primitive reads
+    primitives_from: [shop.tools]  # modules whose primitives are tools, too; or one by one, `shop.tools:send_invoice`
+    secrets:
+      GITHUB_TOKEN: [api.github.com]  # which hosts a secret may be sent to
+    records: {keep_days: 90}       # what `albert ledger fold` keeps
+
+The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
+tighten: what it allows the user must allow as well, its settings of primitives and secrets are not taken, and it can't name
+code. A file that can't be read or understood means that governance is unavailable, and then everything is denied: a misspelt
+rule must not silently allow.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.definition import Category
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.policy.sections import Section
+
+if TYPE_CHECKING:
+    from albert_tools.engine.policy.document import Marks
+    from albert_tools.engine.policy.layers import Layer
+
+#: A governance file is a page; a megabyte of it is an attack or a mistake.
+MAX_BYTES = 256 * 1024
+
+#: Places of a file that are kept, to say where a mistake is.
+MAX_MARKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Governance:
+    """The rules in force. `allow` names gated primitives, `deny` any tool; `limits` bound every run."""
+
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+    limits: RunLimits = field(default_factory=RunLimits)
+    primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Where the application's own primitives are, ``package.module`` or ``package.module:name``; imported when a service starts.
+    primitives_from: tuple[str, ...] = ()
+    #: Which hosts each secret may be sent to, by its name; the owner's say alone.
+    secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Whether it speaks of gated primitives at all; one that doesn't leaves them as they are when it tightens another.
+    says_allow: bool = True
+    tools: Mapping[str, Section] = field(default_factory=dict)
+    categories: Mapping[Category, Section] = field(default_factory=dict)
+    #: A project's own, which tightens these.
+    project: Governance | None = None
+    #: Days that entries of the log are kept at the least, when it is folded. No rule: it judges nothing.
+    keep_days: float | None = field(default=None, compare=False)
+    _revision: str = field(default="", init=False, compare=False, repr=False)
+
+    @property
+    def revision(self) -> str:
+        """What is in force, shipped rules included, as 64 hex digits: the same for the same rules, in every process."""
+        if not self._revision:
+            from albert_tools.engine.policy.sections import SHIPPED_RULES
+
+            text = json.dumps([_plain(self), _plain(SHIPPED_RULES)], ensure_ascii=True, separators=(",", ":"))
+            object.__setattr__(self, "_revision", hashlib.sha256(text.encode()).hexdigest())
+        return self._revision
+
+    def tightened(self, other: Governance) -> Governance:
+        """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
+
+        Settings of primitives, and what is said of secrets, are this one's.
+        """
+        lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
+        return replace(self, limits=self.limits._replace(**lower), project=other)
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The gated primitives that may be called."""
+        return self.allow & self.project.allow if self.project is not None and self.project.says_allow else self.allow
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """The tools that may not."""
+        return self.deny | self.project.deny if self.project is not None else self.deny
+
+    def layers(self) -> tuple[Layer, ...]:
+        """The rules by whose they are, for `Policy` to judge by."""
+        from albert_tools.engine.policy.layers import Layer
+
+        own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow)
+        if self.project is None:
+            return (own,)
+        p = self.project
+        return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON that is the same wherever it is made: sets and keys sorted, what isn't JSON as Python shows it."""
+    if isinstance(value, Governance):
+        shown = [f.name for f in fields(value) if f.compare]
+        return {name: _plain(getattr(value, name)) for name in shown}
+    if isinstance(value, Mapping):
+        return sorted([repr(key), _plain(item)] for key, item in value.items())
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
+
+
+def load_governance(user: Path | Governance, project: Path | None) -> Governance:
+    """The rules of the user (or of an application) and, tightening them, those of the project; a missing file adds nothing.
+
+    Raises:
+        Failure: `governance_unavailable`, with the file and what is wrong in it.
+    """
+    rules = user if isinstance(user, Governance) else _load(user) or Governance()
+    own = _load(project) if project is not None else None
+    if project is not None and own is not None and own.primitives_from:
+        # Else whoever writes in a project would have their code in the service.
+        raise _unavailable(project, "primitives_from can stand in the owner's file only, for it names code to be run")
+    return rules if own is None else rules.tightened(own)
+
+
+def _load(path: Path) -> Governance | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        why = "it is a symbolic link" if error.errno == errno.ELOOP else f"it can't be opened: {error.strerror}"
+        raise _unavailable(path, why) from None
+    try:
+        # What is in a pipe is gone once it was read, and a second reader would see no rules.
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _unavailable(path, "it is not a file")
+        data = b""
+        while len(data) <= MAX_BYTES and (more := os.read(handle, MAX_BYTES + 1)):
+            data += more
+    except OSError as error:
+        raise _unavailable(path, f"it can't be read: {error.strerror}") from None
+    finally:
+        os.close(handle)
+    if len(data) > MAX_BYTES:
+        raise _unavailable(path, f"it is larger than {MAX_BYTES:,} bytes")
+    document, marks = _parse(data, path)
+    return read_governance({} if document is None else document, path, marks)
+
+
+def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
+    """The document, as YAML has it, and where its parts stand.
+
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """As the safe one, but the same rule twice is a mistake: the second must not undo the first."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for i, key in enumerate(keys):
+                if key in keys[:i]:
+                    mark = node.value[i][0].start_mark
+                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands there twice", mark)
+            return super().construct_mapping(node, deep)
+
+    try:
+        loader = Loader(data)
+        try:
+            node = loader.get_single_node()
+            return (None, {}) if node is None else (loader.construct_document(node), _marks(node))
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise _unavailable(path, f"{place}{error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        # A date that there isn't is a ValueError; so is what isn't UTF-8.
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise _unavailable(path, f"it is not YAML: {why}") from None
+
+
+def _marks(root: Any) -> Marks:
+    """Where each key and each item stands; of the first few thousand, since an alias can make many of one."""
+    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    pending: list[tuple[tuple[Any, ...], Any]] = [((), root)]
+    while pending and len(found) < MAX_MARKS:
+        place, node = pending.pop()
+        if node.id == "mapping":
+            parts = [(key.value, key, value) for key, value in node.value if key.id == "scalar"]
+        else:
+            parts = [(i, item, item) for i, item in enumerate(node.value)] if node.id == "sequence" else []
+        for name, at, value in parts:
+            found[(*place, name)] = (at.start_mark.line + 1, at.start_mark.column + 1)
+            pending.append(((*place, name), value))
+    return found
+
+
+def read_governance(document: Any, path: Path | str = "governance.yaml", marks: Marks | None = None) -> Governance:
+    """The rules that a document, read from YAML or given in Python, spells; every mistake in it is refused.
+
+    `marks` say where its parts stand in the file.
+
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    from albert_tools.engine.policy.document import Mistaken, read_document
+
+    if not isinstance(document, Mapping):
+        raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
+    try:
+        read = read_document(document, marks)
+    except Mistaken as mistaken:
+        raise _unavailable(path, str(mistaken)) from None
+    base = RunLimits()
+    lower = {
+        f: min(getattr(base, f), value) for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None
+    }
+    return Governance(
+        allow=frozenset(read.allow),
+        deny=frozenset(read.deny),
+        limits=base._replace(**lower),
+        primitives=read.primitives,
+        primitives_from=tuple(read.primitives_from),
+        secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
+        keep_days=read.records.keep_days,
+        says_allow="allow" in read.model_fields_set,
+        tools={name: section.section() for name, section in read.tools.items()},
+        categories={name: section.section() for name, section in read.categories.items()},
+    )
+
+
+def _unavailable(path: Path | str, why: str) -> Failure:
+    return Failure(
+        "governance_unavailable",
+        f"the rules of {path if isinstance(path, str) else repr(str(path))} can't be used: {why}",
+        hint="mend it; until then everything is denied",
+    )

@@ -1,0 +1,90 @@
+"""Running one command, confined, until it ends or is ended; and being sure then that nothing of it is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack, suppress
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command.confinement import found
+from albert_tools.engine.sandbox.command.memory_usage import taken
+from albert_tools.engine.sandbox.command.output import Output
+from albert_tools.engine.sandbox.command.process import Process
+from albert_tools.engine.sandbox.command.start_command import start
+from albert_tools.engine.sandbox.command.task import Command, Ended, Over
+
+#: Seconds between two looks at what a command takes.
+_LOOK = 0.25
+#: Seconds to wait, when the command has ended, for output that is still in the pipe. It is there already; only a process that got
+#: away could keep the pipe open longer.
+_DRAIN = 0.5
+
+
+async def run(command: Command, output: Output, errors: Output | None = None) -> Ended:
+    """Run a command to its end, or end it.
+
+    Args:
+        command: The command.
+        output: Takes what it prints; both streams, in the order of printing, unless there is
+        errors: which takes what goes to the stream for errors.
+
+    Raises:
+        Failure: `sandbox_unavailable`, `io_error`, `too_large`.
+    """
+    kind = (await asyncio.to_thread(found)).best(command.wanted)
+    if command.connect is not None and kind != "bwrap":
+        raise Failure(
+            "sandbox_unavailable",
+            f"a command can have a network only behind bubblewrap, and this one would be confined by {kind}",
+            hint="run it without network, or install bubblewrap",
+        )
+    async with AsyncExitStack() as held:
+        printing, printed = _pipe(output, held)
+        complaining, complained = _pipe(errors, held) if errors is not None else (printing, printed)
+        try:
+            process = await start(kind, command, (printing, complaining), held)
+        finally:
+            for handle in {printing, complaining}:
+                os.close(handle)
+        over = await _watched(process, command)
+        await process.end()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN):
+                await asyncio.gather(asyncio.shield(printed), asyncio.shield(complained))
+        return Ended(process.code if over is None else None, kind, over)
+
+
+def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
+    """A descriptor to print to, whose other end `output` takes from until `held` is left; and when all has been taken."""
+    loop = asyncio.get_running_loop()
+    reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    held.callback(os.close, reading)
+    os.set_blocking(reading, False)
+    closed: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(reading, output.take, reading, closed)
+    held.callback(loop.remove_reader, reading)
+    return writing, closed
+
+
+async def _watched(process: Process, command: Command) -> Over | None:
+    """Wait until it has ended, or must be; why it must be."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + command.seconds
+    ended = asyncio.ensure_future(process.ended())
+    try:
+        while True:
+            left = until - loop.time()
+            if left <= 0:
+                return "timeout"
+            done, _ = await asyncio.wait({ended}, timeout=min(left, _LOOK))
+            if done:
+                ended.result()
+                return None
+            memory, processes = await asyncio.to_thread(taken, process.top)
+            if memory > command.bounds.memory:
+                return "memory"
+            if processes > command.bounds.processes:
+                return "processes"
+    finally:
+        ended.cancel()

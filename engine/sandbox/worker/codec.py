@@ -1,0 +1,122 @@
+"""How messages look on the socket between service and worker.
+
+A frame is a header, the structure in msgpack, and the large strings beside it, which msgpack would copy::
+
+    u32 bytes of structure | u32 strings beside | u32 bytes of each … | structure | string | string …
+
+Little-endian. In the structure a large string is an extension holding its number. Both sides bound what they accept before they
+allocate for it. A message is a list whose first element says what it is; see `worker` for the messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from albert_tools.engine.model.limits import MAX_STRUCTURE
+from albert_tools.engine.sandbox.worker.values import Unexportable, export
+
+_HEAD = struct.Struct("<II")
+_EXTENSION = 1
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class BadFrame(Exception):
+    """What came over the socket is not a frame of ours."""
+
+
+def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
+    """A frame of `message`; with `max_bytes`, `value` is exported and appended to it.
+
+    Raises:
+        Unexportable: `value` is not in the domain, or too large.
+    """
+    strings: list[bytes] = []
+
+    def aside(text: str) -> msgspec.msgpack.Ext:
+        strings.append(text.encode())
+        return msgspec.msgpack.Ext(_EXTENSION, (len(strings) - 1).to_bytes(4, "little"))
+
+    if max_bytes:
+        message = [*message, export(value, max_bytes, aside)]
+    structure = _encode(message)
+    if len(structure) > MAX_STRUCTURE:
+        raise Unexportable("result_limit", f"has more than {MAX_STRUCTURE:,} bytes of structure")
+    if not strings:
+        return _HEAD.pack(len(structure), 0) + structure
+    lengths = struct.pack(f"<{len(strings)}I", *map(len, strings))
+    return b"".join((_HEAD.pack(len(structure), len(strings)), lengths, structure, *strings))
+
+
+class Unpacker:
+    """Bytes in, messages out. `max_bytes` bounds all strings beside one structure."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._buffer = bytearray()
+        self._max_bytes = max_bytes
+        #: Bytes that must have come before it is worth looking again.
+        self._wanted = 8
+        #: The strings beside the structure that is being decoded; None once it has been used.
+        self._beside: list[memoryview | None] = []
+        self._decode = msgspec.msgpack.Decoder(list[Any], ext_hook=self._extension).decode
+
+    def _extension(self, code: int, data: memoryview) -> str:
+        number = int.from_bytes(data, "little")
+        if code != _EXTENSION or len(data) != 4 or number >= len(self._beside):
+            raise BadFrame("an extension that isn't ours")
+        string, self._beside[number] = self._beside[number], None
+        if string is None:
+            # A small frame that names a large string often would be an enormous value.
+            raise BadFrame("a string beside that is used twice")
+        return str(string, "utf-8")
+
+    def feed(self, data: bytes) -> Iterator[list[Any]]:
+        """The messages that are complete once `data` has come.
+
+        Raises:
+            BadFrame: the bytes are no frame, or one larger than allowed.
+        """
+        buffer = self._buffer
+        if not buffer and len(data) >= 8:
+            structure, count = _HEAD.unpack_from(data)
+            if not count and len(data) == 8 + structure <= MAX_STRUCTURE:
+                # The common case: one small frame, whole.
+                yield self._message(data, 8, structure, ())
+                return
+        buffer += data
+        while len(buffer) >= self._wanted:
+            structure, count = _HEAD.unpack_from(buffer)
+            if structure > MAX_STRUCTURE or count * 4 > MAX_STRUCTURE:
+                raise BadFrame("a frame larger than allowed")
+            start = 8 + 4 * count
+            if len(buffer) < start:
+                self._wanted = start
+                return
+            lengths = struct.unpack_from(f"<{count}I", buffer, 8)
+            beside = sum(lengths)
+            if beside > self._max_bytes:
+                raise BadFrame("a frame larger than allowed")
+            self._wanted = start + structure + beside
+            if len(buffer) < self._wanted:
+                return
+            frame = bytes(buffer[: self._wanted])
+            del buffer[: len(frame)]
+            self._wanted = 8
+            yield self._message(frame, start, structure, lengths)
+
+    def _message(self, frame: bytes, start: int, structure: int, lengths: tuple[int, ...]) -> list[Any]:
+        view = memoryview(frame)
+        at = start + structure
+        self._beside = []
+        for length in lengths:
+            self._beside.append(view[at : at + length])
+            at += length
+        try:
+            return self._decode(view[start : start + structure])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BadFrame(str(error)) from error
+        finally:
+            self._beside = []

@@ -1,0 +1,177 @@
+"""The inside of a confined call: import, shut in, read the arguments, call once, answer, end.
+
+The order is the point. What is imported is the application's own and trusted; the arguments are not, and are not even read
+before the fence is closed. Descriptor 0 is the socket to the service, 1 and 2 are one pipe, nothing else is open. Each
+message is a length (four bytes, little-endian) and a JSON text; from the service come the settings and the arguments, to it
+go::
+
+    ["ready"]
+    ["failed", text]                                      it can't be prepared
+    ["result", value]
+    ["failure", {code, message, hint, retryable, details}]  the function raised a `Failure`
+    ["exception", {type, message}]                        … or something else
+    ["memory"]
+
+What is sent back is whatever the hostile arguments made of it; the service believes none of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import sys
+import types
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.sandbox.worker.confined_fence import FenceLimits, close_fence
+
+#: A message of an exception is cut to this, in characters.
+MAX_MESSAGE = 2_000
+
+_LENGTH = struct.Struct("<I")
+
+
+def main() -> NoReturn:
+    """Everything, in its order."""
+    settings = json.loads(_receive())
+    try:
+        _die_with(settings["parent"])
+        function = _function(settings)
+        os.closerange(3, 1 << 16)
+        limits = FenceLimits(settings["memory_bytes"], settings["cpu_seconds"])
+        close_fence(settings["kind"], limits, list(_readable()))
+    except BaseException as error:
+        # Whatever the import of somebody's module raises, `SystemExit` too.
+        _send("failed", f"{type(error).__name__}: {_text(error)}")
+        os._exit(1)
+    _send("ready")
+    used_up = False
+    try:
+        plain, packed = json.loads(_receive())
+        arguments = {**plain, **{name: b64decode(text) for name, text in packed.items()}}
+        _answer(function, arguments, settings["result_bytes"])
+    except MemoryError:
+        used_up = True
+    if used_up:
+        # Only here has been let go of what the exception held on to, so that there is memory to say so with.
+        _send("memory")
+    os._exit(0)
+
+
+def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) -> None:
+    try:
+        text = _encoded(function(**arguments))
+        if isinstance(text, str):
+            _send("failure", _described("not_json", f"the result is no JSON: {text}"))
+        elif len(text) > most:
+            _send("failure", _described("result_limit", f"the result has more than {most:,} bytes"))
+        else:
+            _send_bytes(text)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        failure = sys.modules.get("albert_tools.engine.model.failure")
+        if failure is not None and isinstance(error, failure.Failure):
+            details = error.details if _is_json(error.details) else {}
+            _send("failure", _described(error.code, error.message, error.hint, error.retryable, details))
+        else:
+            _send("exception", {"type": type(error).__name__, "message": _text(error)})
+
+
+def _encoded(value: Any) -> bytes | str:
+    """The message of a result; a text that says why there is none."""
+    try:
+        return json.dumps(["result", value], allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        return _text(error)
+
+
+def _function(settings: dict[str, Any]) -> Callable[..., Any]:
+    from importlib import import_module
+
+    for name in settings["imports"]:
+        import_module(name)
+    found: Any = import_module(settings["module"])
+    for part in settings["name"].split("."):
+        found = getattr(found, part)
+    # Where the name stands for a primitive, it is the function that the declaration stood over.
+    found = getattr(found, "function", found) if not isinstance(found, types.FunctionType) else found
+    if not callable(found):
+        raise TypeError(f"{settings['module']}.{settings['name']} is no function")
+    return found  # type: ignore[no-any-return]
+
+
+def _readable() -> Iterator[str]:
+    """Folders of the libraries: Python's own, the installed ones, and the packages that are loaded from elsewhere."""
+    yield os.path.dirname(os.__file__)
+    yield from (p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages", "lib-dynload"))
+    for module in list(sys.modules.values()):
+        for folder in vars(module).get("__path__") or () if isinstance(module, types.ModuleType) else ():
+            if isinstance(folder, str):
+                yield os.path.realpath(folder)
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            # It died before that was said.
+            os._exit(1)
+
+
+def _described(
+    code: str, message: str, hint: str | None = None, retryable: bool = False, details: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {
+        "code": code,
+        "message": brief(str(message), MAX_MESSAGE),
+        "hint": None if hint is None else brief(str(hint), MAX_MESSAGE),
+        "retryable": bool(retryable),
+        "details": details or {},
+    }
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        return len(json.dumps(value, allow_nan=False)) <= 64 * 1024
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return brief(str(error), MAX_MESSAGE)
+    except Exception:
+        return ""
+
+
+def _send(*message: Any) -> None:
+    _send_bytes(json.dumps(message).encode())
+
+
+def _send_bytes(text: bytes) -> None:
+    rest = memoryview(_LENGTH.pack(len(text)) + text)
+    while rest:
+        rest = rest[os.write(0, rest) :]
+
+
+def _receive() -> bytes:
+    length = _LENGTH.unpack(_exactly(_LENGTH.size))[0]
+    return _exactly(length)
+
+
+def _exactly(size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        more = os.read(0, min(size - len(received), 1 << 20))
+        if not more:
+            os._exit(0)
+        received += more
+    return bytes(received)

@@ -1,0 +1,113 @@
+"""Proof, on the machine at hand, that every limit fires and that the fence holds.
+
+Each trial runs a hostile program in a real worker, past checker and gate (its lowered text is written here), and must end with
+its code. `albert doctor` shows them; the tests run them too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial: whether it came out as it must, in a sentence, and how many seconds it took."""
+
+    name: str
+    ok: bool
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    name: str
+    body: str
+    expected: tuple[str, ...]
+    limits: dict[str, Any]
+
+
+#: A way to everything that Python has, for the programs that must not get anywhere with it.
+_REACH = (
+    "g = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__\n"
+)
+
+LIMITS = (
+    _Attempt("own time", "for i in range(10**12):\n    pass", ("time_limit",), {"own_seconds": 0.3}),
+    _Attempt("one call into C code", "x = 3 ** 10**9", ("time_limit", "memory_limit"), {"own_seconds": 0.5}),
+    _Attempt("whole run", "__call('wait', {})", ("run_limit",), {"run_seconds": 0.3}),
+    _Attempt("processor time", "for i in range(10**12):\n    pass", ("cpu_limit",), {"cpu_seconds": 1}),
+    _Attempt(
+        "memory, little by little",
+        "x = []\nfor i in range(10**9):\n    x.append(bytes(10_000))",
+        ("memory_limit",),
+        {"memory_bytes": 64 * MiB},
+    ),
+    _Attempt("memory, at once", "x = 'a' * 10**11", ("memory_limit",), {}),
+    _Attempt(
+        "memory, in a handler",
+        "try:\n    x = 'a' * 10**11\nexcept __Fatal:\n    __fatal()\nexcept Exception:\n    pass",
+        ("memory_limit",),
+        {},
+    ),
+    _Attempt("recursion", "def f(x):\n    return f([x])\nf(1)", ("recursion_limit",), {}),
+    _Attempt("tool calls", "for i in range(100):\n    __call('answer', {})", ("call_limit",), {"calls": 10}),
+    _Attempt("size of the result", "return 'a' * 1_000_000", ("result_limit",), {"result_bytes": 100_000}),
+    _Attempt("nodes of the result", "x = [1]\nfor i in range(40):\n    x = [x, x]\nreturn x", ("result_limit",), {}),
+    _Attempt("size of the log", "for i in range(100_000):\n    print(i)", ("log_limit",), {"log_bytes": 10_000}),
+)
+
+FENCE = (
+    _Attempt("opening a file", _REACH + "return str(g['open']('/etc/passwd', 0))", ("sandbox_violation",), {}),
+    _Attempt("listing a folder", _REACH + "return g['listdir']('/')", ("sandbox_violation",), {}),
+    _Attempt("starting a process", _REACH + "return g['fork']()", ("sandbox_violation",), {}),
+    _Attempt("running a command", _REACH + "return g['system']('true')", ("sandbox_violation",), {}),
+    _Attempt("killing its parent", _REACH + "return g['kill'](g['getppid'](), 9)", ("sandbox_violation",), {}),
+    _Attempt(
+        "opening a connection",
+        _REACH + "s = g['sys'].modules['socket']\nreturn str(s.socket())",
+        ("sandbox_violation",),
+        {},
+    ),
+)
+
+#: What a worker without a system call filter answers to those that Landlock or resource limits stop. New processes of root are
+#: stopped by neither, and so those trials fail there: the fence is weaker, and that is said.
+_REFUSED = ("exception",)
+
+
+async def trials(sandbox: Sandbox) -> AsyncIterator[Trial]:
+    """Run every trial in `sandbox`, which must have been started; one after the other, as they end."""
+    for attempt in LIMITS:
+        yield await _try(sandbox, attempt, attempt.expected)
+    weaker = () if sandbox.confinement == "seccomp" else _REFUSED
+    for attempt in FENCE:
+        yield await _try(sandbox, attempt, attempt.expected + weaker)
+
+
+async def _try(sandbox: Sandbox, attempt: _Attempt, expected: tuple[str, ...]) -> Trial:
+    body = "\n".join("    " + line for line in attempt.body.split("\n"))
+    program = Program("trial", "trial", f"def trial():\n{body}\n")
+    limits = RunLimits(own_seconds=10.0, run_seconds=20.0)._replace(**attempt.limits)
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        if name == "wait":
+            await asyncio.sleep(3600)
+        return 1
+
+    started = time.monotonic()
+    try:
+        result = await sandbox.run(program, {}, call=call, limits=limits)
+        got, message = "", f"it got through, with {str(result)[:80]!r}"
+    except Failure as failure:
+        got, message = failure.code, f"{failure.code}: {failure.message}"
+    return Trial(attempt.name, got in expected, message, time.monotonic() - started)

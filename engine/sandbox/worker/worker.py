@@ -1,0 +1,323 @@
+"""One worker: it runs one program, once, and holds no authority.
+
+It is made and rehearsed once before it is forked, so that what CPython adapts to the code it runs is adapted already; then
+forked, shut in, rehearsed again to have memory of its own, and waits for its one message. Messages are lists; to the worker::
+
+    ["run", {entry, code, most, log_bytes, result_bytes}, arguments]
+    ["value", number, value]        the answer to a call
+    ["failure", number, {code, message, retryable}]
+
+and from it::
+
+    ["call", number, name, key, overlapping, arguments]
+    ["print", text]
+    ["result", value]
+    ["error", {code, type, message, tool, retryable, lines}]
+    ["limit", code, lines]
+
+`code` is the compiled program, marshalled by the service; nothing is ever unmarshalled in the other direction. `lines` are lines of
+the lowered text, outermost call first. After its last message the worker waits to be killed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import marshal
+import os
+import socket
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from albert_tools.engine.sandbox.worker import fibres
+from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
+from albert_tools.engine.sandbox.worker.prelude import ToolError
+from albert_tools.engine.sandbox.worker.values import Unexportable
+from albert_tools.engine.sandbox.worker.world import program_builtins
+
+#: The name that the program's code has in tracebacks.
+FILENAME = "<tool>"
+#: Frames for our own work, once a program is at its end.
+RECURSION = 2_500
+#: A message of an exception is cut to this.
+MAX_MESSAGE = 2_000
+#: An answer may hold what a primitive returned, a large file included.
+MAX_ANSWER = 64 * 1024 * 1024
+
+_REHEARSAL = """
+def tool(n):
+    rows = [{"n": i, "text": f"{i:>3}"} for i in range(n)]
+    print(__call("tool", {"n": n}))
+    try:
+        return sorted(rows, key=lambda row: -row["n"])
+    except ToolError as error:
+        return error.message
+"""
+
+
+class Worker:
+    """The program's side of the boundary."""
+
+    def __init__(self, made: dict[str, types.ModuleType]) -> None:
+        self._socket: socket.socket | None = None
+        self._unpacker = Unpacker(MAX_ANSWER)
+        self._inbox: list[list[Any]] = []
+        self._number = 0
+        self._top_calls = 0
+        self._top_key = ""
+        self._log_left = 0
+        self._result_bytes = 0
+        self._buffer = bytearray(65_536)
+        self._world = {
+            "__name__": "tool",
+            "__builtins__": program_builtins(made, self._print),
+            "__call": self._call,
+            "__gather": self._gather,
+            "__parallel": self._parallel,
+            "__fatal": self._fatal,
+        }
+
+    def rehearse(self) -> None:
+        """Run a small program through the same code and a socket, so that the first real one finds everything warm."""
+        code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
+        settings = {"entry": "tool", "code": code, "most": 100, "log_bytes": 4096, "result_bytes": 4096}
+        service, own = socket.socketpair()
+        with service, own:
+            self.connect(own)
+            for _ in range(2):
+                service.sendall(pack(["value", 1, 1]))
+                service.sendall(pack(["run", settings], {"n": 3}, MAX_ANSWER))
+                self._number = 0
+                answer = self._receive()
+                message = self._receive()
+                self._inbox.append(answer)
+                self._run(message[1], message[2])
+                service.recv(65_536)
+        self._socket = None
+        self._number = self._top_calls = 0
+
+    def connect(self, sock: socket.socket) -> None:
+        """From here on messages go out."""
+        self._socket = sock
+
+    def serve(self) -> NoReturn:
+        """Run the one program that comes, then wait for the end."""
+        message = self._receive()
+        self._run(message[1], message[2])
+        self._wait()
+
+    def _run(self, program: dict[str, Any], arguments: dict[str, Any]) -> None:
+        self._log_left = program["log_bytes"]
+        self._result_bytes = program["result_bytes"]
+        namespace: dict[str, Any] = {**self._world}
+        try:
+            sys.setrecursionlimit(program["most"])
+            exec(marshal.loads(program["code"]), namespace)  # noqa: S102, S302
+            result = namespace[program["entry"]](**arguments)
+            sys.setrecursionlimit(RECURSION)
+        except (MemoryError, RecursionError):
+            self._fatal()
+        except BaseException as error:
+            sys.setrecursionlimit(RECURSION)
+            self._report(error)
+            return
+        try:
+            frame = pack(["result"], result, self._result_bytes)
+        except Unexportable as error:
+            self._send(["error", _described(error.code, error.sentence("the result"))])
+        except (MemoryError, RecursionError):
+            self._fatal()
+        else:
+            self._send_frame(frame)
+
+    # What programs call.
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+        fibre = fibres.current()
+        if fibre is not None:
+            return fibres.call(fibre, name, arguments)
+        key = f"{self._top_key}{self._top_calls}"
+        self._top_calls += 1
+        number = self.send_call(name, arguments, key, False)
+        while True:
+            answered, answer = self.receive()
+            if answered == number:
+                return answer()
+
+    def _gather(self, reads: bool, body: Callable[..., Any], items: Iterator[tuple[Any, ...]]) -> list[Any]:
+        """``parallel(f(x) for x in xs)``."""
+
+        def one(arguments: tuple[Any, ...]) -> Callable[[], Any]:
+            def run() -> Any:
+                try:
+                    return body(*arguments)
+                except StopIteration as error:
+                    # What a generator expression makes of it.
+                    raise RuntimeError("generator raised StopIteration") from error
+
+            return run
+
+        return self._together(reads, (one(arguments) for arguments in items))
+
+    def _parallel(self, reads: bool, *bodies: Callable[[], Any]) -> tuple[Any, ...]:
+        """``parallel(a(), b())``."""
+        return tuple(self._together(reads, iter(bodies)))
+
+    def _together(self, reads: bool, bodies: Iterator[Callable[[], Any]]) -> list[Any]:
+        fibre = fibres.current()
+        if fibre is not None:
+            # Within a body that already runs beside others: one after the other, and calls keep counting.
+            return [body() for body in bodies]
+        key = f"{self._top_key}{self._top_calls}."
+        self._top_calls += 1
+        if reads:
+            return fibres.gather(self, bodies, key, self._log)
+        before = self._top_key, self._top_calls
+        results = []
+        try:
+            for index, body in enumerate(bodies):
+                self._top_key, self._top_calls = f"{key}{index}.", 0
+                results.append(body())
+        finally:
+            self._top_key, self._top_calls = before
+        return results
+
+    def _print(self, *values: Any, sep: str | None = " ", end: str | None = "\n") -> None:
+        buffer = io.StringIO()
+        builtins.print(*values, sep=sep, end=end, file=buffer)
+        fibre = fibres.current()
+        if fibre is not None:
+            fibre.printed.append(buffer.getvalue())
+        else:
+            self._log(buffer.getvalue())
+
+    def _fatal(self) -> NoReturn:
+        """Memory or stack is used up."""
+        sys.setrecursionlimit(RECURSION)
+        error = sys.exc_info()[1]
+        trace = error.__traceback__ if error is not None else None
+        lines = _lines(trace)
+        code = "recursion_limit" if isinstance(error, RecursionError) else "memory_limit"
+        # What the exception holds on to is freed first, so that there is memory to report with.
+        del error, trace
+        self._send(["limit", code, lines])
+        self._wait()
+
+    # The socket.
+
+    def send_call(self, name: str, arguments: dict[str, Any], key: str, overlapping: bool) -> int:
+        """Send a call; gives the number that its answer will carry.
+
+        Raises:
+            ToolError: an argument can't leave the program (`not_json`, `result_limit`).
+        """
+        self._number += 1
+        try:
+            frame = pack(["call", self._number, name, key, overlapping], arguments, self._result_bytes)
+        except Unexportable as error:
+            what = f"an argument of {name}"
+            raise ToolError(error.sentence(what), tool=name, code=error.code) from None
+        self._send_frame(frame)
+        return self._number
+
+    def receive(self) -> tuple[int, Callable[[], Any]]:
+        """Wait for the next answer: its number, and a thunk that gives the value or raises."""
+        message = self._receive()
+        if message[0] == "value":
+            value = message[2]
+            return message[1], lambda: value
+        return message[1], lambda: _raise(message[2])
+
+    def _receive(self) -> list[Any]:
+        while not self._inbox:
+            assert self._socket is not None
+            # Into a buffer that is there already: a new large one costs page faults each time.
+            size = self._socket.recv_into(self._buffer)
+            if not size:
+                os._exit(0)
+            self._inbox.extend(self._unpacker.feed(bytes(memoryview(self._buffer)[:size])))
+        return self._inbox.pop(0)
+
+    def _log(self, text: str) -> None:
+        if not text:
+            return
+        size = len(text.encode("utf-8", "replace"))
+        self._log_left -= size
+        if self._log_left < 0:
+            self._end("log_limit", sys._getframe(2))
+        for start in range(0, len(text), 65_536):
+            self._send(["print", text[start : start + 65_536].encode("utf-8", "replace").decode()])
+
+    def _end(self, code: str, frame: Any) -> NoReturn:
+        lines = []
+        while frame is not None:
+            if frame.f_code.co_filename == FILENAME:
+                lines.append(frame.f_lineno)
+            frame = frame.f_back
+        self._send(["limit", code, lines[::-1][-20:]])
+        self._wait()
+
+    def _report(self, error: BaseException) -> None:
+        lines = _lines(error.__traceback__)
+        try:
+            if isinstance(error, ToolError):
+                message = _text(error.message)
+                code = error.code if isinstance(error.code, str) else "tool_error"
+                described = _described(code, message, "ToolError", error.tool, bool(error.retryable), lines)
+            else:
+                described = _described("exception", _text(str(error)), type(error).__name__, lines=lines)
+        except (MemoryError, RecursionError):
+            self._fatal()
+        except Exception:
+            described = _described("exception", "", type(error).__name__, lines=lines)
+        self._send(["error", described])
+
+    def _send(self, message: list[Any]) -> None:
+        self._send_frame(pack(message))
+
+    def _send_frame(self, frame: bytes) -> None:
+        if self._socket is not None:
+            self._socket.sendall(frame)
+
+    def _wait(self) -> NoReturn:
+        while self._socket is not None and self._socket.recv(65_536):
+            pass
+        os._exit(0)
+
+
+def _raise(failure: dict[str, Any]) -> NoReturn:
+    raise ToolError(failure["message"], tool=failure["tool"], code=failure["code"], retryable=failure["retryable"])
+
+
+def _described(
+    code: str,
+    message: str,
+    kind: str = "",
+    tool: str | None = None,
+    retryable: bool = False,
+    lines: list[int] | None = None,
+) -> dict[str, Any]:
+    return {
+        "code": code,
+        "type": kind,
+        "message": message,
+        "tool": tool if isinstance(tool, str) else None,
+        "retryable": retryable,
+        "lines": lines or [],
+    }
+
+
+def _text(message: str) -> str:
+    short = message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
+    return short.encode("utf-8", "backslashreplace").decode()
+
+
+def _lines(trace: types.TracebackType | None) -> list[int]:
+    lines = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILENAME:
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return lines[-20:]

@@ -1,0 +1,106 @@
+"""The world that a program sees: a few built-ins, and façades of a few modules.
+
+Built once, before any worker is forked. A façade is a module object that holds the table's names and nothing else, so that
+what isn't on the table does not exist, whatever a program may come to write. Parts that CPython imports on first use are
+imported here, because a worker can open no file.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import time
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.sandbox.worker.prelude import ToolError
+
+#: Per façade, what is imported in the middle of a call: by C code with the program's built-ins (``strptime``, ``f"{d:%Y}"``,
+#: templates of `re`), or by the library in a function (`Counter.most_common`).
+_WITHIN_CALLS: dict[str, tuple[str, ...]] = {
+    "collections": ("heapq", "operator", "copyreg"),
+    "copy": ("copyreg", "weakref"),
+    "datetime": ("_strptime", "time", "calendar", "locale"),
+    "decimal": ("numbers", "collections", "contextvars"),
+    "difflib": ("heapq", "collections"),
+    "fractions": ("decimal", "operator"),
+    "html": ("html.entities",),
+    "json": ("re",),
+    "re": ("re", "copyreg", "functools", "enum"),
+    "statistics": ("decimal", "bisect", "collections", "heapq", "random"),
+    "string": ("re", "collections"),
+    "textwrap": ("re",),
+    "urllib.parse": ("re", "unicodedata", "ipaddress", "functools"),
+    "uuid": ("hashlib",),
+}
+_INTERNAL = frozenset(name for names in _WITHIN_CALLS.values() for name in names)
+
+
+def preload(modules: Sequence[str]) -> None:
+    """Import the modules, and the parts of them that would else be imported on first use."""
+    for name in modules:
+        importlib.import_module(name)
+        for part in _WITHIN_CALLS.get(name, ()):
+            importlib.import_module(part)
+    for encoding in vocabulary.ENCODINGS:
+        "".encode(encoding)
+    for error in ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace"):
+        "\xe9".encode("ascii" if error != "strict" else "utf-8", error)
+    # Loads the time zone and the locale.
+    time.strftime("%c %Z %A %B %p", time.localtime(0))
+    if "datetime" in modules:
+        time.strptime("1970", "%Y")
+    # A relative path would ask for the current folder; a program has none.
+    os.getcwd = lambda: "/"
+
+
+def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:
+    """Name → façade, for each of `modules` and the packages they lie in."""
+    made: dict[str, types.ModuleType] = {}
+    for name in modules:
+        real = importlib.import_module(name)
+        facade = made.setdefault(name, types.ModuleType(name))
+        for entry in vocabulary.facades()[name]:
+            head = entry.split(".")[0]
+            if hasattr(real, head):
+                setattr(facade, head, getattr(real, head))
+        package, _, child = name.rpartition(".")
+        if package:
+            setattr(made.setdefault(package, types.ModuleType(package)), child, facade)
+    return made
+
+
+def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleType]:
+    """The `__import__` of programs: it finds façades and loads nothing.
+
+    C code that imports in the middle of a call passes through here too, but takes the module from `sys.modules` itself: for it,
+    not to be refused is enough, and what it is handed is empty.
+    """
+    nothing = types.ModuleType("nothing")
+
+    def import_(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> types.ModuleType:
+        if level == 0 and name in made:
+            return made[name] if fromlist or "." not in name else made[name.split(".")[0]]
+        if level == 0 and name in _INTERNAL:
+            return nothing
+        raise ImportError(f"no module named {name!r}")
+
+    return import_
+
+
+def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., None]) -> dict[str, Any]:
+    """The dictionary that programs have as their built-ins."""
+    found: dict[str, Any] = {name: getattr(builtins, name) for name in vocabulary.BUILTINS}
+    found.update({name: getattr(builtins, name) for name in vocabulary.EXCEPTIONS})
+    found["print"] = print_
+    found["ToolError"] = ToolError
+    found["__import__"] = importer(made)
+    # What lowering spells out in f-strings that can't be written again.
+    found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
+    found["__Fatal"] = (MemoryError, RecursionError)
+    return found

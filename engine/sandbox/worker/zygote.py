@@ -1,0 +1,175 @@
+"""The zygote: a small process that forks workers and does nothing else.
+
+It is started before anything heavy is imported, loads what programs may use, and then never imports again. On its control
+socket the service says what to load and then asks for workers; each comes as one message that carries two descriptors, the
+service's end of the worker's socket and a pidfd to kill it by. When a worker ends, its exit status follows. When the control
+socket closes, or the service dies in any way, everything ends.
+
+It runs as ``python -S -s -P`` with an environment of three fixed variables: no `.pth` files, nothing of the user's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import warnings
+from typing import NoReturn
+
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.sandbox.worker.fence import Fence, bare_bytes
+from albert_tools.engine.sandbox.worker.worker import RECURSION, Worker
+from albert_tools.engine.sandbox.worker.world import facades, preload
+from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(control_fd: int) -> NoReturn:
+    """Load what the first line asks for, say so, and fork at each request until the control socket closes."""
+    control = socket.socket(fileno=control_fd)
+    control.setblocking(True)
+    _die_with_parent()
+    try:
+        limits, kind, modules = _settings(control)
+        preload(modules)
+        worker = Worker(facades(modules))
+        _stop_importing()
+        _nothing_to_show()
+        sys.setrecursionlimit(RECURSION)
+        fence = Fence(limits, bare_bytes(), kind)
+        worker.rehearse()
+        gc.collect()
+        gc.freeze()
+    except Exception as error:
+        _tell(control, FAILED, f"{type(error).__name__}: {error}")
+        os._exit(1)
+    _tell(control, READY, fence.kind)
+
+    alive: set[int] = set()
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(woken, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            if fd == woken:
+                os.read(woken, 4096)
+                _reap(control, alive)
+                continue
+            requests = control.recv(64)
+            if not requests:
+                _end(alive)
+            for _ in requests:
+                alive.add(_fork(control, worker, fence))
+
+
+def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
+    """The one line that comes first: seconds of processor time, bytes of memory, a fence or nothing, and the façades."""
+    line = b""
+    while not line.endswith(b"\n"):
+        more = control.recv(4096)
+        if not more:
+            os._exit(0)
+        line += more
+    cpu, memory, kind, *modules = line.decode().strip().split(",")
+    return RunLimits(cpu_seconds=int(cpu), memory_bytes=int(memory)), kind or None, modules
+
+
+def _pipe() -> tuple[int, int]:
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
+def _tell(control: socket.socket, what: int, text: str) -> None:
+    data = text.encode()[:2000]
+    control.sendall(REPORT.pack(what, 0, 0, len(data)) + data)
+
+
+def _reap(control: socket.socket, alive: set[int]) -> None:
+    while alive:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        alive.discard(pid)
+        control.sendall(REPORT.pack(ENDED, pid, status & 0xFFFFFFFF, 0))
+
+
+def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _work(theirs, worker, fence)
+        finally:
+            os._exit(70)
+    theirs.close()
+    handles = [ours.fileno()]
+    if hasattr(os, "pidfd_open"):
+        handles.append(os.pidfd_open(pid))
+    socket.send_fds(control, [REPORT.pack(BORN, pid, len(handles), 0)], handles)
+    for handle in handles[1:]:
+        os.close(handle)
+    ours.close()
+    return pid
+
+
+def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
+    """In the worker: nothing but the socket is left, then the fence closes."""
+    _die_with_parent()
+    os.dup2(sock.fileno(), 0)
+    os.closerange(1, 1 << 20)
+    sock.detach()
+    alone = socket.socket(fileno=0)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    worker.rehearse()
+    fence.close()
+    worker.connect(alone)
+    worker.serve()
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _stop_importing() -> None:
+    """What is loaded is all there is: nothing is looked for on disk any more."""
+    sys.meta_path.clear()
+    sys.path_hooks.clear()
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+
+
+class _Nowhere:
+    """What the library itself prints, such as the trace of `re.DEBUG`, has nowhere to go, and is no error."""
+
+    def write(self, text: str) -> int:
+        """Take a text and keep nothing."""
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+
+def _nothing_to_show() -> None:
+    warnings.simplefilter("ignore")
+    sys.stdout = sys.stderr = _Nowhere()
+
+
+def _end(alive: set[int]) -> NoReturn:
+    for pid in alive:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(0)

@@ -1,0 +1,75 @@
+"""The owner's patterns of commands: words as a shell would read them, with ``*``.
+
+``git status`` is that and nothing more. ``*`` by itself stands for any further words, also none (``ls *``, ``git * --stat``); in a
+word it stands for any characters (``tests/*``).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Sequence
+from functools import lru_cache
+
+from albert_tools.engine.model.wildcards import Starred
+from albert_tools.engine.shell.expand import HOLE
+
+
+def matches(pattern: str, argv: Sequence[str]) -> bool:
+    """Whether `argv` (NUL in a word for what isn't known) certainly fits."""
+    return _fits(_words(pattern), argv, maybe=False)
+
+
+def may_match(pattern: str, argv: Sequence[str]) -> bool:
+    """Whether `argv` could fit: what isn't known could be anything, and a program is known by its name, wherever it lies."""
+    words = _words(pattern)
+    if _fits(words, argv, maybe=True):
+        return True
+    return bool(argv) and _fits(words, [posixpath.basename(argv[0]).lower(), *argv[1:]], maybe=True)
+
+
+def names_a_program(pattern: str) -> bool:
+    """Whether its first word is a plain name, so that whoever wrote it knew which program it lets run."""
+    return "*" not in pattern.split(maxsplit=1)[0]
+
+
+@lru_cache(maxsize=1024)
+def _words(pattern: str) -> tuple[Starred | None, ...]:
+    """Each word; None for any number of words."""
+    try:
+        words = shlex.split(pattern)
+    except ValueError:
+        words = pattern.split()
+    found: list[Starred | None] = []
+    for word in words:
+        if word != "*":
+            found.append(Starred.of(word))
+        elif not found or found[-1] is not None:
+            found.append(None)
+    return tuple(found)
+
+
+def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool) -> bool:
+    # Every position in the pattern that the words so far can have led to.
+    at = _skipped({0}, words)
+    for arg in argv:
+        after: set[int] = set()
+        for position in at:
+            if position == len(words):
+                continue
+            word = words[position]
+            if word is None:
+                after.add(position)
+            elif (maybe and HOLE in arg) or word.fits(arg):
+                after.add(position + 1)
+        if maybe and arg == HOLE:
+            # It may be no word or several.
+            after |= {further for position in at for further in range(position, len(words) + 1)}
+        at = _skipped(after, words)
+        if not at:
+            return False
+    return len(words) in at
+
+
+def _skipped(at: set[int], words: Sequence[Starred | None]) -> set[int]:
+    return at | {position + 1 for position in at if position < len(words) and words[position] is None}

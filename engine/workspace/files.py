@@ -1,0 +1,296 @@
+"""What is done to a name in a folder that is open already, and was judged: looking, reading, replacing, deleting, renaming.
+
+Nothing here knows a path but for its messages. A name is one part, is never followed when it is a link, and is looked at before it
+is opened: opening a FIFO or a device is already an effect.
+
+Whatever changes something looks a last time, tells `demand` what it found, and then makes the one system call that does it.
+`demand` may raise; then nothing was done.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.workspace import openat
+from albert_tools.engine.workspace.hard_links import LinkIndex, TooMany
+from albert_tools.engine.workspace.path_syntax import forbidden, show
+
+#: Bytes that are read in one go.
+BLOCK = 1 << 20
+
+EntryType = Literal["file", "directory", "symlink", "other"]
+
+#: Told what stands at a name, None for nothing, in the moment before it is changed; may raise.
+Demand = Callable[[os.stat_result | None], object]
+
+
+class FileFacts(NamedTuple):
+    """What was written: `path` relative to the workspace, `size` in bytes, `sha256` in 64 hex digits."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class Entry(NamedTuple):
+    """A line of a listing: `path` relative to the workspace; `size` in bytes, 0 for what is not a file."""
+
+    path: str
+    type: EntryType
+    size: int
+
+
+def type_of(mode: int) -> EntryType:
+    """What a mode says that something is."""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def looked(folder: int, name: str) -> os.stat_result | None:
+    """What stands at a name, a link itself; None where there is nothing."""
+    with suppress(FileNotFoundError):
+        return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+    return None
+
+
+def same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    """Whether two looks found the same thing with the same content, as far as a look tells."""
+    if one is None or other is None:
+        return one is other
+    told = [(f.st_dev, f.st_ino, f.st_mode, f.st_size, f.st_mtime_ns, f.st_ctime_ns) for f in (one, other)]
+    return told[0] == told[1]
+
+
+def demand_file(facts: os.stat_result, path: str) -> None:
+    """Refuse what is no regular file.
+
+    Raises:
+        OSError: ``ELOOP``: it is a link.
+        Failure: `not_a_file`.
+    """
+    mode = facts.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if stat.S_ISDIR(mode):
+        raise Failure("not_a_file", f"{show(path)} is a folder, not a file", hint="list it with list_directory")
+    kind = "a FIFO" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise Failure("not_a_file", f"{show(path)} is {kind}, not a file")
+
+
+def demand_writable(facts: os.stat_result, path: str) -> None:
+    """Refuse a file that nobody may write: renaming and deleting do it all the same, but who took the permission away meant it.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    if not facts.st_mode & 0o222:
+        raise Failure("io_error", f"{show(path)} is read-only")
+
+
+def open_file(
+    folder: int, name: str, path: str, links: LinkIndex | None, seen: os.stat_result | None = None
+) -> tuple[int, os.stat_result]:
+    """A regular file, open for reading, and its facts. With `links`, none that has a name in a forbidden place.
+
+    `seen` is what a look at the name has found just now, if there was one.
+
+    Raises:
+        OSError: as `demand_file`, or what the system says.
+        Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
+    """
+    encoded = os.fsencode(name)
+    demand_file(seen or os.stat(encoded, dir_fd=folder, follow_symlinks=False), path)
+    opened = os.open(encoded, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        facts = os.fstat(opened)
+        demand_file(facts, path)
+        if facts.st_nlink > 1 and links is not None:
+            _demand_harmless_names(facts, path, links)
+    except BaseException:
+        os.close(opened)
+        raise
+    return opened, facts
+
+
+def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes:
+    """The content of an open file, if it has `limit` bytes or fewer.
+
+    Raises:
+        Failure: `too_large`.
+    """
+    if facts.st_size > limit:
+        raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
+    # One byte more than there should be: where it comes back, the file has grown.
+    data = os.read(opened, min(facts.st_size, limit) + 1)
+    if len(data) == facts.st_size:
+        return data
+    pieces, size = [data], len(data)
+    while size <= limit and (data := os.read(opened, min(limit + 1 - size, BLOCK))):
+        pieces.append(data)
+        size += len(data)
+    if size > limit:
+        raise _too_large(path, "grew while it was read", limit)
+    return b"".join(pieces)
+
+
+def blocks(opened: int, going: Callable[[], object]) -> Iterator[bytes]:
+    """The content of an open file in pieces; `going` is asked before each, and may raise."""
+    while True:
+        going()
+        piece = os.read(opened, BLOCK)
+        if not piece:
+            return
+        yield piece
+
+
+def digest(opened: int, going: Callable[[], object]) -> str:
+    """The sha256 of an open file's content, in 64 hex digits."""
+    found = hashlib.sha256()
+    for piece in blocks(opened, going):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -> None:
+    try:
+        place = links.place_of(facts)
+    except TooMany:
+        failure = forbidden(path, "it has other names, and whether one of them is forbidden can't be told")
+        failure.rule = "hard_link"
+        raise failure from None
+    if place is not None:
+        failure = forbidden(path, "it is another name (a hard link) of a file that no tool reaches")
+        failure.rule = "hard_link"
+        raise failure
+
+
+def _too_large(path: str, what: str, limit: int) -> Failure:
+    return Failure(
+        "too_large",
+        f"{show(path)} {what}, and {limit:,} is the most that can be read",
+        hint="read a part of it, with offset and limit",
+    )
+
+
+def replace(
+    folder: int, name: str, path: str, data: bytes, demand: Demand, *, new: bool = False, mode: int = 0o666
+) -> None:
+    """Give `name` this content, atomically and durably. With `new`, only where nothing is.
+
+    `mode` holds (less the umask) for a file that is new; one that replaces another has that one's permissions.
+
+    Raises:
+        OSError: ``EEXIST`` with `new`; ``ELOOP`` where a link stands there.
+        Failure: `not_a_file`, `io_error`, or what `demand` raises.
+    """
+    old = looked(folder, name)
+    if old is not None:
+        if new:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        demand_file(old, path)
+        demand_writable(old, path)
+    temporary = f".albert-write-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A new file gets what the umask leaves; one that replaces another is private until it has the other's
+    # mode.
+    opened = os.open(temporary, flags, mode & 0o777 if old is None else 0o600, dir_fd=folder)
+    try:
+        with open(opened, "wb") as file:
+            file.write(data)
+            file.flush()
+            if old is not None:
+                with suppress(PermissionError):
+                    os.fchown(opened, old.st_uid, old.st_gid)
+                os.fchmod(opened, old.st_mode & 0o777)
+            os.fsync(opened)
+        demand(looked(folder, name))
+        if new:
+            openat.rename_new(folder, temporary, folder, name)
+        else:
+            os.rename(temporary, os.fsencode(name), src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    sync(folder)
+
+
+def unlink(folder: int, name: str, facts: os.stat_result) -> None:
+    """Delete what `facts` were found of: a folder if it is empty, anything else but a folder.
+
+    Raises:
+        OSError: ``ENOTEMPTY``, or what the system says.
+    """
+    if stat.S_ISDIR(facts.st_mode):
+        os.rmdir(os.fsencode(name), dir_fd=folder)
+    else:
+        os.unlink(os.fsencode(name), dir_fd=folder)
+    sync(folder)
+
+
+def sync(folder: int) -> None:
+    """Make what was done to names durable; a folder that can't be read can't be synced, and it is done all the
+    same."""
+    with suppress(OSError):
+        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def names(folder: int, most: int, files: bool) -> list[str]:
+    """Some of the names in a folder, `most` are looked at; only those of `files`, where a name with an ending was asked for."""
+    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        with os.scandir(listed) as entries:
+            looked_at = (entry for entry, _ in zip(entries, range(most), strict=False))
+            return [entry.name for entry in looked_at if not (files and entry.is_dir())]
+    finally:
+        os.close(listed)
+
+
+def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str) -> list[tuple[str, Entry]]:
+    """Name and entry of everything in an open folder, at most `room` of them.
+
+    Raises:
+        Failure: `too_large`; it speaks of `most`.
+    """
+    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    found: list[tuple[str, Entry]] = []
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                if len(found) == room:
+                    raise Failure(
+                        "too_large",
+                        f"{show(path)} holds more than {most:,} entries, the most a listing can have",
+                        hint="list one of its folders, or without recursive, or use find_files",
+                    )
+                try:
+                    facts = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                size = facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+                line = Entry("/".join((*shown, spoken(entry.name))), type_of(facts.st_mode), size)
+                found.append((entry.name, line))
+    finally:
+        os.close(handle)
+    return found
+
+
+def spoken(name: str) -> str:
+    """A name as text. One that is not UTF-8 can't be passed on; it is shown with escapes, so that it is seen at least."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

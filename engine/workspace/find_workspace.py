@@ -1,0 +1,136 @@
+"""Finding the workspace, the folder that tools work in.
+
+It is named, or it is the nearest folder at or above the current one that holds ``.albert`` or ``.git``. Some
+folders are never it, however they are marked: the root of the file system and whatever holds the user's home
+folder, because then everything would be inside; Albert's own folder and what is in it, because tools would
+write Albert's files. (So ``~/.albert`` does not make the home folder a workspace: a marker that *is* Albert's
+own folder marks nothing.) When none is found everything is denied; there is no falling back to the current
+folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.path_patterns import expanded
+from albert_tools.engine.policy.sections import SHIPPED_FORBIDDEN_PATHS, SHIPPED_FORBIDDEN_PUBLIC
+from albert_tools.engine.workspace.openat import identity
+from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER
+from albert_tools.engine.workspace.workspace import Workspace
+
+__all__ = ["MARKERS", "Workspace", "find_workspace"]
+
+#: What a folder holds that is a workspace.
+MARKERS = (ALBERT_FOLDER, ".git")
+
+_HINT = "name a project folder with --workspace, or make one of this folder with `mkdir .albert`"
+
+
+def find_workspace(
+    named: Path | None, cwd: Path, home: Path, albert_home: Path, albert_places: Iterable[Path] = ()
+) -> Workspace:
+    """The workspace: `named` (relative to `cwd`), or the nearest marked folder at or above `cwd`.
+
+    `home` is the user's home folder. Where `albert_home`, or another of `albert_places`, lies inside the workspace or in a folder
+    opened beside it, tools can't reach it there.
+
+    Raises:
+        Failure: `governance_unavailable`: none was found, or the one named can't be a workspace.
+    """
+    try:
+        root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
+        # A folder that isn't there yet may come to be inside: it is sealed by its path until it has an
+        # identity.
+        own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
+        return Workspace(root, own, secret_places(home))
+    except OSError as error:
+        where = "the workspace" if error.filename is None else repr(os.fsdecode(error.filename))
+        raise _none(f"{where} can't be opened: {error.strerror}") from None
+
+
+def secret_places(home: Path) -> list[Path]:
+    """The files and folders with secrets in them, as shipped: what no tool reaches by whatever name."""
+    top = str(home)
+    found = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
+    return [Path(expanded(pattern, top, "")) for pattern in found]
+
+
+def _named(path: Path, home: Path, albert_home: Path) -> Path:
+    if path.is_symlink():
+        raise _none(f"the workspace {str(path)!r} is a symbolic link", "name the folder that it leads to")
+    if not path.exists():
+        raise _none(f"the workspace {str(path)!r} does not exist", "make the folder, or name another")
+    if not path.is_dir():
+        raise _none(f"the workspace {str(path)!r} is not a folder", "name a folder")
+    root = Path(os.path.realpath(path))
+    why = _unfit(root, home, albert_home)
+    if why:
+        raise _none(f"{str(root)!r} can't be the workspace: {why}", "name a project folder")
+    return root
+
+
+def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:
+    start = Path(os.path.realpath(cwd))
+    owners = {os.geteuid(), 0, start.stat().st_uid}
+    passed = ""
+    for root in (start, *start.parents):
+        if not any(_marks(root / m, albert_home, owners) for m in MARKERS):
+            continue
+        why = _unfit(root, home, albert_home)
+        if not why:
+            return root
+        passed = passed or f" ({str(root)!r} was passed over: {why})"
+    raise _none(f"neither {str(start)!r} nor a folder above it is a workspace{passed}")
+
+
+def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
+    """Whether `marker` makes a workspace of the folder that it is in.
+
+    Not if another user has put it there: a ``.git`` in ``/tmp`` would open all of ``/tmp`` to the tools.
+    """
+    try:
+        facts = marker.lstat()
+    except OSError:
+        return False
+    if facts.st_uid not in owners:
+        return False
+    if marker.name == ALBERT_FOLDER and not stat.S_ISDIR(facts.st_mode):
+        return False
+    with suppress(OSError):
+        return identity(facts) != identity(albert_home.stat())
+    return True
+
+
+def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
+    """Why `root`, a canonical path, is never a workspace; None when it may be one."""
+    here = identity(root.stat())
+    if root == Path(root.anchor):
+        return "it is the root of the file system"
+    own_home = Path(os.path.realpath(home))
+    if root == own_home or here == next(_chain(own_home), None):
+        return "it is your home folder"
+    if own_home.is_relative_to(root) or here in _chain(own_home):
+        return "your home folder is inside it"
+    own = Path(os.path.realpath(albert_home))
+    with suppress(OSError):
+        if identity(own.stat()) in _chain(root):
+            return "it belongs to Albert's own files"
+    if root.is_relative_to(own):
+        return "it belongs to Albert's own files"
+    return None
+
+
+def _chain(path: Path) -> Iterator[tuple[int, int]]:
+    """The identities of `path` and of every folder above it, as far as they exist."""
+    for place in (path, *path.parents):
+        with suppress(OSError):
+            yield identity(place.stat())
+
+
+def _none(message: str, hint: str = _HINT) -> Failure:
+    return Failure("governance_unavailable", message, hint=hint)

@@ -1,0 +1,102 @@
+"""The second reading.
+
+After our grammar has accepted a text, CPython's own parser reads the same text, and the two trees must be equal.
+So a slip in the grammar can refuse a good program, but it can never run one that means something else than the
+reviewer, who knows Python, believes. A difference is a bug of ours and is reported as one.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.to_python import to_python
+
+
+def python_tree(text: str) -> ast.Module | SyntaxError:
+    """What CPython makes of a text. Its other ways to fail (depth, size) come back as a SyntaxError too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+        return SyntaxError(f"Python can't read this: {error}")
+
+
+def disagreement(module: tree.Module) -> Diagnostic | None:
+    """None when both readings agree; else the finding that refuses the text."""
+    theirs = python_tree(module.source)
+    if isinstance(theirs, SyntaxError):
+        return _refusal(theirs)
+    ours = to_python(module)
+    if same(ours, theirs):
+        return None
+    place = _first_difference(ours, theirs, module.span.line)
+    return Diagnostic(
+        "readings-differ",
+        "this text reads differently to Albert Tools and to Python, so it is refused",
+        Span(place, 1, place, 2),
+        hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
+    )
+
+
+def uncompilable(text: str) -> Diagnostic | None:
+    """What CPython's compiler refuses although its parser reads it: scopes that clash, a key that a pattern holds twice."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<tool>", "exec", dont_inherit=True, optimize=0)
+    except SyntaxError as error:
+        return _refusal(error)
+    except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+        return _refusal(SyntaxError(f"Python can't compile this: {error}"))
+    return None
+
+
+def _refusal(error: SyntaxError) -> Diagnostic:
+    line = max(1, error.lineno or 1)
+    column = max(1, error.offset or 1)
+    hint = next((h for words, h in _HINTS.items() if words in error.msg), None)
+    return Diagnostic("syntax", f"Python refuses this: {error.msg}", Span(line, column, line, column + 1), hint)
+
+
+#: What to do instead, by what stands in CPython's sentence.
+_HINTS = {
+    "assignment expression": "assign in a statement before the comprehension",
+    "duplicate key": "compare in a guard, or write a case for each",
+    "duplicate argument": "choose another name for one of them",
+    "can't compile": "write it in smaller parts",
+}
+
+
+def same(ours: object, theirs: object) -> bool:
+    """Whether two `ast` trees are equal but for places and the `u` prefix of strings."""
+    if isinstance(ours, ast.AST):
+        if type(ours) is not type(theirs):
+            return False
+        if isinstance(ours, ast.Constant):
+            value = theirs.value  # type: ignore[attr-defined]
+            return type(ours.value) is type(value) and repr(ours.value) == repr(value)
+        return all(
+            same(getattr(ours, name, None), getattr(theirs, name, None))
+            for name in ours._fields
+            if name not in ("type_comment", "type_ignores")
+        )
+    if isinstance(ours, list):
+        return (
+            isinstance(theirs, list)
+            and len(ours) == len(theirs)
+            and all(same(a, b) for a, b in zip(ours, theirs, strict=True))
+        )
+    return type(ours) is type(theirs) and ours == theirs
+
+
+def _first_difference(ours: ast.Module, theirs: ast.Module, default: int) -> int:
+    for a, b in zip(ours.body, theirs.body, strict=False):
+        if not same(a, b):
+            return b.lineno
+    return default

@@ -1,0 +1,57 @@
+"""What the records name: the references that `Contents.collect` must leave alone.
+
+The log's segments, the runs' journals and the artifacts' records are searched as bytes for whatever looks like a reference. That
+needs no proof and no meaning: a line that is torn, damaged, or of a kind that nobody here knows still names what it names, and to
+keep too much is no harm. A file that can't be read ends the search with a failure, and then nothing is collected.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from albert_tools.store.os_errors import io_failure
+
+_REF = re.compile(rb"b3:[0-9a-f]{64}")
+_LENGTH = 67
+_BLOCK = 1024 * 1024
+
+
+def named(*folders: Path) -> set[str]:
+    """The references in all files below `folders` (the log's, the runs', the artifacts'); one that isn't there names nothing.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    found: set[bytes] = set()
+    for folder in folders:
+        for path in _files(folder):
+            try:
+                _search(path, found)
+            except FileNotFoundError:
+                continue  # a run's record that was swept away meanwhile
+            except OSError as error:
+                raise io_failure("read the record at", path, error) from error
+    return {ref.decode() for ref in found}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise io_failure("list the records in", folder, error) from error
+
+    for place, _, names in os.walk(folder, onerror=refuse):
+        for name in names:
+            yield Path(place) / name
+
+
+def _search(path: Path, found: set[bytes]) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb", buffering=0) as file:
+        rest = b""
+        while block := file.read(_BLOCK):
+            content = rest + block
+            found.update(_REF.findall(content))
+            rest = content[1 - _LENGTH :]

@@ -1,0 +1,136 @@
+"""What is kept of a tool beside its newest version: the line of its versions, and whether each can still prove itself.
+
+A person names a version by the first digits of its hash, as they are printed; `completed` finds the one that is meant.
+The hashes are had from the entry and from the names in its archive, so that only what is asked for is read and proved.
+An entry that can't be read doesn't hide its archive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Saved
+from albert_tools.store.tools.entry import Damaged, Entry, prove, read_entry
+from albert_tools.store.tools.migrate import VERSIONS
+from albert_tools.store.tools.names import ENTRY_SUFFIX, PREFIX, VERSION, Place, name_at
+from albert_tools.store.tools.scan import entries_of, shards_of
+
+
+def completed(place: Place, name: str, version: str) -> str | None:
+    """The whole hash that begins with `version`; None when there is none.
+
+    Raises:
+        Failure: `unknown_tool` when several begin so.
+    """
+    if VERSION.match(version):
+        return version
+    if not PREFIX.match(version):
+        return None
+    entry = _entry(place, name)
+    found = sorted({h for h in (*_held(entry), *_archived(place)) if h.startswith(version)})
+    if len(found) > 1:
+        digits = next(n for n in range(len(version) + 1, 65) if len({h[:n] for h in found}) == len(found))
+        shown = [h[:digits] for h in found]
+        raise Failure(
+            "unknown_tool",
+            f"{len(found):,} versions of {name!r} begin with {version!r}: {', '.join(shown)}",
+            hint="give as many digits as tell them apart",
+            tool=name,
+        )
+    return found[0] if found else None
+
+
+def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
+    """The versions, newest first, at most `limit`, and how many there are."""
+    entry = _entry(place, name)
+    held = _held(entry)
+    head = None if entry is None or entry.deleted else entry.head
+    found = [Saved(version, created, version == head) for version, created in held.items()]
+    archived = [h for h in _archived(place) if h not in held]
+    if len(found) < limit:
+        # Archived in the order of saving, and never written again.
+        archived.sort(key=lambda h: _time(place.archived(h)), reverse=True)
+        for version in archived[: limit - len(found)]:
+            document = next(iter(_documents(place.archived(version), name)), {})
+            found.append(Saved(version, str(document.get("created", ""))))
+    return found[:limit], len(held) + len(archived)
+
+
+def verify(folder: Path) -> list[tuple[Path, str]]:
+    """What no longer is what was saved, in any version, archived and removed ones included: file and reason.
+
+    Raises:
+        Failure: `io_error` when the folder can't be read.
+    """
+    found: list[tuple[Path, str]] = []
+    for shard in sorted(shards_of(folder)):
+        for file in sorted(entries_of(folder / shard)):
+            path = folder / shard / file
+            name, misplaced = name_at(shard, file)
+            if misplaced is not None:
+                found.append((path, misplaced))
+                continue
+            place = Place.of(folder, name)
+            files = [path, *(place.archived(version) for version in sorted(_archived(place)))]
+            found += [(each, why) for each in files if (why := _wrong(each, name))]
+    return found
+
+
+def _wrong(path: Path, name: str) -> str | None:
+    try:
+        entry = read_entry(path, name)
+        if entry is None:
+            return "it is a broken link"
+        for document in entry.tables[VERSIONS].values():
+            prove(document, name)
+        if entry.head not in _held(entry):
+            return "its newest version is missing"
+        if path.parent.suffix != ".archive":
+            return None
+        return None if entry.head == path.name.removesuffix(ENTRY_SUFFIX) else "it holds another version"
+    except Damaged as error:
+        return str(error)
+    except OSError as error:
+        return f"it can't be read: {error.strerror}"
+
+
+def _entry(place: Place, name: str) -> Entry | None:
+    try:
+        return read_entry(place.entry, name)
+    except (Damaged, OSError):
+        return None
+
+
+def _held(entry: Entry | None) -> dict[str, str]:
+    """The versions in an entry with the time of each, newest first."""
+    if entry is None:
+        return {}
+    rows = sorted(entry.tables[VERSIONS].items(), key=lambda row: int(row[0]), reverse=True)
+    return {d["version"]: str(d.get("created", "")) for _, d in rows}
+
+
+def _archived(place: Place) -> list[str]:
+    try:
+        files = os.listdir(place.archive)
+    except OSError:
+        return []
+    return [h for file in files if VERSION.match(h := file.removesuffix(ENTRY_SUFFIX)) and h != file]
+
+
+def _documents(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    with suppress(Damaged, OSError):
+        entry = read_entry(path, name)
+        if entry is not None:
+            yield from entry.tables[VERSIONS].values()
+
+
+def _time(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,99 @@
+"""Looking at a store's folder: which entries there are, and what each says of itself.
+
+Looking is in two steps, because statting ten thousand files takes some hundredths of a second and reading
+them takes seconds: `entries_of` gives the files of a shard with their stamps, `describe` reads one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from albert_tools.engine.model.protocols import Summary
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.tools.entry import Damaged, Stamp, is_settled, read_entry, stamp_of
+from albert_tools.store.tools.names import ENTRY_SUFFIX, SHARD, name_at
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One entry: its line in a listing, its text for searching, and the stamp of what was read.
+
+    `stamp` is None when it was too fresh to prove anything later.
+    """
+
+    summary: Summary
+    source: str = ""
+    deleted: bool = False
+    stamp: Stamp | None = None
+
+
+def shards_of(folder: Path) -> dict[str, int]:
+    """The shards with the modification time of each (ns); none when there is no folder yet.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return {e.name: e.stat().st_mtime_ns for e in found if SHARD.match(e.name) and e.is_dir()}
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise io_failure("read the folder", folder, error) from error
+
+
+def entries_of(shard: Path) -> dict[str, Stamp]:
+    """The entries' files of a shard with the stamp of each; files that are none are passed over.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    entries: dict[str, Stamp] = {}
+    try:
+        with os.scandir(shard) as found:
+            for entry in found:
+                if entry.name.endswith(ENTRY_SUFFIX) and entry.name.isprintable() and entry.name[0] != ".":
+                    try:
+                        entries[entry.name] = stamp_of(entry.stat())
+                    except OSError:
+                        entries[entry.name] = (0, 0, 0, 0)  # a dangling link, say: `describe` tells
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise io_failure("read the folder", shard, error) from error
+    return entries
+
+
+def describe(shard: Path, file: str) -> Described | None:
+    """Read one entry; None when it has gone. What is wrong with it is part of the answer, never raised."""
+    name, misplaced = name_at(shard.name, file)
+    path = shard / file
+    if misplaced is not None:
+        return Described(Summary(name, problem=misplaced), stamp=_stamp(path))
+    try:
+        entry = read_entry(path, name)
+        if entry is None:
+            return Described(Summary(name, problem="it is a broken link")) if path.is_symlink() else None
+        # A tombstone is not proved: nobody is shown what it holds.
+        newest = None if entry.deleted else entry.newest()
+    except Damaged as error:
+        return Described(Summary(name, problem=str(error)), stamp=_stamp(path))
+    except OSError as error:
+        return Described(Summary(name, problem=f"it can't be read: {os.strerror(error.errno or 0)}"))
+    stamp = entry.stamp if entry.settled else None
+    if newest is None:
+        return Described(Summary(name), deleted=True, stamp=stamp)
+    summary = Summary(name, newest.version, newest.definition.description, newest.created, versions=entry.count)
+    return Described(summary, newest.source, stamp=stamp)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    now = time.time_ns()
+    try:
+        stamp = stamp_of(os.stat(path))
+    except OSError:
+        return None
+    return stamp if is_settled(stamp, now) else None

@@ -1,0 +1,290 @@
+"""The search index: derived, deletable, never believed without looking.
+
+It is an SQLite database in the cache folder, with one row per entry and a full-text table over names,
+descriptions and sources. Saving doesn't touch it. Before an answer it is brought up to date from the files: a
+listing stats every entry and reads those that have changed; a search, which must be quick, trusts a shard
+whose folder has the modification time it had (a save renames a file into its shard, which changes that), once
+this process has looked at everything. A time too recent to tell two writes apart is never trusted, for a
+folder or a file.
+
+Anything wrong with the database (corrupt, of another layout, deleted under us) means that it is thrown away
+and built again; if there can't be one, or somebody keeps it locked, the same tables are built in memory. So
+nothing about the index is ever an error; only the tools' folder being unreadable is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import os
+import re
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Summary
+from albert_tools.store.places import make_folder
+from albert_tools.store.tools.entry import SETTLING, Stamp
+from albert_tools.store.tools.scan import describe, entries_of, shards_of
+
+#: The layout of the tables below. Any other is thrown away.
+LAYOUT = 1
+#: Seconds to wait for another process that is bringing the index up to date.
+PATIENCE = 5.0
+#: Words of a query that count; no one searches by more, and each costs.
+MAX_WORDS = 16
+
+_TABLES = """
+CREATE TABLE shards (shard TEXT PRIMARY KEY, mtime INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY, shard TEXT NOT NULL, file TEXT NOT NULL, stamp TEXT, deleted INTEGER NOT NULL,
+    name TEXT NOT NULL, version TEXT NOT NULL, description TEXT NOT NULL, created TEXT NOT NULL,
+    versions INTEGER NOT NULL, problem TEXT, UNIQUE (shard, file)
+);
+"""
+_FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
+#: A modification time that no folder has.
+NEVER = -1
+#: Error codes that say that the database is sound but somebody else's for now.
+_OCCUPIED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem"
+
+#: Connections that a fork has brought into this process: closing one here could break the parent's.
+_foreign: list[sqlite3.Connection] = []
+
+
+class Index:
+    """The index of the store at `folder`, kept in `cache` or, when that is None, in memory."""
+
+    def __init__(self, folder: Path, cache: Path | None) -> None:
+        self._folder = folder
+        place = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]
+        self._path = None if cache is None else cache / f"tools-{place}-{LAYOUT}.sqlite3"
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._database: sqlite3.Connection | None = None
+        self._memory: sqlite3.Connection | None = None
+        self._looked = False
+
+    def list(self) -> builtins.list[Summary]:
+        """All entries that are not deleted, by name.
+
+        Raises:
+            Failure: `io_error` when the tools' folder can't be read.
+        """
+        return self._answer(None, 0)
+
+    def search(self, text: str, limit: int) -> builtins.list[Summary]:
+        """The entries that speak of `text`: those with every word, else with any, else with a part of one.
+
+        Raises:
+            Failure: `io_error` when the tools' folder can't be read.
+        """
+        return self._answer(text, limit) if limit > 0 else []
+
+    def _answer(self, text: str | None, limit: int) -> builtins.list[Summary]:
+        if self._process != os.getpid():
+            _foreign.extend(d for d in (self._database, self._memory) if d is not None)
+            self._lock, self._database, self._memory = threading.Lock(), None, None
+            self._process, self._looked = os.getpid(), False
+        with self._lock:
+            for attempt in (self._on_disk, self._on_disk_anew):
+                try:
+                    database = attempt()
+                    return self._query(database, text, limit)
+                except (sqlite3.Error, OSError, Failure) as error:
+                    if isinstance(error, Failure) and _about(error, self._folder):
+                        raise
+                    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OCCUPIED:
+                        break
+            return self._query(self._in_memory(), text, limit)
+
+    # The database
+
+    def _on_disk(self) -> sqlite3.Connection:
+        if self._path is None:
+            return self._in_memory()
+        if self._database is None:
+            make_folder(self._path.parent)
+            self._database = _open(str(self._path))
+            self._looked = False
+        return self._database
+
+    def _on_disk_anew(self) -> sqlite3.Connection:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+        for ending in ("", "-wal", "-shm") if self._path is not None else ():
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self._path}{ending}")
+        return self._on_disk()
+
+    def _in_memory(self) -> sqlite3.Connection:
+        if self._memory is None:
+            self._memory = _open(":memory:")
+            self._looked = False
+        return self._memory
+
+    # Answers
+
+    def _query(self, database: sqlite3.Connection, text: str | None, limit: int) -> builtins.list[Summary]:
+        self._refresh(database, everything=text is None or not self._looked)
+        self._looked = True
+        if text is None or not text.strip():
+            rows = database.execute(
+                f"SELECT {_SUMMARY} FROM entries e WHERE NOT deleted ORDER BY name, file LIMIT ?",
+                (-1 if text is None else limit,),
+            )
+            return [Summary(*row) for row in rows]
+        words = re.findall(r"[^\W_]+", text)[:MAX_WORDS]
+        if not words:
+            return []
+        quoted = [f'"{word}"*' for word in words]
+        for expression in (" AND ".join(quoted), " OR ".join(quoted)):
+            found = _matching(database, expression, limit)
+            if found:
+                return found
+        return _containing(database, words, limit)
+
+    # Freshness
+
+    def _refresh(self, database: sqlite3.Connection, everything: bool) -> None:
+        now = time.time_ns()
+        present = shards_of(self._folder)
+        known: dict[str, int] = dict(database.execute("SELECT shard, mtime FROM shards"))
+        look = [s for s, mtime in present.items() if everything or known.get(s) != mtime]
+        gone = known.keys() - present.keys()
+        if not look and not gone:
+            return
+        stamps: dict[str, dict[str, str | None]] = {shard: {} for shard in gone.union(look)}
+        if everything:
+            rows = database.execute("SELECT shard, file, stamp FROM entries").fetchall()
+        else:
+            of_shard = "SELECT shard, file, stamp FROM entries WHERE shard = ?"
+            rows = [row for shard in stamps for row in database.execute(of_shard, (shard,))]
+        for shard, file, stamp in rows:
+            stamps.setdefault(shard, {})[file] = stamp  # another process may add a shard meanwhile
+        stale = [(s, f) for s in gone for f in stamps[s]]
+        for shard in look:
+            files = entries_of(self._folder / shard)
+            before = stamps.get(shard, {})
+            stale += [(shard, f) for f, stamp in files.items() if before.get(f) != _text(stamp)]
+            stale += [(shard, f) for f in before if f not in files]
+        # A folder changed within its clock's tick may change again without a trace: it is known, at no time.
+        times = {s: present[s] if present[s] < now - SETTLING else NEVER for s in look}
+        fresh = {s: mtime for s, mtime in times.items() if known.get(s) != mtime}
+        if not stale and not fresh and not gone:
+            return
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            for shard, file in stale:
+                self._replace(database, shard, file)
+            database.executemany("REPLACE INTO shards VALUES (?, ?)", fresh.items())
+            database.executemany("DELETE FROM shards WHERE shard = ?", [(s,) for s in gone])
+            database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            raise
+
+    def _replace(self, database: sqlite3.Connection, shard: str, file: str) -> None:
+        key = (shard, file)
+        old = database.execute("SELECT id FROM entries WHERE shard = ? AND file = ?", key).fetchone()
+        if old is not None:
+            database.execute("DELETE FROM entries WHERE id = ?", old)
+            database.execute("DELETE FROM words WHERE rowid = ?", old)
+        found = describe(self._folder / shard, file)
+        if found is None:
+            return
+        s = found.summary
+        stamp = None if found.stamp is None else _text(found.stamp)
+        values = (
+            *key,
+            stamp,
+            found.deleted,
+            s.name,
+            s.version,
+            s.description,
+            s.created,
+            s.versions,
+            s.problem,
+        )
+        row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
+        if not found.deleted:
+            words = (row, f"{s.name} {_split(s.name)}", s.description, found.source)
+            database.execute("INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words)
+
+
+def _open(path: str) -> sqlite3.Connection:
+    # Transactions are opened by hand; the index's own lock keeps threads apart.
+    database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("BEGIN IMMEDIATE")
+        layout = database.execute("PRAGMA user_version").fetchone()[0]
+        if layout == 0:
+            for statement in filter(str.strip, _TABLES.split(";")):
+                database.execute(statement)
+            try:
+                database.execute(_FULL_TEXT)
+            except sqlite3.OperationalError:
+                # No FTS5 in this SQLite: a plain table, and searches read through it.
+                database.execute("CREATE TABLE words (name, description, source)")
+            database.execute(f"PRAGMA user_version = {LAYOUT}")
+        database.execute("COMMIT")
+        if layout not in (0, LAYOUT):
+            raise sqlite3.DatabaseError(f"the index has layout {layout}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary]:
+    """What the full-text table finds, names weighing most; nothing when there is no such table."""
+    query = (
+        f"SELECT {_SUMMARY} FROM words w JOIN entries e ON e.id = w.rowid WHERE words MATCH ?"
+        " ORDER BY bm25(words, 10.0, 4.0, 1.0), e.name LIMIT ?"
+    )
+    try:
+        return [Summary(*row) for row in database.execute(query, (expression, limit))]
+    except sqlite3.OperationalError as error:
+        if any(sign in str(error) for sign in ("fts5", "no such column", "no such function", "MATCH")):
+            return []
+        raise
+
+
+def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> list[Summary]:
+    """What contains the words anywhere, by a look at every row: the more the better, in names most."""
+    rows = database.execute(
+        f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id WHERE NOT e.deleted ORDER BY e.name"
+    )
+    folded = [word.casefold() for word in words]
+    scored = []
+    for row in rows:
+        name, text = row[0].casefold(), f"{row[2]} {row[6]}".casefold()
+        score = sum(2 if word in name else word in text for word in folded)
+        if score:
+            scored.append((-score, Summary(*row[:6])))
+    scored.sort(key=lambda found: found[0])
+    return [summary for _, summary in scored[:limit]]
+
+
+def _split(name: str) -> str:
+    """``readFile2`` as ``read File 2``: the words that a name is made of, as far as letters show them."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", name)
+
+
+def _text(stamp: Stamp) -> str:
+    return "%d %d %d %d" % stamp  # noqa: UP031 - the quickest, ten thousand times over
+
+
+def _about(error: Failure, folder: Path) -> bool:
+    """Whether a failure is about the tools' folder, which callers must hear of, not about the cache."""
+    path = str(error.details.get("path", ""))
+    return path == str(folder) or path.startswith(f"{folder}{os.sep}")

@@ -1,0 +1,362 @@
+"""The tool store: one TinyDB file per tool, replaced whole, written by one writer at a time per shard.
+
+One file per tool makes a save cost the same among a hundred tools as among ten thousand, lets a damaged entry
+damage nothing else, and gives version control something to show. The file holds the newest `KEEP` versions;
+older ones move to a folder beside it, one immutable file each under its own hash, so that the cost of a save
+doesn't grow with a tool's history either.
+
+Deleting sets a flag: a run that was started from a version, and a tool that was checked against it, still
+find it by its hash. What can't be read is never deleted: it stays in its place, listed with what is wrong
+with it, until a save needs the place, and then it is kept beside it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.primitive import NAME
+from albert_tools.engine.model.protocols import Saved, Summary
+from albert_tools.store.atomic import set_aside, write_atomic, writing
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import make_folder, sync_folder
+from albert_tools.store.tools.entry import (
+    Damaged,
+    Entry,
+    Stamp,
+    prove,
+    read_entry,
+    stamp_of,
+)
+from albert_tools.store.tools.history import completed, history, verify
+from albert_tools.store.tools.migrate import META, SCHEMA, VERSIONS, Tables
+from albert_tools.store.tools.names import VERSION, Place
+
+if TYPE_CHECKING:
+    from albert_tools.store.tools.search_index import Index
+
+#: Versions in a tool's own file. Every load reads them all and every save writes them, at 0.03 and 0.15 ms
+#: each; older ones are seldom asked for.
+KEEP = 10
+#: Versions that stay in memory, parsed and proved; beyond this all are dropped and read again.
+CACHED = 512
+#: Digits of a hash that are shown to people, and are enough for them to name it by.
+SHOWN = 12
+
+
+class TinyToolStore:
+    """`ToolStore` on files under `folder`.
+
+    `cache` is the folder for the derived index, or a function that gives it (asked on the first listing), or
+    None to keep the index in memory. Neither folder need exist. Any number of threads and processes may share
+    both.
+    """
+
+    def __init__(self, folder: Path, cache: Path | Callable[[], Path] | None = None) -> None:
+        self.folder = Path(os.path.abspath(folder))
+        self._cache = cache
+        self._loaded: dict[tuple[Path, str | None], tuple[Stamp, ToolVersion]] = {}
+        self._index: Index | None = None
+
+    # Reading
+
+    def load(self, name: str, version: str | None = None) -> ToolVersion:
+        """The newest version, or the one of that hash (or its first digits), also when archived or deleted.
+
+        Raises:
+            Failure: `unknown_tool`; `damaged` when what is there is not what was saved; `io_error`.
+        """
+        if not NAME.match(name):
+            raise self._unknown(name)
+        place = Place.of(self.folder, name)
+        if version is None:
+            return self._load(place.entry, name, None)
+        whole = completed(place, name, version)
+        if whole is None:
+            raise _no_version(name, version, place)
+        version = whole
+        try:
+            return self._load(place.entry, name, version)
+        except Failure as failure:
+            # Neither a missing nor a damaged entry stands between a caller and an archived version.
+            if failure.code == "io_error":
+                raise
+            try:
+                return self._load(place.archived(version), name, version)
+            except Failure as second:
+                raise (failure if second.code == "unknown_tool" else second) from None
+
+    def _load(self, path: Path, name: str, version: str | None) -> ToolVersion:
+        known = self._loaded.get((path, version))
+        try:
+            if known is not None and stamp_of(os.stat(path)) == known[0]:
+                return known[1]
+            entry = read_entry(path, name)
+            if entry is None:
+                raise FileNotFoundError
+            if version is None and entry.deleted:
+                raise _removed(name, entry)
+            found = entry.newest() if version is None else entry.version(version)
+        except FileNotFoundError:
+            raise (
+                self._unknown(name) if version is None else _no_version(name, version, Place.of(self.folder, name))
+            ) from None
+        except Damaged as error:
+            raise _damaged(name, path, error) from error
+        except OSError as error:
+            raise io_failure("read", path, error) from error
+        if found is None:
+            raise _no_version(name, str(version), Place.of(self.folder, name))
+        if entry.settled:
+            if len(self._loaded) >= CACHED:
+                self._loaded = {}
+            self._loaded[path, version] = entry.stamp, found
+        return found
+
+    def list(self) -> builtins.list[Summary]:
+        """The tools that are not deleted, by name, damaged entries among them with their `problem`.
+
+        Every file is looked at (but read only if it has changed): what any process has saved is there.
+
+        Raises:
+            Failure: `io_error` when the folder can't be read.
+        """
+        return self._opened_index().list()
+
+    def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
+        """The versions of a tool, deleted or not, newest first, at most `limit`; and how many there are. Never raises."""
+        return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
+
+    def verify(self) -> builtins.list[tuple[Path, str]]:
+        """Everything in the store that is not what was saved, old versions included: file and reason. Reads it all.
+
+        Raises:
+            Failure: `io_error` when the folder can't be read.
+        """
+        return verify(self.folder)
+
+    def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
+        """Tools whose name, description or source speak of `text`, best first, at most `limit`.
+
+        Any text will do; one without a letter or digit finds nothing, a blank one the first tools by name.
+
+        Raises:
+            Failure: `io_error` when the folder can't be read.
+        """
+        return self._opened_index().search(text, limit)
+
+    def _opened_index(self) -> Index:
+        if self._index is None:
+            from albert_tools.store.tools.search_index import Index
+
+            self._index = Index(self.folder, self._cache() if callable(self._cache) else self._cache)
+        return self._index
+
+    def _unknown(self, name: str) -> Failure:
+        try:
+            near = did_you_mean(name, (s.name for s in self.list()))
+        except Failure:
+            near = ""
+        return Failure(
+            "unknown_tool", f"no tool named {name!r}{near}", hint="`list` and `search` say what there is", tool=name
+        )
+
+    # Writing
+
+    def save(self, version: ToolVersion) -> bool:
+        """Make `version` the newest of its name; durable on return.
+
+        False when it was the newest already and not deleted.
+
+        Raises:
+            Failure: `invalid_arguments` for a bad name or a version not named by its content (`named()`);
+                `io_error` when it can't be written; `damaged` when the entry is from a newer release.
+        """
+        name = version.name
+        document = _checked(version)
+        place = Place.of(self.folder, name)
+        with writing(place.shard):
+            try:
+                tables = self._extensible(place, name, version.version)
+                if tables is None:
+                    # The one who wrote it may have died before this; we answer for it now.
+                    sync_folder(place.shard)
+                    return False
+                self._write(place, tables, document)
+            except OSError as error:
+                raise io_failure(f"save the tool {name!r} to", place.entry, error) from error
+        return True
+
+    def delete(self, name: str) -> None:
+        """Take the tool off the list; its history stays, and saving it again brings it back.
+
+        Raises:
+            Failure: `unknown_tool`; `damaged` when the entry can't be read; `io_error`.
+        """
+        if not NAME.match(name):
+            raise self._unknown(name)
+        place = Place.of(self.folder, name)
+        if not place.shard.is_dir():
+            raise self._unknown(name)
+        with writing(place.shard):
+            try:
+                entry = read_entry(place.entry, name)
+                if entry is not None and entry.deleted:
+                    raise _removed(name, entry)
+                if entry is not None:
+                    _commit(place, entry.tables, {**entry.meta, "deleted": True}, None, ())
+                    return
+            except Damaged as error:
+                raise _damaged(name, place.entry, error) from error
+            except OSError as error:
+                raise io_failure(f"delete the tool {name!r} from", place.entry, error) from error
+        raise self._unknown(name)
+
+    def _extensible(self, place: Place, name: str, version: str) -> Tables | None:
+        """The tables to add `version` to, or None when it is the newest already."""
+        entry: Entry | None = None
+        try:
+            entry = read_entry(place.entry, name)
+            if entry is None:
+                return _fresh(place, name, {})
+            if entry.newest().version == version and not entry.deleted:
+                return None
+            return entry.tables
+        except Damaged as error:
+            if error.newer:
+                raise _damaged(name, place.entry, error) from error
+            set_aside(place.entry)
+            return _fresh(place, name, _sound(entry, name))
+
+    def _write(self, place: Place, tables: Tables, document: dict[str, Any]) -> None:
+        meta = dict(tables[META]["1"])
+        version = document["version"]
+        held = {d["version"]: int(i) for i, d in tables[VERSIONS].items()}
+        if version not in held and place.archived(version).exists():
+            meta["archived"] -= 1  # it comes back; its archived copy stays and isn't counted
+        meta.update(head=version, deleted=False)
+        drop = [held.pop(version)] if version in held else []
+        surplus = sorted(held.values())[: max(0, len(held) + 1 - KEEP)]
+        for i in surplus:
+            _archive(place, meta["name"], tables[VERSIONS][str(i)])
+            meta["archived"] += 1
+        _commit(place, tables, meta, document, [*drop, *surplus])
+
+
+def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any) -> None:
+    """Change an entry in one step, through TinyDB, which is imported here because only writers need it."""
+    from tinydb.table import Document
+
+    from albert_tools.store.tools.storage import open_entry
+
+    database, storage = open_entry(place.shard, place.entry, tables)
+    versions = database.table(VERSIONS)
+    if add is not None:
+        # Before dropping: no id is given twice then, and their order is the order of saving.
+        versions.insert(add)
+    if drop:
+        versions.remove(doc_ids=drop)
+    database.table(META).upsert(Document(meta, doc_id=1))
+    storage.commit()
+
+
+def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
+    """Keep an old version in a file of its own, laid out as an entry, before the entry lets go of it."""
+    from albert_tools.store.tools.storage import encode
+
+    target = place.archived(document["version"])
+    make_folder(place.archive)
+    meta = {"schema": SCHEMA, "name": name, "head": document["version"], "deleted": False, "archived": 0}
+    write_atomic(place.shard, target, encode({META: {"1": meta}, VERSIONS: {"1": dict(document)}}))
+
+
+def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:
+    """A new entry's tables; an archive that is there already (of an entry since set aside) is counted."""
+    held = {d["version"] for d in versions.values()}
+    archived = 0
+    if place.archive.is_dir():
+        hashes = (file.partition(".")[0] for file in os.listdir(place.archive))
+        archived = sum(1 for h in hashes if VERSION.match(h) and h not in held)
+    meta = {"schema": SCHEMA, "name": name, "head": "", "deleted": False, "archived": archived}
+    return {META: {"1": meta}, VERSIONS: versions}
+
+
+def _sound(entry: Entry | None, name: str) -> dict[str, Any]:
+    """The versions of an entry with a damaged head that can still prove themselves."""
+    sound: dict[str, Any] = {}
+    for key, document in entry.tables[VERSIONS].items() if entry is not None else ():
+        try:
+            prove(document, name)
+        except Damaged:
+            continue
+        sound[key] = document
+    return sound
+
+
+def _checked(version: ToolVersion) -> dict[str, Any]:
+    """The document of `version`, after making sure that it will prove itself when read back."""
+    name = version.name
+    if not NAME.match(name):
+        raise Failure(
+            "invalid_arguments",
+            f"{name!r} can't be a tool's name",
+            hint="use letters, digits and _, at most 128",
+        )
+    try:
+        # Through JSON and back, so that what is proved is what a reader will see.
+        document: dict[str, Any] = json.loads(json.dumps(version.to_document(), allow_nan=False))
+        prove(document, name)
+    except (Damaged, ValueError, TypeError, RecursionError) as error:
+        raise Failure(
+            "invalid_arguments",
+            f"the version of {name!r} can't be saved: {error}",
+            hint="only JSON values, and text that UTF-8 can hold; name the version with `named()`",
+        ) from error
+    return document
+
+
+def _damaged(name: str, path: Path, error: Damaged) -> Failure:
+    return Failure(
+        "damaged",
+        f"the entry of the tool {name!r} can't be used: {error}",
+        hint="upgrade Albert Tools"
+        if error.newer
+        else f"save the tool again (what is there is kept beside it), or mend or move away {path}",
+        tool=name,
+        details={"path": str(path)},
+    )
+
+
+def _no_version(name: str, version: str, place: Place) -> Failure:
+    saved, total = history(place, name, 1)
+    if not saved:
+        return Failure(
+            "unknown_tool",
+            f"no tool named {name!r} was ever saved",
+            hint="`list` and `search` say what there is",
+            tool=name,
+        )
+    return Failure(
+        "unknown_tool",
+        f"the tool {name!r} has no version {version!r}",
+        hint=f"`show` lists its versions; the last one is {saved[0].version[:SHOWN]}; six digits are enough",
+        tool=name,
+        details={"last": saved[0].version, "versions": total},
+    )
+
+
+def _removed(name: str, entry: Entry) -> Failure:
+    return Failure(
+        "unknown_tool",
+        f"the tool {name!r} was removed",
+        hint=f"its versions are kept, the last one is {entry.head[:SHOWN]}: ask for it by that, or save it again",
+        tool=name,
+        details={"removed": True, "last": entry.head, "versions": entry.count},
+    )

@@ -1,0 +1,364 @@
+"""``define``, ``check`` and ``fmt``: what works on source files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.shorten import brief
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.hints import DIGITS, told
+from albert_tools.surfaces.cli.stdin import read_stdin
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.service import Defined
+    from albert_tools.grammar.diagnostic import Diagnostic
+
+#: Far above the language's own cap, which then says the rest; what is larger isn't read to its end.
+MAX_FILE = 16 * 1024 * 1024
+
+#: Findings that are shown of one file: of a table taken for a source, thousands say no more than these.
+MAX_SHOWN = 20
+#: Callers that are named.
+MAX_CALLERS = 10
+#: Cells of a listing that goes into a pipe.
+PIPE_WIDTH = 100
+
+_FORM = 'a structured definition is {"name": …, "description": …, "parameters": […], "implementation": "return …"}'
+
+
+def define(options: argparse.Namespace, console: Console) -> int:
+    """Check, try and save each file, callees first."""
+    # Before the loop begins, which would keep an interrupt from whoever is still typing.
+    sources, unread = _read_all(options.files, console)
+    return asyncio.run(_define(options, console, sources, unread))
+
+
+async def _define(
+    options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], unread: list[dict[str, Any]]
+) -> int:
+    from albert_tools.grammar.diagnostic import SourceError
+    from albert_tools.service import ToolService
+
+    documents = list(unread)
+    good = not unread
+    saved: list[Defined] = []
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        for name, source in _in_order(sources):
+            try:
+                if options.form:
+                    source = _form(name, source)
+                defined = await service.define_version(
+                    source,
+                    lambda doing, name=name: console.progress(f"{safe(name)}: {doing} …"),  # type: ignore[misc]
+                )
+            except SourceError as error:
+                good = False
+                console.progress("")
+                documents.append(_refused(name, error.diagnostics))
+                _show(error.diagnostics, source, name, console)
+                continue
+            except Failure as failure:
+                good = False
+                console.progress("")
+                documents.append({"ok": False, "file": name, "error": failure.as_dict()})
+                if not console.json:
+                    console.failure(told(failure.as_dict()), f"{name}: ")
+                    _show_examples(failure, console)
+                continue
+            console.progress("")
+            _show(defined.warnings, source, name, console)
+            saved.append(defined)
+            d = defined.version.definition
+            documents.append(
+                {
+                    "ok": True,
+                    "file": name,
+                    "name": d.name,
+                    "version": defined.version.version,
+                    "signature": d.signature(),
+                    "outcome": defined.outcome,
+                    "replaced": defined.replaced,
+                    "callers": [],
+                    "warnings": [w.as_dict() for w in defined.warnings],
+                }
+            )
+            digits = defined.version.version[:DIGITS]
+            if defined.replaced:
+                digits += f" in place of {defined.replaced[:DIGITS]}"
+            console.say(
+                f"{console.paint(defined.outcome, 'green')} {safe(d.signature())}  {console.paint(digits, 'dim')}", 4
+            )
+    _tell_callers(saved, documents, console)
+    _finish(console, documents, len(options.files))
+    return 0 if good else 1
+
+
+def _tell_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:
+    """Who goes on calling an older version of what was saved; only now, as the same command may have mended it."""
+    order = [d.version.name for d in saved]
+    for i, defined in enumerate(saved):
+        callers = [c for c in defined.callers if c not in order[i + 1 :]]
+        if not callers:
+            continue
+        name = defined.version.name
+        next(d for d in documents if d.get("version") == defined.version.version)["callers"] = callers
+        if not console.json:
+            several = len(callers) > 1
+            shown = ", ".join(callers[:MAX_CALLERS])
+            if len(callers) > MAX_CALLERS:
+                shown += f" and {len(callers) - MAX_CALLERS:,} more"
+            console.note(
+                f"{console.paint('warning', 'yellow', err=True)}: {shown} still call{'' if several else 's'} an older"
+                f" {name}; define {'them' if several else 'it'} again from {'their sources' if several else 'its source'}"
+                " to call this one"
+            )
+
+
+def check(options: argparse.Namespace, console: Console) -> int:
+    """Check each file, with the others as if they were saved; nothing is saved or run."""
+    sources, unread = _read_all(options.files, console)
+    return asyncio.run(_check(options, console, sources, unread))
+
+
+async def _check(
+    options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], documents: list[dict[str, Any]]
+) -> int:
+    from albert_tools.grammar.diagnostic import Severity
+    from albert_tools.service import ToolService
+
+    good = not documents
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        ordered = _in_order(sources)
+        checkups = await service.check_together([source for _, source in ordered])
+        for (name, source), checkup in zip(ordered, checkups, strict=True):
+            found = checkup.diagnostics
+            wrong = any(d.severity == Severity.ERROR for d in found)
+            good = good and not wrong
+            _show(found, source, name, console)
+            if wrong:
+                documents.append(_refused(name, found))
+            else:
+                n = checkup.examples
+                documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found], "examples": n})
+                later = f"; its {n:,} examples run at define" if n > 1 else "; its example runs at define" if n else ""
+                console.say(f"{console.paint('good', 'green')} {safe(name)}{later}", 2)
+    _finish(console, documents, len(options.files))
+    return 0 if good else 1
+
+
+def fmt(options: argparse.Namespace, console: Console) -> int:
+    """Write each file in canonical form; with ``--check`` only say which aren't."""
+    from albert_tools.grammar.diagnostic import SourceError
+    from albert_tools.grammar.unparse import format_source
+
+    sources, documents = _read_all(options.files, console)
+    good = not documents
+    for name, source in sources:
+        try:
+            text = format_source(source)
+        except SourceError as error:
+            good = False
+            documents.append(_refused(name, error.diagnostics))
+            _show(error.diagnostics, source, name, console)
+            continue
+        changed = text != source
+        documents.append({"ok": not (changed and options.check), "file": name, "changed": changed})
+        if name == "-" and not options.check and not options.diff:
+            if not console.json:
+                console.value(text)
+            continue
+        if options.diff and changed:
+            diff = difflib.unified_diff(source.splitlines(True), text.splitlines(True), name, name)
+            if console.json:
+                documents[-1]["diff"] = "".join(diff)
+            else:
+                console.value("".join(diff))
+        if changed and options.check:
+            good = False
+            console.note(f"{safe(name)} would be changed")
+        elif changed and not options.diff:
+            try:
+                _replace(Path(name), text)
+            except Failure as failure:
+                good = False
+                documents[-1] = {"ok": False, "file": name, "error": failure.as_dict()}
+                if not console.json:
+                    console.failure(failure.as_dict())
+                continue
+            console.note(f"changed {safe(name)}")
+    _finish(console, documents, len(options.files))
+    return 0 if good else 1
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, with the mode it had.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    try:
+        target = path.resolve()
+        mode = target.stat().st_mode & 0o777
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, prefix=".albert-fmt-", delete=False, encoding="utf-8"
+        ) as file:
+            temporary = Path(file.name)
+            try:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+                temporary.chmod(mode)
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise Failure("io_error", f"{str(path)!r} can't be written: {error.strerror}") from error
+
+
+def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """The files that can be read, and a document for each that can't."""
+    found, unread = [], []
+    for name in names:
+        try:
+            found.append((name, _read(name)))
+        except Failure as failure:
+            unread.append({"ok": False, "file": name, "error": failure.as_dict()})
+            if not console.json:
+                console.failure(failure.as_dict())
+    return found, unread
+
+
+def _read(name: str) -> str:
+    try:
+        if name == "-":
+            typed = read_stdin(MAX_FILE)
+            if typed is None:
+                raise Failure("io_error", "there is no stdin")
+            data = typed
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        hint = "name a file that is there, or - for stdin" if isinstance(error, FileNotFoundError) else None
+        raise Failure("io_error", f"{name!r} can't be read: {error.strerror or error}", hint=hint) from error
+    except ValueError as error:
+        raise Failure("io_error", f"{name!r} is not a path: {error}") from error
+    if len(data) > MAX_FILE:
+        raise Failure("too_large", f"{name!r} is larger than {MAX_FILE:,} bytes, which no source is")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start:,} can't be read") from error
+
+
+def _form(name: str, text: str) -> str:
+    """The source that a structured definition stands for; from there on it is a source like any other.
+
+    Raises:
+        Failure: `invalid_source`, or `invalid_arguments` with what is wrong in the form.
+    """
+    from albert_tools.engine.structured import render_source
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Failure("invalid_source", f"it is not JSON: {error}", hint=_FORM) from error
+    if not isinstance(value, dict):
+        raise Failure("invalid_source", "it is not a JSON object", hint=_FORM)
+    return render_source(value)
+
+
+def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Files that others call come first; what can't be parsed keeps its place and says why when its turn comes.
+
+    Raises:
+        Usage: they call each other in a circle.
+    """
+    if len(sources) < 2:
+        return sources
+    from albert_tools.engine.check.facts import tool_name
+    from albert_tools.grammar import tree
+    from albert_tools.grammar.parse import parse
+
+    makes: dict[str, int] = {}
+    calls: list[set[str]] = []
+    for i, (_, source) in enumerate(sources):
+        module = parse(source).module
+        found: set[str] = set()
+        if module is not None:
+            for node in tree.walk(module):
+                if isinstance(node, tree.Call) and (name := tool_name(node.func)):
+                    found.add(name)
+            for stmt in module.body:
+                if isinstance(stmt, tree.FunctionDef) and not stmt.name.startswith("_"):
+                    makes.setdefault(stmt.name, i)
+        calls.append(found)
+    ordered: list[int] = []
+    state: dict[int, str] = {}
+
+    def visit(i: int, above: tuple[int, ...]) -> None:
+        if state.get(i) == "done":
+            return
+        if i in above:
+            circle = " → ".join(sources[j][0] for j in (*above[above.index(i) :], i))
+            raise Usage(f"these call each other in a circle: {circle}; saved tools never recurse")
+        for name in sorted(calls[i]):
+            if name in makes and makes[name] != i:
+                visit(makes[name], (*above, i))
+        state[i] = "done"
+        ordered.append(i)
+
+    for i in range(len(sources)):
+        visit(i, ())
+    return [sources[i] for i in ordered]
+
+
+def _refused(name: str, diagnostics: tuple[Diagnostic, ...]) -> dict[str, Any]:
+    return {"ok": False, "file": name, "diagnostics": [d.as_dict() for d in diagnostics]}
+
+
+def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: Console) -> None:
+    if console.json or not diagnostics:
+        return
+    from albert_tools.grammar.layout import MAX_SOURCE_BYTES
+    from albert_tools.surfaces.cli.render_findings import render
+
+    # A source over the cap is refused as a whole, at its start; the rest of it isn't looked at.
+    text = render(
+        diagnostics,
+        source[: MAX_SOURCE_BYTES + 1],
+        "stdin" if name == "-" else name,
+        console.err_colour,
+        console.err_width or PIPE_WIDTH,
+        fold=console.err_width is not None,
+        limit=MAX_SHOWN,
+    )
+    print(text, file=sys.stderr)
+
+
+def _show_examples(failure: Failure, console: Console) -> None:
+    for problem in failure.details.get("examples", ()):
+        for part in ("expected", "got"):
+            if part in problem:
+                shown = json.dumps(problem[part], ensure_ascii=False)
+                console.note(f"  line {problem['line']:,} {part}: {safe(brief(shown, 400))}", 4)
+
+
+def _finish(console: Console, documents: list[dict[str, Any]], files: int) -> None:
+    if not console.json:
+        return
+    if files == 1 and len(documents) == 1:
+        console.document(documents[0])
+    else:
+        console.document({"ok": all(d["ok"] for d in documents), "files": documents})

@@ -1,0 +1,138 @@
+"""``albert mode`` and ``albert policy``: what the owner says is in force, and what follows from it for a call."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.person import demand_person, person
+from albert_tools.surfaces.cli.run import environ_of
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.policy.decision import Decision
+    from albert_tools.service import ToolService
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+def mode(options: argparse.Namespace, console: Console) -> int:
+    """Say the mode, or switch it; 0, or 1 when it can't be reached from the present one."""
+    from albert_tools.engine.policy.modes import Modes
+    from albert_tools.store.log.log import Log
+    from albert_tools.store.places import Homes
+
+    state = Homes.resolve(environ_of(options)).state
+    with Log(state / "log") as ledger:
+        modes = Modes(state / "mode.json", ledger=ledger)
+        before = modes.standing()
+        if options.mode is not None:
+            demand_person("the mode is switched")
+            modes.switch(options.mode.upper(), person(), options.cause)
+        now = modes.standing()
+    if console.json:
+        console.document({"ok": True, **now._asdict()})
+        return 0
+    since = f" since {now.since}" if now.since else ""
+    by = f", by {safe(now.by)}" if now.by else ""
+    cause = f": {safe(now.cause)}" if now.cause else ""
+    came = f" (it was {before.mode})" if before.mode != now.mode else ""
+    console.say(f"{now.mode}{came}{since}{by}{cause}")
+    return 0
+
+
+def policy(options: argparse.Namespace, console: Console) -> int:
+    """Check or explain; `explain` gives 0 when the call would be made, 3 when it would be denied."""
+    return asyncio.run(_policy(options, console))
+
+
+async def _policy(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.service import ToolService
+
+    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+        if options.action == "check":
+            return await _check(service, console)
+        if not options.name:
+            raise Usage("policy explain needs a tool", "albert policy explain TOOL key=value …")
+        return await _explain(service, options, console)
+
+
+async def _check(service: ToolService, console: Console) -> int:
+    from albert_tools.checkup import mistakes
+    from albert_tools.engine.policy.settings import Governance
+
+    rules = service.surroundings.governance
+    if not isinstance(rules, Governance):
+        raise rules
+    found = await asyncio.to_thread(mistakes, service, rules)
+    if console.json:
+        console.document({"ok": not found, "findings": found})
+    for finding in [] if console.json else found:
+        console.say(f"{console.paint('warning', 'yellow')}: {safe(finding['rule'])}: {safe(finding['message'])}")
+    if not found and not console.json:
+        console.say("the rules are good")
+    return 1 if found else 0
+
+
+async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.policy.decision import gravest
+    from albert_tools.surfaces.cli.arguments import read_arguments
+
+    described = await service.describe(options.name)
+    arguments = read_arguments(options.arguments, options.args, described.definition)
+    surroundings = service.surroundings
+    for missing in (surroundings.workspace, surroundings.governance):
+        if isinstance(missing, Failure):
+            raise missing
+    wrong = await service.validate(options.name, arguments)
+    if wrong:
+        raise Failure(
+            "invalid_arguments",
+            f"{options.name}: " + "; ".join(v["message"] for v in wrong),
+            hint=f"the tool is called as {described.definition.signature()}",
+            details={"violations": wrong},
+        )
+    authority, rules = surroundings.authority, surroundings.governance
+    assert authority is not None
+    assert not isinstance(rules, Failure)
+    primitive = service.registry.primitive(options.name)
+    given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
+    present = authority.modes.mode
+    decisions = authority.judge(described.definition, primitive, given, surroundings.workspace, present)
+    holds = gravest(decisions)
+    policy = authority.policy
+    bounds: dict[str, Any] = {
+        "mode": present,
+        "category": described.definition.category,
+        "risk": described.definition.risk,
+        "timeout_seconds": policy.timeout(described.definition),
+        "max_file_bytes": policy.max_file_bytes(described.definition),
+        "calls_per_hour": dict(policy.rate_limits(described.definition)),
+        "beyond_the_workspace": policy.opened(described.definition),
+        "revision": rules.revision,
+    }
+    if console.json:
+        console.document(
+            {"ok": True, "decision": holds.as_dict(), "stages": [d.as_dict() for d in decisions], **bounds}
+        )
+    else:
+        for decision in decisions:
+            console.say(f"{_verdict(decision, console)}  {safe(decision.rule)}  {safe(decision.message)}".rstrip())
+        console.say(f"so: {_verdict(holds, console)}")
+        for name, value in bounds.items():
+            if value not in ({}, []):
+                console.note(console.paint(f"  {name}: {_said(value)}", "dim", err=True))
+    return 3 if holds.verdict == "deny" else 0
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:,}" for name, number in value.items())
+    return safe(", ".join(value)) if isinstance(value, list) else str(value)
+
+
+def _verdict(decision: Decision, console: Console) -> str:
+    return console.paint(decision.verdict, _COLOURS[decision.verdict])

@@ -1,0 +1,214 @@
+"""Findings for a person at a terminal: the line, a caret under the place, what to write instead.
+
+```
+error[unknown-tool]: no tool named 'read_flie'; did you mean 'read_file'?
+ --> words.tool:3:12
+  |
+3 |     return len(tools.read_flie(path=path).split())
+  |                ^^^^^^^^^^^^^^^
+  = help: write tools.read_file
+  |
+3 -     return len(tools.read_flie(path=path).split())
+3 +     return len(tools.read_file(path=path).split())
+```
+
+Sources, and the names in messages, come from untrusted hands. A terminal obeys control characters, and a direction
+override makes a reader see another program; so every character that isn't plainly visible is spelled as its escape
+before anything is measured or printed, and a caret is placed by the cells that the spelling takes, not by characters.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
+from albert_tools.surfaces.cli.wrap import cells, first_cells, folded, last_cells
+
+#: Cells of a line's number and rule are taken off; below this nothing useful can be shown.
+MIN_WIDTH = 40
+#: A tab shows as this many blanks.
+TAB = 4
+#: Lines of a fix that are shown of either side; a longer change is better read in the file.
+MAX_FIX_LINES = 8
+
+#: Unicode's categories that can't be seen or that steer what is: control, format, surrogate, private, unassigned,
+#: line and paragraph separators.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def render(
+    diagnostics: Iterable[Diagnostic],
+    source: str,
+    filename: str,
+    colour: bool = False,
+    width: int = 100,
+    *,
+    fold: bool = False,
+    limit: int | None = None,
+) -> str:
+    """The findings as a listing that ends in a count; empty for none.
+
+    Args:
+        diagnostics: In any order.
+        source: The text they are about, as it was given.
+        filename: Shown as it is but for what a terminal would obey.
+        colour: Whether to use ANSI colours.
+        width: Cells of a line; source lines that are longer are cut around the place.
+        fold: Whether messages and hints, too, are made to fit, by folding them between words.
+        limit: How many are shown; of the others only their number.
+    """
+    found = in_order(diagnostics)
+    if not found:
+        return ""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH), fold)
+    # What refuses a source goes before what only warns.
+    chosen = in_order(sorted(found, key=lambda d: d.severity != Severity.ERROR)[:limit])
+    parts = [writer.finding(d) for d in chosen]
+    if len(parts) < len(found):
+        parts.append(f"… and {len(found) - len(parts):,} more\n")
+    return "\n".join([*parts, _count(found)]) + "\n"
+
+
+def visible(text: str) -> str:
+    """A text that a terminal shows as it is: what is hidden or steers is spelled as its escape."""
+    return "".join(_spell(c) for c in text)
+
+
+def _spell(c: str) -> str:
+    if c == " " or (c.isascii() and c.isprintable()):
+        return c
+    if c == "\t":
+        return " " * TAB
+    hidden = unicodedata.category(c) in _HIDDEN or (c.isspace() and c != " ")
+    if not hidden:
+        return c
+    code = ord(c)
+    named = {"\n": "\\n", "\r": "\\r"}.get(c)
+    return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    on: bool
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"\033[{style}m{text}\033[0m" if self.on else text
+
+
+_BOLD, _RED, _YELLOW, _BLUE, _CYAN, _GREEN = "1", "1;31", "1;33", "1;34", "1;36", "32"
+_REMOVED = "31"
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    lines: Sequence[str]
+    filename: str
+    paint: _Paint
+    width: int
+    fold: bool = False
+
+    def finding(self, d: Diagnostic) -> str:
+        paint = self.paint
+        style = _RED if d.severity == Severity.ERROR else _YELLOW
+        title = paint(style, f"{d.severity}[{d.code}]") + self.fitting(
+            paint(_BOLD, f": {visible(d.message)}"), len(f"{d.severity}[{d.code}]"), 2
+        )
+        last = max(
+            [d.span.line, *(e.span.end_line + e.text.count("\n") for e in d.fix.edits)] if d.fix else [d.span.line]
+        )
+        pad = len(str(last))
+        out = [title, f"{' ' * pad}{paint(_BLUE, '-->')} {self.filename}:{d.span.line}:{d.span.column}"]
+        bar = f"{' ' * pad} {paint(_BLUE, '|')}"
+        if d.span.line <= len(self.lines):
+            shown, carets = self.place(d, self.width - pad - 3)
+            out += [bar, f"{paint(_BLUE, f'{d.span.line:>{pad}} |')} {shown}", f"{bar} {paint(style, carets)}"]
+            if d.span.end_line > d.span.line + 1 or (d.span.end_line > d.span.line and d.span.end_column > 1):
+                out.append(f"{' ' * pad} {paint(_BLUE, '=')} note: up to line {d.span.end_line}")
+        if d.hint:
+            out.append(self.help(d.hint, pad))
+        if d.fix is not None:
+            if not d.hint:
+                out.append(self.help(d.fix.title, pad))
+            out += [bar, *self.change(d.fix, pad)]
+        return "\n".join(out) + "\n"
+
+    def help(self, text: str, pad: int) -> str:
+        """The line below a finding that says what to write."""
+        before = f"{' ' * pad} {self.paint(_BLUE, '=')} {self.paint(_CYAN, 'help')}: "
+        return before + self.fitting(visible(text), pad + 9, pad + 9)
+
+    def fitting(self, text: str, taken: int, hang: int) -> str:
+        """`text`, which begins after `taken` cells of its line."""
+        if not self.fold:
+            return text
+        return folded("x" * taken + text, self.width, hang)[taken:]
+
+    def place(self, d: Diagnostic, room: int) -> tuple[str, str]:
+        """The line of a finding and the carets below it, cut to `room` cells around the span's start."""
+        line = self.lines[d.span.line - 1]
+        start = min(d.span.column - 1, len(line))
+        end = d.span.end_column - 1 if d.span.end_line == d.span.line else len(line)
+        end = max(start, min(end, len(line)))
+        spelled = [_spell(c) for c in line]
+        before, marked = "".join(spelled[:start]), "".join(spelled[start:end])
+        after = "".join(spelled[end:])
+        cut = ""
+        if cells(before + marked + after) > room:
+            # A third of the room before the place, so that what it is part of can be seen.
+            if cells(before) > room // 3:
+                before, cut = last_cells(before, room // 3 - 1), "…"
+            left = room - cells(cut + before)
+            if cells(marked) > left:
+                marked, after = first_cells(marked, left - 1), "…"
+            elif cells(marked + after) > left:
+                after = first_cells(after, left - cells(marked) - 1) + "…"
+        shown = cut + before + marked + after
+        return shown.rstrip(), " " * cells(cut + before) + "^" * max(1, cells(marked))
+
+    def change(self, fix: Fix, pad: int) -> list[str]:
+        """The lines that a fix changes, as they are and as they will be."""
+        out: list[str] = []
+        for edits in _together(fix.edits):
+            first, last = edits[0].span.line, max(e.span.end_line for e in edits)
+            old = list(self.lines[first - 1 : last])
+            moved = tuple(
+                Edit(e.span._replace(line=e.span.line - first + 1, end_line=e.span.end_line - first + 1), e.text)
+                for e in edits
+            )
+            new = Fix("", moved).apply("\n".join(old)).split("\n")
+            while old and new and old[-1] == new[-1]:
+                old.pop()
+                new.pop()
+            while old and new and old[0] == new[0]:
+                old, new, first = old[1:], new[1:], first + 1
+            out += self.side("-", _REMOVED, old, first, pad) + self.side("+", _GREEN, new, first, pad)
+        return out
+
+    def side(self, sign: str, style: str, lines: list[str], first: int, pad: int) -> list[str]:
+        room = self.width - pad - 3
+        shown = [visible(line) for line in lines[:MAX_FIX_LINES]]
+        shown = [line if cells(line) <= room else first_cells(line, room - 1) + "…" for line in shown]
+        out = [self.paint(style, f"{first + i:>{pad}} {sign} {line}".rstrip()) for i, line in enumerate(shown)]
+        if len(lines) > MAX_FIX_LINES:
+            out.append(self.paint(style, f"{' ' * pad} {sign} … {len(lines) - MAX_FIX_LINES} more lines"))
+        return out
+
+
+def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
+    """Edits in order, those on the same or touching lines side by side."""
+    groups: list[list[Edit]] = []
+    for edit in sorted(edits):
+        if groups and edit.span.line <= max(e.span.end_line for e in groups[-1]):
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
+def _count(found: Sequence[Diagnostic]) -> str:
+    errors = sum(d.severity == Severity.ERROR for d in found)
+    parts = [(errors, "error"), (len(found) - errors, "warning")]
+    return ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for n, what in parts if n)

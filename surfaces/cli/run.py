@@ -1,0 +1,320 @@
+"""``albert run``: one saved tool or primitive, once.
+
+The path that must be short: the zygote starts as the first thing, beside all imports, and neither the parser nor anything of
+pydantic's size is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
+from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.call.context import Log
+    from albert_tools.engine.model.failure import Failure
+    from albert_tools.engine.model.result import ToolResult
+    from albert_tools.service import ToolService
+
+#: Seconds after which somebody at a terminal is told that it is still going on.
+PATIENCE = 1.0
+#: Seconds between two looks for questions that wait for an answer from elsewhere.
+_LOOK = 0.2
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run it; 0, or what `exit_of` says."""
+    from albert_tools.store.places import Homes
+    from albert_tools.store.tools.names import Place
+
+    spawned = None
+    homes = Homes.resolve(environ_of(options))
+    if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():
+        from albert_tools.engine.sandbox.worker.spawn import spawn_zygote
+
+        spawned = spawn_zygote()
+    # Only now, while the zygote is coming up: these imports are the larger half of the time.
+    import asyncio
+
+    return asyncio.run(_run(options, console, spawned))
+
+
+def environ_of(options: argparse.Namespace) -> dict[str, str]:
+    """The environment with ``--home`` in it."""
+    import os
+
+    environ = dict(os.environ)
+    if options.home is not None:
+        environ["ALBERT_HOME"] = options.home
+    return environ
+
+
+async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
+    from albert_tools.surfaces.cli.arguments import read_arguments
+
+    token, given_by = session_of(options)
+    async with opened(options, console, wait=options.wait, session=token is not None) as service:
+        if spawned is not None:
+            await service.prepare(options.name, spawned, options.version)
+        definition = (await service.describe(options.name, options.version)).definition
+        arguments = read_arguments(options.arguments, options.args, definition)
+
+        def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
+            return service.invoke(
+                options.name,
+                arguments,
+                version=options.version,
+                session=token,
+                reason=options.reason,
+                log=log,
+                watch=watch,
+            )
+
+        result, interrupted = await attended(service, invoke, options.name, console, options.wait)
+    if result.error is not None and (result.error.rule or "").startswith(("session.", "lease.")):
+        result = _in_whose_session(result, given_by)
+    code = finished(result, options, console)
+    if result.error is not None and result.error.code == "invalid_arguments" and result.error.tool == options.name:
+        # Refused before it began: the command line was wrong, not the tool.
+        code = 2
+    return INTERRUPTED if interrupted else code
+
+
+def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
+    """The token of the session on whose behalf, and what it was given by.
+
+    Raises:
+        Usage: ``--session`` is empty.
+    """
+    import os
+
+    if options.session == "":
+        # A variable that isn't set, most likely; and what was to be bounded must not run without bounds.
+        raise Usage("--session is empty", "give a token, or leave it out: then it is your own call")
+    if options.session is not None:
+        return options.session, "--session"
+    return os.environ.get("ALBERT_SESSION") or None, "ALBERT_SESSION"
+
+
+def _in_whose_session(result: ToolResult, given_by: str) -> ToolResult:
+    from dataclasses import replace
+
+    error = result.error
+    assert error is not None
+    told = replace(error, message=f"{error.message} (the session is given by {given_by})")
+    return replace(result, error=told)
+
+
+def opened(
+    options: argparse.Namespace,
+    console: Console,
+    *,
+    wait: float = 0.0,
+    session: bool = False,
+    workspace: str | None = None,
+) -> ToolService:
+    """The service for something that is run: asks at the terminal, where there is one; watched as ALBERT_TELEMETRY says.
+
+    Raises:
+        Failure: `invalid_arguments`, `io_error`: what ALBERT_TELEMETRY says can't be.
+    """
+    import os
+
+    from albert_tools.service import ToolService
+
+    ask = telemetry = None
+    # Who waits for an answer from elsewhere is not asked here.
+    if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
+        from albert_tools.surfaces.cli.approval_prompt import asker
+
+        ask = asker(console, session)
+    if os.environ.get("ALBERT_TELEMETRY"):
+        from albert_tools.telemetry.environment import from_environment
+
+        telemetry = from_environment(os.environ)
+    where = options.workspace if options.workspace is not None else workspace
+    return ToolService.open(home=options.home, workspace=where, ask=ask, patience=wait, telemetry=telemetry)
+
+
+async def attended(
+    service: ToolService,
+    begin: Callable[[Log | None, Callable[[str], None] | None], Awaitable[ToolResult]],
+    name: str,
+    console: Console,
+    wait: float = 0.0,
+) -> tuple[ToolResult, bool]:
+    """The result, shown while it comes about; and whether the person has interrupted it, which calls the run off.
+
+    Raises:
+        CancelledError: it was interrupted before there was anything to call off.
+    """
+    import asyncio
+
+    called: list[str] = []
+    beside = []
+    if console.interactive:
+        beside.append(asyncio.create_task(_watch(name, called, console)))
+    if wait:
+        beside.append(asyncio.create_task(_tell_questions(service, wait, console)))
+    log = None if console.json or console.quiet else lambda tool, text: _print(text, console)
+    task = asyncio.ensure_future(begin(log, called.append if console.interactive else None))
+    interrupted = False
+    try:
+        # The first interrupt asks the run to stop, so that it can say what it has done; the second ends the waiting.
+        result = await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.done():
+            raise
+        interrupted = True
+        under_way = service.runs.under_way()
+        for run in under_way:
+            service.runs.stop(run, "an interrupt")
+        if not under_way:
+            task.cancel()
+        result = await task
+    finally:
+        for other in beside:
+            other.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+    return result, interrupted
+
+
+def finished(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
+    """Show what came of it; gives the exit code."""
+    error = result.error
+    if console.json:
+        console.document(result.as_dict())
+    else:
+        for effect in result.effects:
+            line = effect_line(effect.kind, effect.facts)
+            if line:
+                console.note(console.paint(line, "dim", err=True))
+        if error is None:
+            _value(result.output, console)
+    if error is None:
+        return 0
+    if not console.json:
+        console.failure(told(error.as_dict(), options.home, result.run_id))
+        _details(error, console)
+    return exit_of(error)
+
+
+def _value(output: Any, console: Console) -> None:
+    """The result: on a terminal what is mostly a text as that text, else as JSON."""
+    if sys.stdout.isatty():
+        from albert_tools.surfaces.cli.text_output import show, texts_of
+
+        if texts := texts_of(output):
+            show(output, texts, console)
+            return
+    console.value(output)
+
+
+def _print(text: str, console: Console) -> None:
+    console.progress("")
+    console.untrusted(text, sys.stderr)
+
+
+#: What people call what an effect says that something is.
+_KINDS = {"directory": "folder", "symlink": "link"}
+
+
+def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
+    """What was done, for what changes something."""
+    if kind == "write" and "artifact" in facts:
+        return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
+    if kind in ("write", "delete"):
+        path = one_line(str(facts.get("path")))
+        if facts.get("type", "file") != "file":
+            return f"{'made' if kind == 'write' else 'deleted'} the {_KINDS.get(str(facts['type']), 'object')} {path}"
+        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {_bytes(facts.get('size_bytes'))}"
+    if kind == "execute" and facts.get("operation") == "CONFIG":
+        # Asked of git on our own account, to know what it would start; an answer of 1 says that there is nothing.
+        return ""
+    if kind == "execute":
+        return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
+    if kind == "network":
+        return f"asked {one_line(_asked(facts))}"
+    return "" if kind == "read" else kind
+
+
+def _bytes(size: Any) -> str:
+    size = size if isinstance(size, int) else 0
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def _asked(facts: Mapping[str, Any]) -> str:
+    """Who was asked over the network."""
+    if "model" not in facts:
+        return str(facts.get("url", ""))
+    tokens = facts.get("model_tokens")
+    about = "about " if facts.get("estimated") else ""
+    used = f", {about}{tokens:,} token{'' if tokens == 1 else 's'}" if isinstance(tokens, int) else ""
+    return f"{facts['model']} of {facts.get('provider')}{used}"
+
+
+def _ending(facts: Mapping[str, Any]) -> str:
+    """How a command ended."""
+    if facts.get("exit_code") is not None:
+        return f"exit code {facts['exit_code']}"
+    seconds = facts.get("seconds")
+    return f"which was ended after {seconds:g} s" if isinstance(seconds, int | float) else "which did not end by itself"
+
+
+def _command(facts: Mapping[str, Any]) -> str:
+    """What was run, as one would type it."""
+    if "command" in facts:
+        return str(facts["command"])
+    if "argv" in facts:
+        return shlex.join(facts["argv"])
+    program = ["git", str(facts["operation"]).lower()] if "operation" in facts else [str(facts.get("program"))]
+    return shlex.join([*program, *facts.get("args", [])])
+
+
+def _details(error: Failure, console: Console) -> None:
+    partial = error.details.get("output")
+    if isinstance(partial, str) and partial:
+        console.note("until then it had printed:")
+        console.untrusted(partial if partial.endswith("\n") else partial + "\n", sys.stderr)
+
+
+async def _watch(name: str, called: list[str], console: Console) -> None:
+    """A line that says that it is still running, and for how long."""
+    import asyncio
+
+    started = time.monotonic()
+    try:
+        await asyncio.sleep(PATIENCE)
+        while True:
+            passed = time.monotonic() - started
+            last = f" · {safe(called[-1])}" if called else ""
+            del called[:-1]
+            console.progress(f"running {safe(name)} · {passed:.0f} s{last}")
+            await asyncio.sleep(0.5)
+    finally:
+        if time.monotonic() - started > PATIENCE:
+            console.progress("")
+
+
+async def _tell_questions(service: ToolService, wait: float, console: Console) -> None:
+    """Say which answers are waited for, while there is time to give them."""
+    import asyncio
+
+    told_of: set[str] = set()
+    while True:
+        for run in service.runs.under_way():
+            for question in service.approvals.all(("open",)):
+                if question.run == run and question.id not in told_of:
+                    told_of.add(question.id)
+                    console.progress("")
+                    console.note(f"{one_line(question.message)}; waiting up to {wait:g} s for an answer:")
+                    console.note(f"  albert approvals answer {question.id} once")
+        await asyncio.sleep(_LOOK)

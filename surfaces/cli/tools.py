@@ -1,0 +1,351 @@
+"""``tools``, ``search``, ``show`` and ``remove``: what tools there are, and what the rules say of them now."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from albert_tools.engine.authority.sessions import Session
+from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
+from albert_tools.engine.model.describe import bounds_of, example_of, shape_of, timeout_of
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.service import Description, Listed
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.session_tools import may, session_of_environment, told
+from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.cli.wrap import flowing, unstyled
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+_CONFINED = {
+    "function": "runs in a process of its own, where it can only compute",
+    "command": "what it starts runs in the sandbox for commands",
+    "": "none of its own",
+}
+#: Cells of the longest verdict.
+_VERDICT = 5
+
+
+def list_tools(options: argparse.Namespace, console: Console) -> int:
+    """Every tool: primitives by family, then saved ones; what the present mode refuses only with ``--all``."""
+
+    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
+        from albert_tools.checkup import mistakes
+        from albert_tools.service import ToolService
+
+        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+            session = session_of_environment(service)
+            found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
+            primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
+            rules = service.surroundings.governance
+            wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
+            return found, primitives, service.registry.problems, session, wrong
+
+    found, primitives, problems, session, wrong = asyncio.run(work())
+    if options.markdown:
+        from albert_tools.surfaces.cli.primitives_page import primitives_page
+
+        if console.json:
+            raise Usage("--markdown is a page, and --json a document; one of them")
+        console.write(primitives_page(primitives, "# Tools\n"))
+        _problems(problems, console)
+        return 0
+    shown = [t for t in found if options.all or not t.hidden]
+    hidden = len(found) - len(shown)
+    mode = next((t.policy.get("mode") for t in found if t.policy), None)
+    if console.json:
+        tools = [dataclasses.asdict(t) for t in shown]
+        document = {"ok": True, "mode": mode, "tools": tools, "hidden": hidden, "problems": list(problems)}
+        console.document({**document, **({"session": session.id} if session is not None else {})})
+        return 0
+    _table(shown, console)
+    if session is not None:
+        console.note(told(session))
+    elif not any(t.kind == "composite" for t in found):
+        console.note("no tools are saved yet: `albert define FILE` saves one")
+    if wrong > len(problems):
+        warning = console.paint("warning", "yellow", err=True)
+        console.note(f"{warning}: the rules may not mean what they seem to: `albert policy check` says where")
+    if hidden:
+        console.note(f"{hidden:,} refused in {mode} {'is' if hidden == 1 else 'are'} not shown; --all shows them")
+    without = next((t.policy for t in found if t.policy.get("rationale_code") == "unavailable"), None)
+    if without is not None:
+        console.note(console.paint(f"everything is denied: {safe(without['message'])}", "red", err=True))
+    _problems(problems, console)
+    return 0
+
+
+def _problems(problems: tuple[str, ...], console: Console) -> None:
+    for problem in problems:
+        console.note(f"{console.paint('missing', 'red', err=True)}: {safe(problem)}")
+
+
+def search(options: argparse.Namespace, console: Console) -> int:
+    """Tools that speak of a text."""
+
+    async def work() -> list[Listed]:
+        from albert_tools.service import ToolService
+
+        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+            session = session_of_environment(service)
+            return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
+
+    found = asyncio.run(work())
+    if console.json:
+        console.document({"ok": True, "tools": [dataclasses.asdict(t) for t in found]})
+        return 0
+    _table(found, console)
+    if not any(t.kind == "composite" for t in found):
+        console.note("nothing found")
+    return 0
+
+
+def _table(found: list[Listed], console: Console) -> None:
+    """Each tool with what the rules say of it now, what it is for, and what it can do."""
+    groups: dict[str, list[Listed]] = {}
+    for tool in found:
+        groups.setdefault("saved tools" if tool.kind == "composite" else tool.category, []).append(tool)
+    width = max((len(t.name) for t in found), default=0)
+    # Where names take half of a terminal, what is said of them stands below them.
+    below = console.out_width is not None and width + _VERDICT + 6 >= console.out_width // 2
+    for i, (heading, tools) in enumerate(groups.items()):
+        if i:
+            console.say()
+        console.say(console.paint(safe(heading), "bold"))
+        for t in tools:
+            name, verdict = console.paint(safe(t.name), "cyan"), _verdict(t.policy, console)
+            gap = " " * (width - len(t.name))
+            text = f"{safe(t.description)}{_state(t, console)}{_effects(t, console)}".strip()
+            if below:
+                console.say(f"  {name}  {verdict}".rstrip())
+                console.say(f"    {text}", 4)
+            else:
+                console.say(f"  {name}{gap}  {_padded(verdict)}  {text}", width + _VERDICT + 6)
+
+
+def _state(tool: Listed, console: Console) -> str:
+    """What is wrong with a saved tool."""
+    if tool.problem:
+        return "  " + console.paint(f"damaged: {safe(tool.problem)}", "red")
+    if tool.outdated:
+        return "  " + console.paint(f"outdated: {safe(tool.outdated)}", "yellow")
+    if tool.changed:
+        return "  " + console.paint(f"calls an older {', '.join(map(safe, tool.changed))}", "yellow")
+    return ""
+
+
+def _effects(tool: Listed, console: Console) -> str:
+    return "  " + console.paint(f"[{', '.join(tool.effects)}]", "dim") if tool.effects else ""
+
+
+def _verdict(policy: Mapping[str, Any], console: Console) -> str:
+    """allow, ask or deny, in its colour; ``off`` for what the owner has yet to name. Empty where nothing was judged."""
+    verdict = policy.get("verdict", "")
+    word = "off" if policy.get("rationale_code") == "off_by_default" else verdict
+    return console.paint(word, _COLOURS[verdict]) if verdict else ""
+
+
+def _padded(verdict: str) -> str:
+    return verdict + " " * (_VERDICT - len(unstyled(verdict)))
+
+
+def show(options: argparse.Namespace, console: Console) -> int:
+    """One tool: what it is for, how it is called, what the rules say of it; a saved one with its source."""
+
+    async def work() -> tuple[Description, str | None]:
+        from albert_tools.service import ToolService
+
+        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+            found = await service.describe(options.name, options.version)
+            session = session_of_environment(service)
+            refused = session is not None and not may(service, session, options.name)
+            return found, session.id if session is not None and refused else None
+
+    found, refused = asyncio.run(work())
+    example = call_of(found.definition)
+    if console.json:
+        lease = {} if refused is None else {"refused_by_lease_of": refused}
+        console.document({"ok": True, **found.as_dict(), "example": example, **lease})
+        return 0
+    d = found.definition
+    kind = d.kind if d.kind == "composite" else f"{d.kind} of the family {safe(d.family)}"
+    console.say(console.paint(safe(d.name), "cyan", "bold") + f"  {kind}")
+    console.say()
+    console.say(safe(flowing(d.description) if console.out_width is not None else d.description))
+    console.say()
+    for p in d.parameters:
+        name, shape = safe(p.name), safe(shape_of(p))
+        bounds = bounds_of(p.schema)
+        said = console.paint(f"  ({safe(bounds)})", "dim") if bounds else ""
+        console.say(f"  {console.paint(name, 'bold')}{shape.removeprefix(name)}{said}", 6)
+        if p.description:
+            console.say(f"      {safe(p.description)}", 6)
+    console.say(f"  {console.paint('gives', 'bold')} {safe(spell(d.result))}", 6)
+    console.say()
+    if refused is not None:
+        denied = console.paint("deny", _COLOURS["deny"])
+        console.say(f"session  {denied}: it is not in the lease of {refused} (given by ALBERT_SESSION)", 9)
+    for name, text in _facts(found, console):
+        console.say(f"{name.ljust(8)} {text}", 9)
+    for callee in found.calls:
+        state = ""
+        if callee in found.changed:
+            newest = found.newest[callee.name]
+            state = console.paint(
+                f"  an older one; {f'now {newest[:DIGITS]}' if newest else 'since removed'}", "yellow"
+            )
+        kind = console.paint(f"{callee.kind} {callee.version[:DIGITS]}", "dim")
+        console.say(f"calls    {safe(callee.name)}  {kind}{state}", 9)
+    if d.kind == "composite":
+        current = next((v.version for v in found.versions if v.current), None)
+        fits = console.out_width is None or console.out_width >= len(d.version) + 9
+        older = "" if current == d.version else "  removed" if current is None else "  not the newest"
+        console.say(f"depth    {d.depth}")
+        console.say(f"version  {d.version if fits else d.version[:DIGITS]}{console.paint(older, 'yellow')}", 9)
+        console.say(f"saved    {_when(found.created)}")
+        if found.total > 1 or current is None:
+            _history(found, console)
+    console.say(f"call it  {console.paint(safe(example), 'green')}", 11)
+    if found.outdated:
+        console.say(console.paint(f"outdated: {safe(found.outdated)}", "yellow"), 2)
+    replaced = [safe(c.name) for c in found.changed if found.newest[c.name]]
+    if replaced:
+        console.say()
+        told = (
+            f"it calls an older {', '.join(replaced)}: define {safe(d.name)} again from its source to call the newest"
+        )
+        console.say(console.paint(told, "yellow"), 2)
+    if found.source:
+        console.say()
+        _source(found.source, console)
+    return 0
+
+
+def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
+    """What it can do, and what governs it: a word of eight letters at most, and a text."""
+    d, policy = found.definition, found.policy
+    yield "effects", ", ".join(d.effects) or "none"
+    if policy:
+        mode = f" in {policy['mode']}" if policy.get("mode") else ""
+        why = f": {safe(policy['message'])}" if policy["message"] else ""
+        yield "now", f"{_verdict(policy, console)}{mode}{why}  {console.paint(safe(policy['rule_id']), 'dim')}"
+        if policy.get("hint"):
+            yield "", safe(policy["hint"])
+    if d.kind == "composite":
+        yield "", "each of its calls is judged by itself"
+    if d.kind == "primitive":
+        yield "category", f"{d.category}, risk {d.risk}"
+        yield "modes", "all" if set(d.allowed_modes) == set(MODES) else ", ".join(d.allowed_modes)
+        yield "approval", "asks a person each time" if d.approval else "only where the rules say so"
+        yield "sandbox", _CONFINED[found.confined]
+    allowed = found.bounds.get("timeout_seconds", d.timeout)
+    less = f"; {timeout_of(allowed)} by the rules" if allowed < d.timeout else ""
+    yield "timeout", f"{timeout_of(d.timeout)}{less}"
+    yield "rate", _rate(d, found.bounds.get("calls_per_hour", {}))
+    if d.cache_seconds:
+        yield "answers", f"hold for {timeout_of(d.cache_seconds)} where what was read is the same"
+    if d.idempotent:
+        yield "twice", "is the same as once, so a passing failure is tried again"
+    for invariant in d.invariants:
+        yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at the most'}"
+    judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
+    if judged:
+        yield "judged", ", ".join(judged)
+
+
+def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
+    own = definition.rate_limit
+    said = [f"{own:,} calls an hour"] if own is not None else []
+    for window, calls in windows.items():
+        kind, _, name = window.partition(":")
+        if (kind, calls) != ("tool", own):
+            of = "" if kind == "tool" else f" of all of {safe(name)} together"
+            said.append(f"{calls:,} calls an hour{of} by the rules")
+    return "; ".join(said) or "no limit"
+
+
+def call_of(definition: ToolDefinition) -> str:
+    """A command line to begin with; it is quoted for a shell."""
+    words = ["albert", "run", definition.name]
+    for name, value in example_of(definition).items():
+        parameter = definition.parameter(name)
+        of_text = isinstance(value, str) and parameter is not None and _takes_text(parameter.schema)
+        # A text that begins with @ would be a file's.
+        plain = f"{name}={'@' if of_text and value.startswith('@') else ''}{value}"
+        of_number = parameter is not None and parameter.schema.get("type") in ("integer", "number", "boolean")
+        words.append(plain if of_text else f"{name}{'=' if of_number else ':='}{json.dumps(value, ensure_ascii=False)}")
+    return shlex.join(words)
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "string" or all(isinstance(v, str) for v in schema.get("enum", [0]))
+
+
+def _history(found: Description, console: Console) -> None:
+    """The versions, newest first."""
+    console.say()
+    console.say(console.paint("versions, newest first", "bold"))
+    for v in found.versions:
+        now = "  " + console.paint("current", "green") if v.current else ""
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}", DIGITS + 4)
+    if found.total > len(found.versions):
+        console.say(f"  … and {found.total - len(found.versions):,} more")
+
+
+def _when(created: str) -> str:
+    """An ISO 8601 time as a person writes it; whatever else stands there, made safe."""
+    try:
+        return datetime.fromisoformat(created).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError):
+        return safe(created)
+
+
+def _source(source: str, console: Console) -> None:
+    """The text; on a terminal with its lines numbered."""
+    lines = _highlighted(safe(source.rstrip("\n")), console).split("\n")
+    if console.out_width is None:
+        console.say("\n".join(lines))
+        return
+    pad = len(str(len(lines)))
+    for i, line in enumerate(lines, 1):
+        bare = unstyled(line)
+        indent = len(bare) - len(bare.lstrip(" "))
+        number = console.paint(str(i).rjust(pad), "dim")
+        console.say(f"{number}  {line}" if bare.strip() else number, pad + 2 + indent + 4)
+
+
+def _highlighted(text: str, console: Console) -> str:
+    if not console.out_colour:
+        return text
+    from pygments import highlight
+    from pygments.formatters.terminal import TerminalFormatter
+    from pygments.lexers.python import PythonLexer
+
+    return highlight(text, PythonLexer(stripnl=False), TerminalFormatter()).rstrip("\n")
+
+
+def remove(options: argparse.Namespace, console: Console) -> int:
+    """Take a saved tool off the list."""
+
+    async def work() -> str:
+        from albert_tools.service import ToolService
+
+        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+            versions, _ = service.store.history(options.name, 1)
+            await service.remove(options.name)
+            return versions[0].version if versions else ""
+
+    version = asyncio.run(work())
+    if console.json:
+        console.document({"ok": True, "removed": options.name, "version": version})
+    else:
+        console.say(f"removed {safe(options.name)}; its versions are kept, and tools that call it go on")
+        console.say(f"  `albert show {safe(options.name)} --version {version[:DIGITS]}` shows the last one", 2)
+    return 0

@@ -1,0 +1,25 @@
+"""Events of a stream are the same however it is cut into pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from albert_tools.builtins.models.answers import Events
+
+STREAM = (
+    b": hi\n\ndata: one\n\ndata:two\r\ndata: \xc3\xa4\r\n\r\n"
+    b"event: x\rdata: a\rdata\rdata: b\r\rid: 1\n\n\n\ndata: end\n\ndata: half"
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=20))
+def test_however_it_is_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    events, found = Events(), []
+    for start, end in pairwise(places):
+        found += events.of(STREAM[start:end])
+    assert found == [b"one", "two\nä".encode(), b"a\n\nb", b"end"]

@@ -1,0 +1,67 @@
+"""Keys of repeats: one begins, whoever else comes is told; what was dropped is as if it had not been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from albert_tools.engine.authority.idempotency import KEPT_SECONDS, Repeats, key_of
+from albert_tools.store.log.log import Log
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    made = Log(tmp_path / "log")
+    yield made
+    made.close()
+
+
+def test_one_of_many_begins(log: Log) -> None:
+    desks = [Repeats(log) for _ in range(4)] + [Repeats(Log(log.folder)) for _ in range(4)]
+    with ThreadPoolExecutor(8) as threads:
+        told = list(threads.map(lambda n: desks[n].begin("k", "d", f"run{n}"), range(8)))
+    (first,) = [n for n, known in enumerate(told) if known is None]
+    assert {known.run for known in told if known is not None} == {f"run{first}"}
+
+
+def test_kept_and_dropped(log: Log) -> None:
+    repeats = Repeats(log)
+    assert repeats.begin("k", "d", "one") is None
+    # Only who has begun it can say so.
+    repeats.say("k", "another", "dropped")
+    repeats.say("k", "another", "kept")
+    known = repeats.look("k")
+    assert known is not None
+    assert (known.run, known.state) == ("one", "begun")
+    repeats.say("k", "one", "dropped")
+    assert repeats.look("k") is None
+    assert repeats.begin("k", "d", "two") is None
+    repeats.say("k", "two", "kept")
+    known = Repeats(Log(log.folder)).begin("k", "d", "three")
+    assert known is not None
+    assert (known.run, known.state) == ("two", "kept")
+
+
+def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
+    now = [1_700_000_000.0]
+    log = Log(tmp_path / "log", nanoseconds=lambda: round(now[0] * 1e9))
+    repeats = Repeats(log, lambda: now[0])
+    repeats.begin("k", "d", "one")
+    repeats.begin("under way", "d", "other")
+    repeats.say("k", "one", "kept")
+    now[0] += KEPT_SECONDS - 1
+    assert repeats.begin("k", "d", "two") is not None
+    now[0] += 1
+    # What has not ended isn't forgotten by the clock alone.
+    assert repeats.begin("under way", "d", "two") is not None
+    assert repeats.begin("k", "d", "two") is None
+    log.close()
+
+
+def test_keys_are_of_a_session_and_a_tool() -> None:
+    names = {key_of(s, t, k) for s in (None, "a", "b") for t in ("t", "u") for k in ("1", "2", "\ud800")}
+    assert len(names) == 18
+    assert all(len(name) == 64 for name in names)

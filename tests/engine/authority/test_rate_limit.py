@@ -1,0 +1,131 @@
+"""Sliding windows: exact to the moment, per session and those above, across restarts, and with a clock that is set back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from albert_tools.engine.authority.rate_limit import WINDOW_SECONDS, Windows
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.log.log import Log
+
+LIMITS = [("tool:write_file", 3)]
+
+
+class Hour:
+    """Windows on a log, and a clock for both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = 1_700_000_000.0
+        self.logs: list[Log] = []
+        self.windows = self.again()
+
+    def again(self) -> Windows:
+        """As another process would have them."""
+        self.logs.append(Log(self.folder, nanoseconds=lambda: round(self.now * 1e9)))
+        return Windows(self.logs[-1], lambda: self.now)
+
+    def call(
+        self, *sessions: str, limits: list[tuple[str, int]] = LIMITS, windows: Windows | None = None
+    ) -> int | None:
+        """Make a call if there is room; else the milliseconds until there is."""
+        try:
+            (windows or self.windows).demand(limits, sessions, "write_file")
+        except Failure as failure:
+            if (failure.code, failure.category, failure.retryable) != ("rate_limited", "exhaustion", True):
+                raise
+            return failure.retry_after_ms
+        self.logs[-1].append("use", {"used": {"calls": 1}, **(windows or self.windows).use(limits, sessions)})
+        return None
+
+
+@pytest.fixture
+def hour(tmp_path: Path) -> Iterator[Hour]:
+    made = Hour(tmp_path / "log")
+    yield made
+    for log in made.logs:
+        log.close()
+
+
+def test_the_window_slides(hour: Hour) -> None:
+    start = hour.now
+    for second in (0, 10, 20):
+        hour.now = start + second
+        assert hour.call() is None
+    hour.now = start + 30
+    assert hour.call() == 3_570_000
+    hour.now = start + WINDOW_SECONDS - 0.001
+    assert hour.call() == 1
+    hour.now = start + WINDOW_SECONDS
+    assert hour.call() is None
+    assert hour.call() == 10_000
+
+
+def test_what_is_told_to_wait_is_enough(hour: Hour) -> None:
+    for gap in (0.0123, 0.3301, 7.7):
+        hour.now += gap
+        hour.call()
+    wait = hour.call()
+    assert wait is not None
+    hour.now += wait / 1000
+    assert hour.call() is None
+
+
+def test_sessions_are_counted_apart_and_with_those_within(hour: Hour) -> None:
+    for _ in range(3):
+        assert hour.call("a") is None
+    assert hour.call("a") is not None
+    assert [hour.call("b"), hour.call()] == [None, None]
+    # What one within another calls, the other has called, too.
+    for _ in range(2):
+        assert hour.call("c", "b") is None
+    assert [hour.call("b") is None, hour.call("c", "b") is None, hour.call("c") is None] == [False, False, True]
+
+
+def test_the_longest_of_several_waits(hour: Hour) -> None:
+    both = [("tool:write_file", 2), ("category:system_write", 1)]
+    assert hour.call(limits=[both[0]]) is None
+    hour.now += 100
+    assert hour.call(limits=both) is None
+    with pytest.raises(Failure) as caught:
+        hour.windows.demand(both, (), "write_file")
+    assert (caught.value.retry_after_ms, caught.value.rule) == (3_600_000, "rate_limit.category:system_write")
+
+
+def test_a_restart_forgets_nothing(hour: Hour) -> None:
+    for _ in range(3):
+        assert hour.call("a") is None
+    for _ in range(2):
+        assert hour.call("a", windows=hour.again()) == 3_600_000
+
+
+def test_other_processes_count(hour: Hour) -> None:
+    first, second = hour.again(), hour.again()
+    told = [hour.call(windows=w) is None for w in (first, second, first, second)]
+    assert told == [True, True, True, False]
+
+
+@pytest.mark.parametrize("back", [30, 7200, 10**8])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_that_is_set_back_opens_nothing_and_closes_nothing_for_long(
+    hour: Hour, back: float, restarted: bool
+) -> None:
+    for _ in range(3):
+        assert hour.call() is None
+    hour.now -= back
+    windows = hour.again() if restarted else hour.windows
+    assert hour.call(windows=windows) == 3_600_000
+    hour.now += WINDOW_SECONDS
+    for _ in range(3):
+        assert hour.call(windows=windows) is None
+    assert hour.call(windows=windows) is not None
+
+
+def test_no_calls_at_all(hour: Hour) -> None:
+    with pytest.raises(Failure) as caught:
+        hour.windows.demand([("tool:t", 0)], (), "t")
+    assert (caught.value.retryable, caught.value.retry_after_ms) == (False, None)
+    assert caught.value.message == "t may not be called at all"

@@ -1,0 +1,277 @@
+"""Rules that change while a service runs: taken over whole or not at all, and a bad edit leaves what was there."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.authority import rules_source
+from albert_tools.engine.authority.rules_source import Change, RulesSource
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.modes import Modes
+from albert_tools.engine.policy.settings import Governance, read_governance
+from albert_tools.store.log.log import Log
+
+READ = ToolDefinition("read_file", "", (), {}, ("read",))
+
+
+class Owner:
+    """Somebody who edits both files, and hears what comes of it."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.user, self.project = folder / "user.yaml", folder / "project.yaml"
+        self.log = Log(folder / "log")
+        self.source = RulesSource(self.user, self.project, ledger=self.log, **settings)
+        self.heard: list[Change] = []
+        self.source.listen(self.heard.append)
+        self.modes = Modes(None)
+
+    def denied(self) -> set[str] | str:
+        """What is denied now, or the message of the failure that denies everything."""
+        found = self.source.ruling("/w", self.modes)
+        return found.message if isinstance(found, Failure) else set(found.governance.denied)
+
+    def recorded(self) -> list[dict[str, Any]]:
+        return [entry.data for entry in self.log.entries(kinds=["policy"])]
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Any:
+    made = Owner(tmp_path)
+    yield made
+    made.log.close()
+
+
+def test_an_edit_is_in_force_at_the_next_call(owner: Owner) -> None:
+    assert owner.denied() == set()
+    first = owner.source.current()
+    owner.user.write_text("deny: [a]")
+    assert owner.denied() == {"a"}
+    owner.project.write_text("deny: [b]")
+    assert owner.denied() == {"a", "b"}
+    assert [c.kind for c in owner.heard] == ["loaded"] * 3
+    assert isinstance(first, Governance)
+    assert owner.heard[0].revision == first.revision
+    assert len({c.revision for c in owner.heard}) == 3
+    assert [(r["event"], r["revision"]) for r in owner.recorded()] == [("loaded", c.revision) for c in owner.heard]
+
+
+def test_an_edit_of_the_same_length_at_the_same_moment_is_seen(owner: Owner) -> None:
+    for n in range(200):
+        owner.user.write_text(f"deny: [a{n % 2}]")
+        owner.denied()
+    time.sleep(0.12)
+    assert owner.denied() == {"a1"}
+
+
+def test_a_bad_edit_keeps_the_old_rules_and_says_so_once(owner: Owner) -> None:
+    owner.user.write_text("deny: [a]")
+    owner.denied()
+    ruling = owner.source.ruling("/w", owner.modes)
+    owner.user.write_text("deny: [a\n")
+    for _ in range(3):
+        assert owner.denied() == {"a"}
+    assert owner.source.ruling("/w", owner.modes) is ruling
+    os.utime(owner.user)
+    assert owner.denied() == {"a"}
+    refused = owner.heard[-1]
+    assert [c.kind for c in owner.heard] == ["loaded", "refused"]
+    assert refused.revision == owner.heard[0].revision
+    assert "line 2" in refused.message
+    assert owner.source.problem == refused.message
+    assert owner.recorded()[-1]["message"] == refused.message
+    # The good file of before is no new rules, but the trouble is over.
+    owner.user.write_text("deny:\n- a\n")
+    assert owner.denied() == {"a"}
+    assert owner.source.ruling("/w", owner.modes) is ruling
+    assert owner.source.problem is None
+    assert [c.kind for c in owner.heard] == ["loaded", "refused", "loaded"]
+
+
+def test_a_bad_project_file_spoils_a_good_edit_of_the_owners(owner: Owner) -> None:
+    owner.user.write_text("deny: [a]")
+    owner.denied()
+    owner.user.write_text("deny: [b]")
+    owner.project.write_text("dny: [c]")
+    assert owner.denied() == {"a"}
+    owner.project.write_text("deny: [c]")
+    assert owner.denied() == {"b", "c"}
+
+
+def test_without_anything_usable_everything_is_denied(owner: Owner) -> None:
+    owner.user.write_text("dny: [a]")
+    said = owner.denied()
+    assert "did you mean 'deny'?" in said
+    assert owner.denied() == said
+    assert [c.kind for c in owner.heard] == ["refused"]
+    owner.user.write_text("deny: [a]")
+    assert owner.denied() == {"a"}
+
+
+@pytest.mark.parametrize("which", ["user", "project"])
+def test_a_file_that_is_gone_loosens_nothing(owner: Owner, which: str) -> None:
+    file = getattr(owner, which)
+    file.write_text("deny: [a]")
+    assert owner.denied() == {"a"}
+    file.unlink()
+    assert owner.denied() == {"a"}
+    assert owner.source.problem is not None
+    assert "gone" in owner.source.problem
+    # An edit of the other file doesn't bring the loss in by the back door.
+    (owner.project if which == "user" else owner.user).write_text("deny: [b]")
+    assert owner.denied() == {"a"}
+    file.write_text("")
+    assert owner.denied() == {"b"}
+    assert owner.source.problem is None
+
+
+def test_a_link_in_its_place_is_a_bad_edit(owner: Owner, tmp_path: Path) -> None:
+    owner.user.write_text("deny: [a]")
+    owner.denied()
+    (tmp_path / "other").write_text("")
+    owner.user.unlink()
+    owner.user.symlink_to("other")
+    assert owner.denied() == {"a"}
+    assert "symbolic link" in str(owner.source.problem)
+
+
+def test_a_file_that_must_be_there(tmp_path: Path) -> None:
+    owner = Owner(tmp_path, required=True)
+    assert "there are no rules in" in owner.denied()
+    owner.user.write_text("deny: [a]")
+    assert owner.denied() == {"a"}
+
+
+def test_the_rules_of_an_application_stand_and_the_project_still_tightens(tmp_path: Path) -> None:
+    project = tmp_path / "project.yaml"
+    source = RulesSource(read_governance({"deny": ["a"]}), project)
+    found = source.current()
+    assert isinstance(found, Governance)
+    assert found.denied == {"a"}
+    project.write_text("deny: [b]")
+    found = source.current()
+    assert isinstance(found, Governance)
+    assert found.denied == {"a", "b"}
+
+
+def test_looks_can_be_as_far_apart_as_one_likes(tmp_path: Path) -> None:
+    (tmp_path / "user.yaml").write_text("deny: [a]")
+    source = RulesSource(tmp_path / "user.yaml", None, interval=0.2)
+    first = source.current()
+    (tmp_path / "user.yaml").write_text("deny: [b]")
+    end = time.monotonic() + 10
+    while source.current() is first and time.monotonic() < end:
+        time.sleep(0.02)
+    found = source.current()
+    assert isinstance(found, Governance)
+    assert found.denied == {"b"}
+
+
+def test_looking_leaves_no_record(owner: Owner) -> None:
+    owner.source.current()
+    assert owner.recorded() == []
+    owner.denied()
+    assert len(owner.recorded()) == 1
+
+
+def test_a_secret_in_a_mistake_is_not_recorded(owner: Owner) -> None:
+    owner.user.write_text("allow: {ghp_0123456789abcdefghijklmnop: 1}\nghp_0123456789abcdefghijklmnop: 2\n")
+    owner.denied()
+    assert "ghp_" in owner.heard[0].message
+    assert "ghp_" not in str(owner.recorded())
+
+
+def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
+    one, two = owner.source.ruling("/one", owner.modes), owner.source.ruling("/two", owner.modes)
+    assert owner.source.ruling("/one", owner.modes) is one
+    assert owner.source.ruling("/two", owner.modes) is two
+    assert not isinstance(one, Failure)
+    owner.user.write_text("tools: {read_file: {forbidden_paths: [/one/x]}}")
+    new = owner.source.ruling("/one", owner.modes)
+    assert not isinstance(new, Failure)
+    assert new is not one
+    # Who has begun by the old rules ends by them.
+    assert one.authority.policy.path(READ, "/one/x", "read") is None
+    assert new.authority.policy.path(READ, "/one/x", "read") is not None
+
+
+def test_a_file_that_never_stands_still_changes_nothing(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner.user.write_text("deny: [a]")
+    owner.denied()
+    load = rules_source.load_governance
+
+    def interrupted(*files: Any) -> Any:
+        """The file vanishes just while it is to be read, and is there again after."""
+        owner.user.unlink()
+        try:
+            return load(*files)
+        finally:
+            owner.user.write_text("deny: [b]")
+
+    monkeypatch.setattr(rules_source, "load_governance", interrupted)
+    owner.user.write_text("deny: [c]")
+    assert owner.denied() == {"a"}
+    monkeypatch.undo()
+    assert owner.denied() == {"b"}
+
+
+def test_threads_see_one_file_s_rules_or_the_other_s(owner: Owner) -> None:
+    """Both files are replaced again and again; what is denied is always what one whole edit said."""
+    files = owner.user, owner.project
+
+    def write(n: int) -> None:
+        for file in files:
+            new = file.with_suffix(".new")
+            new.write_text(f"deny: [{file.stem}_{n}]")
+            os.replace(new, file)
+
+    write(0)
+    wrong: list[Any] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            found = owner.denied()
+            # Between the two writes the owner's is one ahead; never anything else, and never nothing.
+            if not (isinstance(found, set) and {name.rpartition("_")[0] for name in found} == {"user", "project"}):
+                wrong.append(found)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for n in range(1, 40):
+            write(n)
+            time.sleep(0.005)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    time.sleep(0.12)
+    assert wrong == []
+    assert owner.denied() == {"user_39", "project_39"}
+    assert not [c for c in owner.heard if c.kind == "refused" and "while they are read" not in c.message]
+
+
+def test_a_revision_stands_for_what_is_in_force() -> None:
+    one = {"deny": ["a", "b"], "tools": {"x": {"forbidden_in_modes": ["NORMAL", "ALERT"], "rate_limit_per_hour": 3}}}
+    same = {"tools": {"x": {"rate_limit_per_hour": 3, "forbidden_in_modes": ["ALERT", "NORMAL"]}}, "deny": ["b", "a"]}
+    revision = read_governance(one).revision
+    assert read_governance(same).revision == revision
+    assert len(revision) == 64
+    others = [
+        {},
+        {"deny": ["a"]},
+        {**one, "limits": {"calls": 1}},
+        {**one, "primitives": {"x": {"a": 1}}},
+        {**one, "tools": {"x": {}}},
+    ]
+    found = {read_governance(other).revision for other in others}
+    found.add(read_governance({}).tightened(read_governance(one)).revision)
+    assert len(found | {revision}) == 7

@@ -1,0 +1,211 @@
+"""Sessions and their leases: who gets in, how far, and for how long; nothing in the records lets anybody in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Budget, Session, Sessions
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.log.log import Log
+
+WORK = "/work"
+
+
+class Desk:
+    """The sessions of a home, and the time there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = Log(folder)
+        self.now = 1_000.0
+        self.sessions = Sessions(self.log, lambda: self.now)
+
+    def open(self, **options: Any) -> tuple[Session, str]:
+        return self.sessions.open("client", WORK, **options)
+
+    def again(self) -> Sessions:
+        """As another process would see them."""
+        return Sessions(Log(self.folder), lambda: self.now)
+
+    def use(self, session: Session, **used: float) -> None:
+        self.log.append("use", {"session": session.id, "used": used})
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "log")
+    yield made
+    made.log.close()
+
+
+def rule(work: Any, *arguments: Any, **options: Any) -> str | None:
+    """The rule by which something is refused."""
+    with pytest.raises(Failure) as caught:
+        work(*arguments, **options)
+    assert caught.value.denied
+    return caught.value.rule
+
+
+def test_a_token_finds_its_session_in_every_process(desk: Desk) -> None:
+    session, token = desk.open(cwd="src", tools=frozenset({"read_file"}), budget=Budget(calls=3))
+    for sessions in (desk.sessions, desk.again()):
+        found = sessions.find(token, WORK)
+        assert (found.id, found.cwd, found.lease) == (session.id, "src", session.lease)
+
+
+@pytest.mark.parametrize("token", ["", "alb_", "alb_" + "0" * 64, "\ud800", 7, None, b"x", ["x"]])
+def test_what_is_no_token(desk: Desk, token: Any) -> None:
+    desk.open()
+    assert rule(desk.sessions.find, token, WORK) == "session.unknown"
+
+
+def test_no_name_in_the_records_is_a_token(desk: Desk) -> None:
+    session, token = desk.open()
+    grant = desk.sessions.grant(session, "0123456789abcdef", 5_000.0)
+    hashes = [entry.data["hash"] for entry in desk.log.entries(kinds={"session"})]
+    assert token not in str(list(desk.log.entries()))
+    for name in (session.id, grant.id, *hashes, f"run:{grant.id}", session.client):
+        assert rule(desk.sessions.find, name, WORK) == "session.unknown"
+    assert token not in b"".join(p.read_bytes() for p in desk.folder.rglob("*") if p.is_file()).decode(
+        "utf-8", "replace"
+    )
+
+
+def test_the_end_of_a_session(desk: Desk) -> None:
+    session, token = desk.open(seconds=10)
+    desk.now += 9.999
+    desk.sessions.find(token, WORK)
+    desk.now += 0.001
+    assert rule(desk.sessions.find, token, WORK) == "session.expired"
+    session, token = desk.open()
+    desk.again().end(session.id[:6])
+    assert rule(desk.sessions.find, token, WORK) == "session.ended"
+    # One that was found before is no longer let do anything either.
+    assert rule(desk.sessions.demand, session, "read_file") == "session.ended"
+
+
+def test_another_workspace(desk: Desk) -> None:
+    token = desk.open()[1]
+    assert rule(desk.sessions.find, token, "/elsewhere") == "session.workspace"
+    assert rule(desk.sessions.open, "client", "/elsewhere", within=token) == "session.workspace"
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"tools": frozenset({"read_file", "bash"})}, "lease.tools"),
+        ({"budget": Budget(calls=11)}, "lease.budget.calls"),
+        ({"budget": Budget(calls=9, bytes_written=101)}, "lease.budget.bytes_written"),
+        ({"budget": Budget(calls=8)}, "lease.budget.calls"),
+    ],
+)
+def test_a_session_within_another_gets_no_more(desk: Desk, options: Any, refused: str) -> None:
+    above, token = desk.open(tools=frozenset({"read_file"}), budget=Budget(calls=10, bytes_written=100))
+    if options == {"budget": Budget(calls=8)}:
+        desk.use(above, calls=3)
+        assert desk.open(within=token, budget=Budget(calls=7))
+    assert rule(desk.open, within=token, **options) == refused
+
+
+def test_a_session_within_another_lives_no_longer(desk: Desk) -> None:
+    above, token = desk.open(seconds=100)
+    for seconds in (50, 100, 1_000, None):
+        assert desk.open(within=token, seconds=seconds)[0].lease.expires == min(1_000 + (seconds or 100), 1_100)
+    inner = desk.open(within=token)[1]
+    desk.sessions.end(above.id)
+    assert rule(desk.sessions.find, inner, WORK) == "session.ended"
+    assert rule(desk.open, within=inner) == "session.ended"
+
+
+def test_tools_of_all_above_bound(desk: Desk) -> None:
+    token = desk.open(tools=frozenset({"read_file", "list_directory"}))[1]
+    inner, inner_token = desk.open(within=token)
+    assert inner.lease.tools == {"read_file", "list_directory"}
+    last, _ = desk.open(within=inner_token, tools=frozenset({"read_file"}))
+    desk.sessions.demand(last, "read_file")
+    for tool in ("list_directory", "bash"):
+        assert rule(desk.sessions.demand, last, tool) == "lease.tools"
+
+
+def test_depth(desk: Desk) -> None:
+    token = desk.open()[1]
+    for _ in range(MAX_SESSION_DEPTH - 1):
+        token = desk.open(within=token)[1]
+    assert rule(desk.open, within=token) == "session.depth"
+
+
+def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
+    above, token = desk.open(budget=Budget(calls=5, bytes_written=10))
+    inner, inner_token = desk.open(within=token, budget=Budget(calls=4))
+    desk.use(inner, calls=2, bytes_written=4)
+    desk.use(above, calls=1)
+    found = desk.sessions.find(inner_token, WORK)
+    assert [desk.sessions.left(found, u) for u in ("calls", "bytes_written", "model_tokens")] == [2, 6, float("inf")]
+    desk.use(above, calls=2)
+    assert rule(desk.sessions.afford, found, "read_file") == "lease.budget.calls"
+    assert desk.sessions.left(found, "calls") == 0
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])
+def test_what_is_no_budget(value: Any) -> None:
+    with pytest.raises(Failure, match="no budget of calls"):
+        Budget(calls=value)
+
+
+def test_a_budget_of_nothing_is_nothing(desk: Desk) -> None:
+    assert rule(desk.sessions.afford, desk.open(budget=Budget(calls=0))[0], "read_file") == "lease.budget.calls"
+
+
+def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
+    above, token = desk.open(seconds=100)
+    session, _ = desk.open(within=token, budget=Budget(calls=5), tools=frozenset({"read_file"}))
+    desk.use(session, calls=2)
+    grant = desk.sessions.grant(session, "run1", 5_000.0)
+    assert (grant.lease.tools, grant.lease.budget.calls, grant.lease.expires) == ({"read_file"}, 3, 5_000.0)
+    desk.now += 1_000
+    for sessions in (desk.sessions, desk.again()):
+        assert sessions.again(grant.id, WORK, "run1").id == grant.id
+    # It is this run's alone.
+    assert rule(desk.sessions.again, grant.id, WORK, "run2") == "session.unknown"
+    assert rule(desk.sessions.again, session.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.again, ["x"], WORK, "run1") == "session.unknown"
+    # What is left of what is left.
+    desk.use(grant, calls=1)
+    second = desk.sessions.grant(grant, "run1", 6_000.0)
+    assert (second.parent, second.lease.budget.calls) == (session.id, 2)
+    desk.use(session, calls=2)
+    assert desk.sessions.left(second, "calls") == 0
+    desk.now = 5_500
+    assert rule(desk.sessions.again, grant.id, WORK, "run1") == "session.expired"
+    desk.sessions.end(above.id)
+    assert rule(desk.sessions.again, second.id, WORK, "run1") == "session.ended"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"client": ""},
+        {"client": "a\n"},
+        {"client": 1},
+        {"cwd": "\0"},
+        {"seconds": 0},
+        {"seconds": float("nan")},
+        {"tools": [1]},
+    ],
+)
+def test_what_is_asked_for_is_proper(desk: Desk, options: Any) -> None:
+    with pytest.raises(Failure) as caught:
+        desk.sessions.open(**{"client": "client", "workspace": WORK, **options})
+    assert caught.value.code == "invalid_arguments"
+    assert desk.sessions.all() == []
+
+
+def test_which_one_is_meant(desk: Desk) -> None:
+    for wrong in ("", "zz"):
+        with pytest.raises(Failure) as caught:
+            desk.sessions.end(wrong)
+        assert caught.value.code == "not_found"

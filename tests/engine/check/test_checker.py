@@ -1,0 +1,174 @@
+"""What checking yields besides findings, and that no text makes it raise. The rules themselves: `tests/cases/check`."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from albert_tools.engine.check.checker import Checked, check, check_or_raise
+from albert_tools.engine.check.facts import CheckLimits
+from albert_tools.engine.model.definition import ToolParameter
+from albert_tools.grammar.diagnostic import SourceError
+from tests.helpers.harness import catalog, chunks, errors
+
+WHOLE = '''
+import json
+from urllib.parse import quote
+
+class Row(TypedDict, total=False):
+    name: Required[str]
+    tags: list[str]
+
+LIMIT = 10
+
+@tool(timeout=90)
+@example(arguments={"path": "a", "size": -1}, files={"a": "x"}, expect_files={"b": "y"}, result=(1, {"k": None}))
+@example(arguments={"path": "b"}, raises="not_found", stubs={"summarise": "short"})
+def report(
+    path: str,
+    size: int = 10,
+    *,
+    rows: list[Row] | None = None,
+    mode: Literal["a", "b"] = "a",
+    pair: tuple[int, str] = (1, "x"),
+    extra: dict[str, float] = None,
+) -> Optional[dict]:
+    """Write a report.
+
+    More of it.
+
+    Args:
+        path: Where it goes,
+            under the workspace.
+        size (int): How much.
+    """
+    text = tools.read_file(path=path)
+    tools.write_file(path="out", content=text + _short(path))
+    tools.write_file(path="out", content=json.dumps(quote(text)))
+    return None
+
+def _short(path):
+    return tools.summarise(path=path)
+'''
+
+
+@pytest.fixture(scope="module")
+def whole() -> Checked:
+    return check_or_raise(WHOLE, catalog())
+
+
+def test_a_definition_is_read_off_the_function(whole: Checked) -> None:
+    d = whole.definition
+    assert (d.name, d.description) == ("report", "Write a report.\n\nMore of it.")
+    assert (d.kind, d.timeout, d.depth) == ("composite", 90.0, 2)
+    assert d.result == {"type": ["object", "null"]} or d.result == {"anyOf": [{"type": "object"}, {"type": "null"}]}
+    assert d.parameters[:2] == (
+        ToolParameter("path", {"type": "string"}, "Where it goes, under the workspace."),
+        ToolParameter("size", {"type": "integer"}, "How much.", False, 10),
+    )
+    row = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    schemas = {p.name: p.schema for p in d.parameters}
+    assert {"type": "array", "items": row} in schemas["rows"]["anyOf"]
+    assert schemas["mode"] == {"enum": ["a", "b"]}
+    assert schemas["extra"] == {"type": "object", "additionalProperties": {"type": "number"}}
+    assert schemas["pair"] == {
+        "type": "array",
+        "prefixItems": [{"type": "integer"}, {"type": "string"}],
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    assert {p.name: p.default for p in d.parameters if not p.required}["pair"] == [1, "x"]
+
+
+def test_callees_are_pinned_and_effects_joined_through_helpers(whole: Checked) -> None:
+    assert [(c.name, c.kind) for c in whole.calls] == [
+        ("read_file", "primitive"),
+        ("summarise", "composite"),
+        ("write_file", "primitive"),
+    ]
+    versions = {n: d.version for n, d in catalog().definitions.items()}
+    assert all(c.version == versions[c.name] for c in whole.calls)
+    assert whole.definition.effects == ("read", "write")
+    assert whole.imports == ("json", "urllib.parse")
+
+
+def test_examples_are_read(whole: Checked) -> None:
+    first, second = whole.examples
+    assert first.arguments == {"path": "a", "size": -1}
+    assert (first.files, first.expect_files) == ({"a": "x"}, {"b": "y"})
+    assert (first.has_result, first.result, first.raises) == (True, [1, {"k": None}], None)
+    assert (second.has_result, second.raises, second.stubs) == (False, "not_found", {"summarise": "short"})
+    assert [WHOLE.split("\n")[e.line - 1][:8] for e in whole.examples] == ["@example"] * 2
+
+
+def test_a_typed_dict_that_names_itself_has_a_schema_that_ends() -> None:
+    source = (
+        "class Node(TypedDict):\n    children: list[Node]\n\n"
+        'def t(node: Node) -> int:\n    """Count."""\n    return len(node["children"])\n'
+    )
+    schema = check_or_raise(source, catalog()).definition.parameters[0].schema
+    assert 1 < str(schema).count("children") < 20
+
+
+def test_a_refusal_carries_all_findings() -> None:
+    with pytest.raises(SourceError) as refused:
+        check_or_raise("def t(x) -> int:\n    return y\n", catalog())
+    assert [d.code for d in refused.value.diagnostics] == ["no-docstring", "no-annotation", "unknown-name"]
+    assert "2:12 [unknown-name] nothing is named 'y'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (CheckLimits(tool_depth=1), "tool-depth"),
+        (CheckLimits(block_depth=1), "block-depth"),
+        (CheckLimits(expression_depth=3), "expression-depth"),
+        (CheckLimits(source_bytes=50), "source-too-large"),
+    ],
+)
+def test_limits_can_be_lowered(limits: CheckLimits, code: str) -> None:
+    source = (
+        'def t(path: str) -> str:\n    """Read."""\n    if path:\n        for c in path:\n'
+        "            return str(len([[tools.count_words(path=c)]]))\n    return path\n"
+    )
+    assert not check(source, catalog()).diagnostics
+    assert [d.code for d in check(source, catalog(), limits).diagnostics] == [code]
+
+
+def test_a_fix_that_would_break_something_else_is_not_offered() -> None:
+    source = 'def t(text: str) -> str:\n    """Show."""\n    return texts(1)\n'
+    (found,) = check(source, catalog()).diagnostics
+    assert "did you mean 'text'" in found.message
+    assert found.fix is None
+
+
+WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+SOURCES = [c.source.lstrip("\n") for folder in ("parse", "check", "run") for c in chunks(folder)]
+ALL_WORDS = sorted({word for source in SOURCES for word in WORDS.findall(source)})
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(SOURCES),
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 2), st.sampled_from(ALL_WORDS)), min_size=1, max_size=4),
+)
+def test_no_text_makes_it_raise_and_every_fix_holds(source: str, changes: list[tuple[int, int, str]]) -> None:
+    words = WORDS.findall(source)
+    for at, taken, word in changes:
+        words[at % len(words) : at % len(words) + taken] = [word]
+    text = "".join(words)
+    report = check(text, catalog())
+    before = errors(report.diagnostics)
+    assert (report.checked is None) == bool(before)
+    for d in report.diagnostics:
+        assert d.hint or d.fix or "did you mean" in d.message or d.code == "syntax", d
+        if d.fix is not None and d.code != "tab":
+            assert not errors(check(d.fix.apply(text), catalog()).diagnostics) - before

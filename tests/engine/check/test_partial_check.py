@@ -1,0 +1,121 @@
+"""A text with Python outside the language in it: everything else that is wrong is told in the same turn, and nothing that isn't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from albert_tools.engine.check.checker import check
+from albert_tools.grammar.parse import parse
+from albert_tools.grammar.tree import ExprStmt, FunctionDef
+from albert_tools.testing import registry
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "tools").glob("*.tool"))
+
+OUTSIDE = {
+    "while True:\n    break": "no-while",
+    "with tools.read_file(path='a') as held:\n    print(held)": "no-with",
+    "global N": "no-global",
+    "async with tools.read_file(path='a'):\n    pass": "no-async",
+    "for i in [1]:\n    await print(i)": "no-async",
+    "i = 1j": "no-complex",
+    "match 1:\n    case str(n):\n        print(n)": "no-class-pattern",
+    "from math import *": "no-star-import",
+    "try:\n    pass\nexcept* ValueError:\n    pass": "no-except-star",
+}
+
+MANY = '''import os
+async def fetch(url, *args):
+    """Fetch."""
+    with open("a.txt") as f:
+        data = f.read()
+    while True:
+        result = await tools.read_fil(path=url)
+    try:
+        value = tools.write_file(pth=url, content=data)
+    except:
+        pass
+    return value.__class__
+'''
+
+
+def test_everything_at_once() -> None:
+    report = check(MANY, registry())
+    assert report.checked is None
+    assert [(d.code, d.span.line, d.span.column) for d in report.diagnostics] == [
+        ("unknown-module", 1, 8),
+        ("no-async", 2, 1),
+        ("no-annotation", 2, 17),
+        ("no-star-parameter", 2, 23),
+        ("no-with", 4, 5),
+        ("outside-name", 4, 10),
+        ("no-while", 6, 5),
+        ("no-async", 7, 18),
+        ("unknown-tool", 7, 24),
+        ("tool-arguments", 9, 34),
+        ("bare-except", 10, 5),
+        ("private-attribute", 12, 18),
+    ]
+    assert all(d.fix is None for d in report.diagnostics)
+
+
+def with_statement(path: Path, statement: str) -> str:
+    """An example with a statement more at the start of its tool's body."""
+    source = path.read_text()
+    module = parse(source).module
+    assert module is not None
+    function = next(s for s in module.body if isinstance(s, FunctionDef) and not s.name.startswith("_"))
+    first = function.body[0]
+    assert isinstance(first, ExprStmt)
+    lines = source.split("\n")
+    lines[first.span.end_line : first.span.end_line] = [f"    {line}" for line in statement.split("\n")]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("statement", OUTSIDE)
+def test_of_a_good_text_only_what_is_outside_is_told(statement: str) -> None:
+    # Each example with three of them, and each of them with a third of the examples.
+    for path in EXAMPLES[list(OUTSIDE).index(statement) % 3 :: 3]:
+        report = check(with_statement(path, statement), registry())
+        # Some examples call others, which this registry hasn't.
+        found = {d.code for d in report.diagnostics} - {"unknown-tool"}
+        assert found == {OUTSIDE[statement]}, (path.name, report.diagnostics)
+
+
+SNIPPETS = st.sampled_from(
+    [
+        "while x:",
+        "    ",
+        "\n",
+        "with a as b:",
+        "pass",
+        "def f(*a):",
+        "x = 1",
+        "await y",
+        "yield",
+        "async ",
+        "class A:",
+        "@a",
+        "return",
+        "(",
+        ")",
+        "match x:",
+        "case A(b):",
+        "global q",
+        "lambda *a: 1",
+        "1j",
+        "é = 2",
+        "import os",
+        "'''",
+        "f'{x}'",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(SNIPPETS, max_size=20).map(" ".join))
+def test_it_never_raises(source: str) -> None:
+    check(source, registry())

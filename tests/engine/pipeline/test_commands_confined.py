@@ -1,0 +1,183 @@
+"""Commands through the whole pipeline: what they see of the workspace follows the rules, and what they did is on the record."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.sandbox.command.confinement import found
+
+RULES: dict[str, Any] = {"allow": ["bash", "run_program"]}
+
+
+@pytest.fixture(params=["bwrap", "landlock"])
+def kind(request: Any) -> str:
+    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
+    return str(request.param)
+
+
+def rules(kind: str, **section: Any) -> dict[str, Any]:
+    return {
+        **RULES,
+        "tools": {"bash": {"allowed_in_modes": ["NORMAL"], **section}},
+        "primitives": {"bash": {"confinement": kind}},
+    }
+
+
+def printed(bench: Any, command: str, **more: Any) -> str:
+    return str(bench.value("bash", command=command, **more)["output"])
+
+
+def filled(bench: Any) -> Path:
+    work: Path = bench.work
+    for name in (
+        "src/a.py",
+        "src/secrets/key",
+        "build/out",
+        "notes.md",
+        ".env",
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".bashrc",
+    ):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("content of " + name)
+    (work / ".albert" / "governance.yaml").write_text("{}")
+    return work
+
+
+def test_what_rules_forbid_is_not_there(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, forbidden_paths=["secrets", ".env", "*.pem"]))
+    work = filled(bench)
+    (work / "src/deep.pem").write_text("content of deep.pem")
+    said = printed(
+        bench,
+        "cat src/secrets/key .env src/deep.pem src/a.py notes.md; cat src/*/*; mv src other; cat other/secrets/key",
+    )
+    assert "content of src/a.py" in said
+    assert "content of notes.md" in said
+    for hidden in ("src/secrets/key", ".env", "deep.pem"):
+        assert f"content of {hidden}" not in said
+
+
+def test_the_first_process_says_nothing_of_how_things_were_put_together(make_bench: Any) -> None:
+    bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets", ".env"]))
+    filled(bench)
+    said = printed(bench, "tr '\\0' '\\n' < /proc/1/cmdline")
+    assert "--args" in said
+    assert not any(word in said for word in ("secrets", ".env", "--bind", str(bench.work)))
+
+
+def test_only_what_rules_allow_is_there(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, allowed_paths=["build/**", "build", "*.md"]))
+    work = filled(bench)
+    said = printed(
+        bench, "cat build/out notes.md src/a.py .env; echo new > build/new; echo gone > other; cat .git/config"
+    )
+    assert "content of build/out" in said
+    assert "content of notes.md" in said
+    assert "content of src/a.py" not in said
+    assert "content of .env" not in said
+    assert "content of .git/config" not in said
+    assert (work / "build/new").read_text() == "new\n"
+    assert not (work / "other").exists()
+
+
+def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, allowed_commands=["./try.sh", "touch *", "echo *", "cat *"]))
+    work = filled(bench)
+    (work / "sub/.git/hooks").mkdir(parents=True)
+    (work / "sub/.git/hooks/post-merge").write_text("content of hook")
+    protected = [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".bashrc",
+        ".albert/governance.yaml",
+        "sub/.git/hooks/post-merge",
+    ]
+    before = {name: ((work / name).read_text(), (work / name).stat().st_ino) for name in protected}
+    tries = "; ".join(
+        f"echo evil >> {name}; rm -f {name}; mv {name} x; ln -sf /etc/passwd {name}" for name in protected
+    )
+    # What is dangerous asks; in a file that the owner lets be run it isn't seen.
+    (work / "try.sh").write_text(
+        f"#!/bin/bash\n{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*\n"
+        f"cat {protected[0]}"
+    )
+    (work / "try.sh").chmod(0o755)
+    assert "content of .git/hooks/pre-commit" in printed(bench, "./try.sh")
+    assert {name: ((work / name).read_text(), (work / name).stat().st_ino) for name in protected} == before
+    # And git goes on working in a subfolder, which has nothing protected in it.
+    (work / "plain").mkdir()
+    assert printed(bench, "touch f 2>/dev/null; echo x > f; cat f", cwd="plain") == "x\n"
+
+
+def test_folders_beyond_the_workspace_are_read_only(make_bench: Any, kind: str, tmp_path: Path) -> None:
+    beyond = tmp_path.resolve() / "beyond"
+    other = tmp_path.resolve() / "other"
+    for folder in (beyond, other):
+        folder.mkdir()
+        (folder / "data").write_text(f"content of {folder.name}")
+    (other / "private").mkdir()
+    (other / "private/key").write_text("content of the key")
+    section = {"allowed_paths": ["/", str(beyond), str(other)], "forbidden_paths": ["private", f"{other}/private"]}
+    bench = make_bench(governance=rules(kind, **{**section, "allowed_paths": ["**", str(beyond), str(other)]}))
+    filled(bench)
+    said = printed(
+        bench, f"cat {beyond}/data {other}/data {other}/private/key; echo x > {beyond}/new; rm {beyond}/data"
+    )
+    assert "content of beyond" in said
+    # One that holds something forbidden isn't there at all.
+    assert "content of other" not in said
+    assert "content of the key" not in said
+    assert os.listdir(beyond) == ["data"]
+
+
+def test_too_much_to_look_through(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from albert_tools.engine.workspace import sandbox_view
+
+    monkeypatch.setattr(sandbox_view, "MAX_ENTRIES", 3)
+    bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets"]))
+    filled(bench)
+    error = bench.error("bash", command="echo ran > ran")
+    assert (error.code, error.rule) == ("too_large", "exposed")
+    assert not (bench.work / "ran").exists()
+
+
+def test_what_a_command_did_is_on_the_record(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind))
+    (bench.work / "sub").mkdir()
+    result = bench.service.invoke("bash", {"command": "echo hi > sub/made; exit 4"})
+    assert result.value()["exit_code"] == 4
+    effect = result.effects[0]
+    assert (effect.kind, effect.facts["exit_code"], effect.facts["confinement"]) == ("execute", 4, kind)
+    assert (bench.work / "sub/made").read_text() == "hi\n"
+
+
+def test_a_long_output_can_be_read_on(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind))
+    found = bench.value("bash", command="seq 1 40000")
+    assert found["truncated"]
+    part = bench.value("read_result", handle=found["handle"], pattern="^2000.$")
+    assert part["content"].split() == [str(n) for n in range(20000, 20010)]
+
+
+def test_from_a_saved_tool(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind))
+    (bench.work / "names").write_text("ada\nbob\n")
+    bench.define('found = tools.bash(command="sort -r names")\n    return found["output"].split()')
+    assert bench.value("t") == ["bob", "ada"]
+
+
+def test_the_service_has_nothing_left(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind))
+    bench.value("bash", command="true")
+    before = sorted(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        bench.value("bash", command="true")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert json.dumps(before)

@@ -1,0 +1,149 @@
+"""Failures: what is tried again and what never is, what a timeout leaves behind, and how a failure is told."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from albert_tools import CallContext, Failure, primitive
+from albert_tools.engine.model.telemetry import Ended, Span, Started
+
+TRIES: list[str] = []
+#: What each try raises; nothing when there is none left.
+COMES: list[Failure] = []
+
+
+def attempt(name: str) -> str:
+    TRIES.append(name)
+    if COMES:
+        raise COMES.pop(0)
+    return "done"
+
+
+@primitive(effects=["read"])
+def fetch() -> str:
+    """Only read."""
+    return attempt("fetch")
+
+
+@primitive(effects=["write"], idempotent=True, once=["more"])
+def put(context: CallContext, first: bool = False, more: bool = False) -> str:
+    """Do what can be done twice, unless it is more each time."""
+    if first:
+        context.effect("write", path="a", size_bytes=1)
+    return attempt("put")
+
+
+@primitive(effects=["write"])
+def add() -> str:
+    """Do what can't be done twice."""
+    return attempt("add")
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.told: list[Ended] = []
+
+    def started(self, span: Span, call: Started) -> None: ...
+
+    def ended(self, span: Span, call: Ended) -> None:
+        self.told.append(call)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def bench(make_bench: Any, watch: Watch) -> Any:
+    TRIES.clear()
+    COMES.clear()
+    return make_bench(primitives=[fetch, put, add], telemetry=watch, governance={"allow": ["bash"]})
+
+
+def passing(code: str = "network_error", retryable: bool = True) -> Failure:
+    return Failure(code, "try again", retryable=retryable)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "comes", "tries", "ok"),
+    [
+        ("fetch", {}, [passing()], 2, True),
+        ("put", {}, [passing("io_error")], 2, True),
+        ("fetch", {}, [passing(), passing()], 2, False),
+        ("fetch", {}, [passing(retryable=False)], 1, False),
+        ("fetch", {}, [passing("not_found")], 1, False),
+        ("fetch", {}, [passing("permission_denied")], 1, False),
+        ("put", {"first": True}, [passing()], 1, False),
+        ("put", {"more": True}, [passing()], 1, False),
+        ("add", {}, [passing()], 1, False),
+    ],
+)
+def test_what_is_tried_again(
+    bench: Any, watch: Watch, tool: str, arguments: Any, comes: list[Failure], tries: int, ok: bool
+) -> None:
+    COMES[:] = comes
+    result = bench.service.invoke(tool, arguments)
+    assert (result.ok, len(TRIES)) == (ok, tries)
+    assert [t.retried for t in watch.told] == [tries - 1]
+    if not ok:
+        assert result.error.category == watch.told[0].category
+        with pytest.raises(Failure) as caught:
+            result.unwrap()
+        assert caught.value.code == result.error.code
+
+
+def test_our_own_timeout_is_not_tried_again(make_bench: Any) -> None:
+    tries: list[int] = []
+
+    @primitive(effects=["read"], timeout=0.1)
+    def stuck() -> None:
+        """Take too long."""
+        tries.append(1)
+        time.sleep(0.4)
+
+    bench = make_bench(primitives=[stuck])
+    error = bench.error("stuck")
+    assert (error.code, error.category, error.retryable, tries) == ("timeout", "timeout", False, [1])
+
+
+def processes(marked: str) -> list[int]:
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if marked in " ".join(process.info["cmdline"] or []) and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+@pytest.mark.parametrize(
+    "way", ["sleep {0}", "sleep {0} & setsid sleep {0} & wait", "(setsid sleep {0} &) ; sleep {0}"]
+)
+@pytest.mark.parametrize("end", ["timeout", "rules", "cancelled"])
+def test_a_command_ends_with_all_it_started(make_bench: Any, way: str, end: str, tmp_path: Path) -> None:
+    import asyncio
+
+    seconds = f"7{time.time_ns() % 10**7}"
+    limit = {"limits": {"call_seconds": 0.7}} if end == "rules" else {}
+    bench = make_bench(governance={"allow": ["bash"], **limit})
+    command = way.format(seconds)
+    given = {"command": command, "timeout": 0.5 if end == "timeout" else 30}
+    if end == "cancelled":
+
+        async def main() -> None:
+            task = asyncio.create_task(bench.service.service.invoke("bash", given))
+            while not await asyncio.to_thread(processes, seconds):
+                await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        bench.service._wait(main())
+    else:
+        error = bench.error("bash", **given)
+        assert (error.code, error.category) == ("timeout", "timeout")
+    assert processes(seconds) == []

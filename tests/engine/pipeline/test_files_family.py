@@ -1,0 +1,503 @@
+"""Every tool of the files family as callers meet it: through the rules, the records and the clock, from a program, and by hand.
+
+Each row is a call on files of its own, with what comes back, what it leaves, and the effects that are on record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import Budget
+from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.model.schema import violations
+from albert_tools.engine.workspace import openat
+from tests.engine.pipeline.conftest import Bench
+
+FILES = {"a.txt": "one\ntwo\n", "sub/b.py": "print('two')\n", "bin.dat": "\0"}
+FAMILY = {p.name: p for p in builtin_primitives() if p.definition.family == "files"}
+#: Nobody is asked about anything.
+OPEN: dict[str, Any] = {"tools": {name: {"allowed_in_modes": ["NORMAL"]} for name in FAMILY}}
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def facts(path: str, text: str) -> dict[str, Any]:
+    return {"path": path, "size_bytes": len(text.encode()), "sha256": sha(text)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call: what it gives, files afterwards that differ (None: gone), its effects. `touches` is what rules can forbid."""
+
+    tool: str
+    arguments: dict[str, Any]
+    output: Any
+    effects: list[dict[str, Any]]
+    after: dict[str, str | None] = field(default_factory=dict)
+    touches: str = "a.txt"
+
+    def __str__(self) -> str:
+        return "-".join([self.tool, *(k for k in self.arguments if k not in ("path", "content"))])
+
+
+def effect(kind: str, path: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, **facts(path, text), **more}
+
+
+ALL = FILES["a.txt"]
+ROWS = [
+    Row("read_file", {"path": "a.txt"}, ALL, [effect("read", "a.txt", ALL)]),
+    Row("read_file", {"path": "a.txt", "offset": 2, "limit": 1}, "two\n", [effect("read", "a.txt", "two\n", line=2)]),
+    Row(
+        "write_file",
+        {"path": "a.txt", "content": "new"},
+        facts("a.txt", "new"),
+        [effect("write", "a.txt", "new")],
+        {"a.txt": "new"},
+    ),
+    Row(
+        "write_file",
+        {"path": "n.txt", "content": "new", "create_only": True},
+        facts("n.txt", "new"),
+        [effect("write", "n.txt", "new")],
+        {"n.txt": "new"},
+        "n.txt",
+    ),
+    Row(
+        "write_file",
+        {"path": "a.txt", "content": "new", "append": True},
+        facts("a.txt", ALL + "new"),
+        [effect("write", "a.txt", ALL + "new")],
+        {"a.txt": ALL + "new"},
+    ),
+    Row(
+        "edit_file",
+        {"path": "a.txt", "old_text": "two", "new_text": "2"},
+        {**facts("a.txt", "one\n2\n"), "line": 2},
+        [effect("write", "a.txt", "one\n2\n")],
+        {"a.txt": "one\n2\n"},
+    ),
+    Row(
+        "list_directory",
+        {"path": "sub"},
+        [{"path": "sub/b.py", "type": "file", "size_bytes": 13}],
+        [{"kind": "read", "path": "sub", "entries": 1}],
+        touches="sub",
+    ),
+    Row(
+        "delete_file",
+        {"path": "a.txt"},
+        {**facts("a.txt", ALL), "type": "file"},
+        [effect("delete", "a.txt", ALL, type="file")],
+        {"a.txt": None},
+    ),
+    Row(
+        "move_file",
+        {"source": "a.txt", "target": "sub/c.txt"},
+        facts("sub/c.txt", ALL),
+        [
+            effect("delete", "a.txt", ALL, moved_to="sub/c.txt"),
+            effect("write", "sub/c.txt", ALL, moved_from="a.txt"),
+        ],
+        {"a.txt": None, "sub/c.txt": ALL},
+    ),
+    Row(
+        "move_file",
+        {"source": "a.txt", "target": "sub/b.py", "overwrite": True},
+        facts("sub/b.py", ALL),
+        [effect("delete", "a.txt", ALL, moved_to="sub/b.py"), effect("write", "sub/b.py", ALL, moved_from="a.txt")],
+        {"a.txt": None, "sub/b.py": ALL},
+        "sub/b.py",
+    ),
+    Row(
+        "copy_file",
+        {"source": "a.txt", "target": "sub/c.txt"},
+        facts("sub/c.txt", ALL),
+        [effect("read", "a.txt", ALL), effect("write", "sub/c.txt", ALL)],
+        {"sub/c.txt": ALL},
+    ),
+    Row(
+        "copy_file",
+        {"source": "bin.dat", "target": "a.txt", "overwrite": True},
+        facts("a.txt", "\0"),
+        [effect("read", "bin.dat", "\0"), effect("write", "a.txt", "\0")],
+        {"a.txt": "\0"},
+    ),
+    Row(
+        "make_directory",
+        {"path": "x/y"},
+        {"path": "x/y", "created": True},
+        [{"kind": "write", "path": p, "size_bytes": 0, "type": "directory"} for p in ("x", "x/y")],
+        {"x": "", "x/y": ""},
+        "x",
+    ),
+    Row("file_info", {"path": "a.txt"}, None, [effect("read", "a.txt", ALL)]),
+    Row(
+        "find_files",
+        {"pattern": "*.{txt,py}"},
+        {"paths": ["a.txt", "sub/b.py"], "truncated": False},
+        [{"kind": "read", "path": ".", "entries": 2}],
+        touches=".",
+    ),
+    Row(
+        "search_text",
+        {"pattern": "t.o", "path": "."},
+        {
+            "matches": [
+                {"path": "a.txt", "line": 2, "text": "two"},
+                {"path": "sub/b.py", "line": 1, "text": "print('two')"},
+            ],
+            "truncated": False,
+            "files": 2,
+            "skipped": 1,
+        },
+        [{"kind": "read", "path": ".", "size_bytes": 21, "entries": 2}],
+        touches=".",
+    ),
+]
+CHANGING = [row for row in ROWS if row.after]
+
+
+def test_every_tool_has_a_row() -> None:
+    assert {row.tool for row in ROWS} == set(FAMILY)
+
+
+@pytest.fixture
+def make(make_bench: Callable[..., Bench]) -> Callable[..., Bench]:
+    def made(rules: Any = None, **options: Any) -> Bench:
+        bench = make_bench(governance=OPEN if rules is None else rules, primitives=[], **options)
+        fill(bench)
+        return bench
+
+    return made
+
+
+def fill(bench: Bench) -> None:
+    for path, text in FILES.items():
+        (bench.work / path).parent.mkdir(exist_ok=True)
+        (bench.work / path).write_text(text)
+
+
+def files(bench: Bench) -> dict[str, str]:
+    """Everything in the workspace but Albert's; a folder is an empty text."""
+    found = sorted(p for p in bench.work.rglob("*") if ".albert" not in p.parts)
+    return {str(p.relative_to(bench.work)): p.read_text() if p.is_file() else "" for p in found}
+
+
+def expected(row: Row) -> dict[str, str]:
+    changed: dict[str, str | None] = {"sub": "", **FILES, **row.after}
+    return {path: text for path, text in sorted(changed.items()) if text is not None}
+
+
+def told(effects: Any) -> list[dict[str, Any]]:
+    found = [e.as_dict() for e in effects]
+    return [{k: v for k, v in e.items() if k != "tool"} for e in found]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_by_hand(make: Any, row: Row) -> None:
+    bench = make()
+    result = bench.service.invoke(row.tool, row.arguments)
+    output = result.value()
+    if row.output is not None:
+        assert output == row.output
+    assert violations(output, FAMILY[row.tool].definition.result) == []
+    assert told(result.effects) == row.effects
+    assert files(bench) == expected(row)
+    written = sum(e["size_bytes"] for e in row.effects if e["kind"] == "write")
+    assert result.budget_consumed.get("bytes_written", 0) == written
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_from_a_program(make: Any, row: Row) -> None:
+    """The same, by a saved tool."""
+    bench = make()
+    given = ", ".join(f"{name}={value!r}" for name, value in row.arguments.items())
+    bench.define(f"return tools.{row.tool}({given})")
+    result = bench.service.invoke("t")
+    output = result.value()
+    assert row.output is None or output == row.output
+    assert told(result.effects) == row.effects
+    assert files(bench) == expected(row)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_what_a_rule_forbids(make: Any, row: Row) -> None:
+    rules = {"tools": {row.tool: {"allowed_in_modes": ["NORMAL"], "forbidden_paths": [f"./{row.touches}"]}}}
+    if row.touches == ".":
+        rules = {"deny": [row.tool]}
+    bench = make(rules)
+    result = bench.service.invoke(row.tool, row.arguments)
+    assert result.error.code == "permission_denied"
+    assert result.error.rule == ("deny" if row.touches == "." else f"tools.{row.tool}.forbidden_paths")
+    assert result.effects == ()
+    assert files(bench) == {"sub": "", **FILES}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("path", ["/etc/passwd", "../a.txt", "/proc/self/root/etc/passwd"])
+def test_what_is_outside(make: Any, row: Row, path: str) -> None:
+    bench = make()
+    for name in FAMILY[row.tool].paths:
+        result = bench.service.invoke(row.tool, {**row.arguments, name: path})
+        assert result.error.denied or result.error.details["violations"][0]["rule"] == "path_traversal"
+        assert result.effects == ()
+    assert files(bench) == {"sub": "", **FILES}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rule"),
+    [
+        ("write_file", {"path": "a", "content": "", "create_only": True, "append": True}, "excludes"),
+        ("write_file", {"path": "", "content": ""}, "min_length"),
+        ("read_file", {"path": "a.txt", "offset": 0}, "minimum"),
+        ("read_file", {"path": "a\0"}, "nul"),
+        ("edit_file", {"path": "a.txt", "old_text": "", "new_text": "x"}, "min_length"),
+        ("edit_file", {"path": "a.txt", "old_text": "x"}, "required"),
+        ("list_directory", {"path": "a/../b"}, "path_traversal"),
+        ("delete_file", {}, "required"),
+        ("move_file", {"source": "a.txt"}, "required"),
+        ("copy_file", {"source": "a.txt", "target": 1}, "type"),
+        ("make_directory", {"path": "x" * 5000}, "max_length"),
+        ("file_info", {"path": "a.txt", "follow": True}, "unknown"),
+        ("find_files", {"pattern": ""}, "min_length"),
+        ("find_files", {"pattern": "*", "type": "socket"}, "enum"),
+        ("find_files", {"pattern": "[a"}, "pattern"),
+        ("find_files", {"pattern": "*", "limit": 10_001}, "maximum"),
+        ("find_files", {"pattern": "*", "exclude": ["a"] * 1001}, "max_items"),
+        ("search_text", {"pattern": "("}, "pattern"),
+        ("search_text", {"pattern": "a", "limit": 0}, "minimum"),
+        ("search_text", {"pattern": "a", "include": ["../x"]}, "pattern"),
+    ],
+)
+def test_arguments_that_break_a_rule(bench_of_files: Bench, tool: str, arguments: dict[str, Any], rule: str) -> None:
+    error = bench_of_files.error(tool, **arguments)
+    assert error.code in ("invalid_arguments", "permission_denied")
+    assert rule in [v["rule"] for v in error.details["violations"]]
+    assert files(bench_of_files) == {"sub": "", **FILES}
+
+
+def test_a_limit_of_a_read_is_a_gibibyte_at_the_most(bench_of_files: Bench) -> None:
+    assert bench_of_files.value("read_file", path="a.txt", limit=2**30) == ALL
+    assert bench_of_files.error("read_file", path="a.txt", limit=2**30 + 1).code == "invalid_arguments"
+
+
+@pytest.fixture(scope="module")
+def bench_of_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    made = Bench(tmp_path_factory.mktemp("files").resolve(), governance=OPEN, primitives=[])
+    fill(made)
+    yield made
+    made.service.close()
+
+
+# Time.
+
+
+@pytest.fixture
+def stalled(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stall]:
+    """A file system that does not answer, for calls that have begun."""
+    stall = Stall()
+    open_folder = openat.open_folder
+
+    def waiting(root: int, parts: Any) -> int:
+        stall.wait()
+        return open_folder(root, parts)
+
+    monkeypatch.setattr(openat, "open_folder", waiting)
+    yield stall
+    stall.answer()
+
+
+class Stall:
+    """Whoever comes in a thread of a call waits until it answers."""
+
+    def __init__(self) -> None:
+        self.armed = self.reached = False
+        self._answers = threading.Event()
+        self._inside = 0
+
+    def wait(self) -> None:
+        if self.armed and threading.current_thread().name.startswith("asyncio_"):
+            self.reached = True
+            self._inside += 1
+            self._answers.wait(60)
+            self._inside -= 1
+
+    def answer(self) -> None:
+        self._answers.set()
+        ends = time.monotonic() + 30
+        while self._inside and time.monotonic() < ends:
+            time.sleep(0.01)
+        # What it does with the answer.
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_call_whose_time_is_up_does_nothing_more(make: Any, stalled: Stall, row: Row) -> None:
+    bench = make({"tools": {row.tool: {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 0.3}}})
+    stalled.armed = True
+    result = bench.service.invoke(row.tool, row.arguments)
+    assert (result.error.code, stalled.reached) == ("timeout", True)
+    stalled.answer()
+    assert result.effects == ()
+    assert files(bench) == {"sub": "", **FILES}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_call_that_is_called_off_does_nothing_more(make: Any, stalled: Stall, row: Row) -> None:
+    bench = make()
+
+    async def main() -> None:
+        stalled.armed = True
+        task = asyncio.create_task(bench.service.service.invoke(row.tool, row.arguments))
+        while not stalled.reached:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
+    stalled.answer()
+    assert files(bench) == {"sub": "", **FILES}
+
+
+# People, and budgets.
+
+
+class Person:
+    """Says yes, and does something first."""
+
+    def __init__(self, first: Callable[[], object] = lambda: None) -> None:
+        self.first = first
+        self.asked = 0
+
+    async def __call__(self, question: Any) -> bool:
+        self.asked += 1
+        if self.asked > 1:
+            return False
+        self.first()
+        return True
+
+
+ASKED = {"tools": {name: {"requires_approval_in_modes": ["NORMAL"]} for name in FAMILY}}
+
+
+@pytest.mark.parametrize("row", [r for r in CHANGING if r.tool != "make_directory"], ids=str)
+def test_what_a_person_was_asked_about_is_what_is_changed(make: Any, row: Row) -> None:
+    """A change of what would be overwritten or deleted, between the question and the answer, is another question."""
+    for path in row.after:
+        person = Person()
+        bench = make(ASKED, ask=person)
+        person.first = lambda bench=bench, path=path: (bench.work / path).write_text("other")  # type: ignore[misc]
+        error = bench.error(row.tool, **row.arguments)
+        assert (error.code, person.asked) == ("permission_denied", 2)
+        assert files(bench) == dict(sorted({"sub": "", **FILES, path: "other"}.items()))
+
+
+@pytest.mark.parametrize("row", CHANGING, ids=str)
+def test_a_person_says_yes(make: Any, row: Row) -> None:
+    person = Person()
+    bench = make(ASKED, ask=person)
+    assert bench.service.invoke(row.tool, row.arguments).ok
+    assert person.asked == 1
+    assert files(bench) == expected(row)
+
+
+def test_what_deletes_asks_as_shipped(make: Any) -> None:
+    bench = make({})
+    for row in ROWS:
+        if row.tool in ("delete_file", "move_file"):
+            error = bench.error(row.tool, **row.arguments)
+            assert (error.code, error.rule) == (
+                "suspended",
+                "shipped.categories.system_delete.requires_approval_in_modes",
+            )
+    assert files(bench) == {"sub": "", **FILES}
+
+
+@pytest.mark.parametrize("row", [r for r in CHANGING if r.tool not in ("delete_file", "make_directory")], ids=str)
+def test_a_budget_of_bytes(make: Any, row: Row) -> None:
+    size = sum(e["size_bytes"] for e in row.effects if e["kind"] == "write")
+    bench = make()
+
+    def opened(most: int) -> str:
+        return str(bench.service.within(lambda s: s.open_session("c", budget=Budget(bytes_written=most)))[1])
+
+    if size > 1:
+        error = bench.service.invoke(row.tool, row.arguments, session=opened(size - 1)).error
+        assert (error.code, error.rule) == ("budget_exceeded", "lease.budget.bytes_written")
+        assert files(bench) == {"sub": "", **FILES}
+    token = opened(size)
+    assert bench.service.invoke(row.tool, row.arguments, session=token).ok
+    more = bench.service.invoke("write_file", {"path": "z", "content": "z"}, session=token)
+    assert more.error.rule == "lease.budget.bytes_written"
+
+
+def test_a_rule_about_the_size_of_files(make: Any) -> None:
+    section = {"allowed_in_modes": ["NORMAL"], "max_file_size_mb": 0.00001}
+    bench = make({"tools": dict.fromkeys(FAMILY, section)})
+    (bench.work / "l.txt").write_text("line\n" * 10)
+    for tool, arguments in (
+        ("read_file", {"path": "l.txt"}),
+        ("read_file", {"path": "l.txt", "offset": 2}),
+        ("write_file", {"path": "a.txt", "content": "x" * 11}),
+        ("write_file", {"path": "a.txt", "content": "xxx", "append": True}),
+        ("edit_file", {"path": "a.txt", "old_text": "one", "new_text": "eleven"}),
+        ("copy_file", {"source": "l.txt", "target": "n.txt"}),
+    ):
+        error = bench.error(tool, **arguments)
+        assert (error.code, error.rule) == ("too_large", "max_file_size_mb"), tool
+        assert "hint" in error.as_dict()
+    assert bench.value("read_file", path="l.txt", offset=2, limit=2) == "line\nline\n"
+    # What is too large to be read is passed over by a search.
+    assert bench.value("search_text", pattern="line")["skipped"] == 3
+    assert bench.value("file_info", path="l.txt")["size_bytes"] == 50
+
+
+@pytest.mark.parametrize("tool", ["find_files", "search_text", "list_directory"])
+def test_what_is_below_a_forbidden_folder_is_not_looked_at(make: Any, tool: str) -> None:
+    bench = make({"tools": {tool: {"allowed_in_modes": ["NORMAL"], "forbidden_paths": ["sub", "secret*"]}}})
+    (bench.work / "secret.txt").write_text("two")
+    arguments: dict[str, Any] = {
+        "find_files": {"pattern": "*"},
+        "search_text": {"pattern": "two"},
+        "list_directory": {"recursive": True},
+    }[tool]
+    output = bench.value(tool, **arguments)
+    assert "sub/b.py" not in str(output)
+    if tool == "search_text":
+        assert [m["path"] for m in output["matches"]] == ["a.txt"]
+
+
+def test_the_root_is_not_deleted_moved_or_replaced(make: Any) -> None:
+    bench = make()
+    for path in (".", str(bench.work), "./"):
+        for tool, arguments in (
+            ("delete_file", {"path": path}),
+            ("move_file", {"source": path, "target": "x"}),
+            ("move_file", {"source": "a.txt", "target": path, "overwrite": True}),
+            ("copy_file", {"source": "a.txt", "target": path, "overwrite": True}),
+        ):
+            assert bench.error(tool, **arguments).code == "not_a_file"
+    assert bench.value("make_directory", path=".") == {"path": ".", "created": False}
+    assert files(bench) == {"sub": "", **FILES}
+
+
+def test_paths_are_told_from_where_the_caller_stands(make: Any) -> None:
+    """Results are spelled so that they can be given again, records from the workspace down."""
+    bench = make()
+    assert Path(bench.value("file_info", path=str(bench.work / "sub" / "b.py"))["path"]) == Path("sub/b.py")
+    found = bench.value("find_files", pattern="b.*", path="sub")
+    assert found["paths"] == ["sub/b.py"]
+    assert bench.value("read_file", path=found["paths"][0]) == FILES["sub/b.py"]

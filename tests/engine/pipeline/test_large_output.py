@@ -1,0 +1,183 @@
+"""Large outputs: kept whole and handed over in part, read on from there, and whole between steps and in runs that go on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from albert_tools import primitive
+from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.contents.references import named
+
+MiB = 1024 * 1024
+WIDE = "äß€𝄞"
+
+
+@primitive(effects=["read"])
+def much(size: int, text: str = "x") -> str:
+    """Give a text of so many characters."""
+    return (text * (size // len(text) + 1))[:size]
+
+
+@primitive(effects=["read"])
+def rows(count: int) -> list[dict[str, Any]]:
+    """Give so many rows."""
+    return [{"row": n, "text": "line\n"} for n in range(count)]
+
+
+@primitive(effects=["write"])
+def keep(text: str) -> int:
+    """Take a text of any size."""
+    return len(text)
+
+
+@pytest.fixture
+def make(make_bench: Any) -> Any:
+    def made(**options: Any) -> Any:
+        return make_bench(primitives=[much, rows, keep], **options)
+
+    return made
+
+
+def all_of(bench: Any, handle: str, limit: int) -> str:
+    """Everything, part by part."""
+    found, offset = [], 0
+    while offset is not None:
+        part = bench.value("read_result", handle=handle, offset=offset, limit=limit)
+        assert len(part["content"].encode()) <= limit
+        found.append(part["content"])
+        offset = part["next_offset"]
+    return "".join(found)
+
+
+def test_what_is_handed_over(make: Any) -> None:
+    bench = make()
+    assert bench.value("much", size=MiB) == "x" * MiB
+    text = "a" + "x" * MiB
+    output = bench.value("much", size=MiB + 1, text=text)
+    assert output["truncated"] is True
+    assert (output["size_bytes"], output["kind"], len(output["head"]), len(output["tail"])) == (
+        MiB + 1,
+        "text",
+        4096,
+        4096,
+    )
+    assert output["head"].startswith("ax")
+    assert all_of(bench, output["handle"], 256 * 1024) == text
+    result = bench.service.invoke("much", {"size": MiB + 1})
+    assert result.as_dict()["output"]["truncated"] is True
+
+
+def test_json_is_kept_as_json(make: Any) -> None:
+    bench = make(output_bytes=1000)
+    output = bench.value("rows", count=100)
+    assert output["kind"] == "json"
+    assert json.loads(all_of(bench, output["handle"], 1000)) == [{"row": n, "text": "line\n"} for n in range(100)]
+
+
+@pytest.mark.parametrize("limit", [4, 5, 6, 7, 13, 4096])
+def test_characters_are_never_cut(make: Any, limit: int) -> None:
+    bench = make(output_bytes=100)
+    text = WIDE * 12
+    handle = bench.value("much", size=len(text), text=text)["handle"]
+    assert all_of(bench, handle, limit) == text
+    if limit == 4096:
+        data = text.encode()
+        for offset in range(len(data) + 3):
+            part = bench.value("read_result", handle=handle, offset=offset, limit=limit)
+            assert part["content"] == data[offset:].decode("utf-8", "ignore")
+            assert part["next_offset"] is None
+
+
+def test_lines_by_a_pattern(make: Any) -> None:
+    bench = make(output_bytes=100)
+    handle = bench.value("much", size=3000, text="one\ntwo\nthree\n")["handle"]
+    part = bench.value("read_result", handle=handle, pattern="^t.o$", limit=16)
+    assert set(part["content"].split("\n")) == {"two"}
+    count = 0
+    offset: int | None = 0
+    while offset is not None:
+        part = bench.value("read_result", handle=handle, pattern="^t.o$", limit=64, offset=offset)
+        count += len(part["content"].split())
+        offset = part["next_offset"]
+    assert count == ("one\ntwo\nthree\n" * 300)[:3000].split("\n").count("two")
+    assert bench.error("read_result", handle=handle, pattern="(").code == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    ("handle", "code"),
+    [
+        ("b3:" + "0" * 64, "not_found"),
+        ("0" * 64, "invalid_arguments"),
+        ("b3:" + "0" * 64 + "\n", "invalid_arguments"),
+        ("b3:" + "A" * 64, "invalid_arguments"),
+        ("b3:../../../../etc/passwd", "invalid_arguments"),
+        ("/etc/passwd", "invalid_arguments"),
+        ("b3:\0", "invalid_arguments"),
+        ("", "invalid_arguments"),
+    ],
+)
+def test_odd_handles(make: Any, handle: str, code: str) -> None:
+    bench = make()
+    for more in ({}, {"pattern": "x"}):
+        assert bench.error("read_result", handle=handle, **more).code == code
+
+
+def test_odd_bounds(make: Any) -> None:
+    bench = make(output_bytes=100)
+    handle = bench.value("much", size=200)["handle"]
+    assert bench.value("read_result", handle=handle, offset=10**12) == {
+        "content": "",
+        "size_bytes": 200,
+        "next_offset": None,
+    }
+    for wrong in ({"offset": -1}, {"limit": 3}, {"limit": 10**9}, {"offset": 1.5}):
+        assert bench.error("read_result", handle=handle, **wrong).code == "invalid_arguments"
+
+
+def test_what_was_changed_is_not_given(make: Any) -> None:
+    bench = make(output_bytes=100)
+    handle = bench.value("much", size=200)["handle"]
+    (path,) = (bench.home / "state" / "contents").rglob(handle[5:])
+    path.chmod(0o600)
+    path.write_bytes(b"y" * 200)
+    assert bench.error("read_result", handle=handle).code == "damaged"
+
+
+def test_between_steps_values_are_whole(make: Any) -> None:
+    bench = make(output_bytes=100)
+    bench.define("return len(tools.much(size=5000)) + tools.keep(text=tools.much(size=5000))")
+    assert bench.value("t") == 10_000
+
+
+def test_what_is_larger_than_a_line_of_a_journal(make: Any) -> None:
+    bench = make()
+    size = 4 * MiB
+    # As JSON it is six times as large.
+    much = 'tools.much(size=n, text="\\u0001")'
+    body = f"text = {much}\n    first = tools.keep(text=text)\n    return [first, len({much}), text]"
+    bench.define(body, "t", "n: int")
+    bench.define("return len(tools.t(n=n)[2])", "outer", "n: int")
+    result = bench.service.invoke("outer", {"n": size})
+    assert result.value() == size
+    again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
+    assert again.value() == size
+    # The result of a run, and the arguments of one, too; under a key also when it is repeated.
+    for repeated in (False, True):
+        whole = bench.service.invoke("t", {"n": size}, dedupe_key="k")
+        assert (whole.repeated, whole.ok) == (repeated, True), whole.error
+    taken = [bench.service.invoke("keep", {"text": "\u0001" * size}, dedupe_key="k") for _ in range(2)]
+    assert [(r.value(), r.repeated) for r in taken] == [(size, False), (size, True)]
+
+
+def test_what_was_handed_over_is_not_collected(make: Any) -> None:
+    bench = make(output_bytes=100)
+    handle = bench.value("much", size=200)["handle"]
+    state = bench.home / "state"
+    contents = Contents(state / "contents")
+    stray = contents.put(b"nobody's")
+    contents.collect(named(state / "log", state / "runs"), older_than_seconds=0)
+    assert bench.value("read_result", handle=handle)["content"] == "x" * 200
+    assert bench.error("read_result", handle=stray).code == "not_found"

@@ -1,0 +1,595 @@
+"""The way of a call: looked up, validated, judged, executed, recorded; one result whatever happens on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools import ToolService
+from albert_tools.engine.call.context import Surroundings
+from albert_tools.engine.check.checker import check_or_raise
+from albert_tools.engine.compile.program import compile_version
+from albert_tools.engine.model.failure import CODES
+from albert_tools.engine.model.protocols import Summary
+from albert_tools.engine.model.result import ToolInvocation
+from albert_tools.engine.pipeline.pipeline import Pipeline
+from albert_tools.engine.policy.settings import Governance
+from albert_tools.engine.sandbox.worker import values
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.testing import FakeClock, registry, scratch_workspace
+from tests.engine.pipeline.conftest import Deeper
+from tests.helpers.effort import examples
+
+CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"
+
+
+def catching(call: str) -> str:
+    return CATCH.format(call=call)
+
+
+# Look up
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "code", "message"),
+    [
+        ("read_fil", None, "unknown_tool", "no tool named 'read_fil'; did you mean 'read_file'?"),
+        ("", None, "unknown_tool", "no tool named ''"),
+        ("../../etc", None, "unknown_tool", "no tool named '../../etc'"),
+        ("\0", None, "unknown_tool", "no tool named '\\x00'"),
+        ("x" * 100_000, None, "unknown_tool", "no tool named '" + "x" * 299 + "…'"),
+        ("nothing", "0" * 64, "unknown_tool", None),
+        ("read_file", "old", "unknown_tool", "read_file is a primitive and has no version 'old'"),
+        (None, None, "invalid_arguments", "the name of a tool is a string, not NoneType"),
+        (["t"], None, "invalid_arguments", "the name of a tool is a string, not list"),
+        ("read_file", 3, "invalid_arguments", "the version of a tool is a string, not int"),
+    ],
+)
+def test_what_can_not_be_found(
+    bench: Any, failed: Any, name: Any, version: Any, code: str, message: str | None
+) -> None:
+    for options in ({}, {"dedupe_key": f"{name}{version}"}):
+        error = failed(bench.service.invoke(name, {}, version=version, **options))
+        assert error.code == code
+        assert message is None or error.message == message
+
+
+def test_a_version_may_be_named(bench: Any) -> None:
+    bench.define("return 1", "v")
+    first = bench.service.describe("v").definition.version
+    bench.define("return 2", "v")
+    assert bench.service.invoke("v", version=first).value() == 1
+    assert bench.service.invoke("v", version=first).version == first
+    assert bench.service.describe("v", first).source.endswith("return 1\n")
+    look = bench.service.describe("look").definition.version
+    assert bench.service.invoke("look", version=look).value() == "door"
+    assert bench.service.describe("look", look).definition.name == "look"
+
+
+# Validate
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        ([], ["expected an object, the arguments by name; got array"]),
+        ("text", ["expected an object, the arguments by name; got string"]),
+        (0, ["expected an object, the arguments by name; got integer"]),
+        ({"at": {"a": [1, float("nan")]}}, ["at.a[1]: the float nan can't be an argument: JSON has no such number"]),
+        ({"at": {1}}, ["at: a set can't be an argument: sorted(…) makes a list of it"]),
+        (
+            {"at": b""},
+            ["at: a bytes can't be an argument: decode it: value.decode(), or base64.b64encode(value).decode()"],
+        ),
+        ({"at": 2**64}, ["at: an int beyond 64 bits can't be an argument: convert it with str(…)"]),
+        ({"at": "\ud800"}, ["at: text with a lone surrogate can't be an argument: it is not valid Unicode"]),
+        ({1: 2}, ["the key 1 can't be an argument: keys are strings: convert them with str(…)"]),
+        ({"at": "x" * (70 * 1024 * 1024)}, ["the argument is larger than 67,108,864 bytes"]),
+        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: there is no such name here"]),
+    ],
+)
+def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:
+    assert [v["message"] for v in bench.service.validate("look", arguments)] == messages
+    error = failed(bench.service.invoke("look", arguments))
+    assert error.code == "invalid_arguments"
+    assert error.message == "look: " + "; ".join(messages)
+    # Where it is one value that is wrong, what is said of that.
+    whole = 'the tool is called as look(at: string = "door") -> string'
+    assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
+    assert [v["message"] for v in error.details["violations"]] == messages
+    assert bench.done == []
+
+
+def test_deep_and_shared_arguments(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MAX_NODES", 20_000)  # counting to a million takes long
+    deep: Any = []
+    for _ in range(300):
+        deep = [deep]
+    assert "nests deeper than 200 levels" in bench.error("look", at=deep).message
+    many: Any = 1
+    for _ in range(40):
+        many = [many, many]
+    assert "has more than 20,000 values" in bench.error("look", at=many).message
+
+
+def test_what_a_function_is_given_is_its_own(bench: Any) -> None:
+    mine = [1]
+    assert bench.value("grow", items=mine) == [[1, 0], [0]]
+    assert bench.value("grow", items=mine) == [[1, 0], [0]]
+    assert mine == [1]
+
+
+class Hostile(Mapping[str, Any]):
+    """Arguments that break when they are read."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise RuntimeError("no")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["at"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+# Authorise
+
+
+def test_a_fault_while_judging_denies(bench: Any, failed: Any) -> None:
+    error = failed(bench.service.invoke("look", Hostile()))
+    assert (error.code, error.rule) == ("governance_unavailable", "fault")
+    assert error.message == "the call can't be judged, so it is denied: RuntimeError: no"
+    assert error.hint == "this is a fault of the service or of what it was given, not of the tool"
+    assert bench.done == []
+
+
+class BrokenStore:
+    """A store that fails in a way that no store may."""
+
+    def load(self, name: str, version: str | None = None) -> Any:
+        raise MemoryError
+
+    def list(self) -> list[Summary]:
+        return []
+
+
+def pipeline(
+    work: Any, rules: Any = None, clock: Any = time.monotonic, store: Any = None
+) -> tuple[Pipeline, Surroundings]:
+    async def none() -> Sandbox:
+        raise AssertionError("no program runs here")
+
+    made = Pipeline(registry(), store or BrokenStore(), none, clock)
+    return made, Surroundings(work, rules or Governance())
+
+
+def test_a_fault_of_the_store_denies() -> None:
+    with scratch_workspace() as scratch:
+        made, around = pipeline(scratch.workspace)
+        result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
+        assert result.error is not None
+        assert (result.error.code, result.error.message) == (
+            "governance_unavailable",
+            "the call can't be judged, so it is denied: MemoryError",
+        )
+
+
+def test_rules_that_are_no_rules_deny() -> None:
+    with scratch_workspace() as scratch:
+        made, around = pipeline(scratch.workspace, rules=object())
+        result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
+        assert result.error is not None
+        assert result.error.code == "governance_unavailable"
+        assert "can't be judged, so it is denied" in result.error.message
+
+
+def test_no_time_is_left() -> None:
+    clock = FakeClock()
+
+    class Slow(BrokenStore):
+        def load(self, name: str, version: str | None = None) -> Any:
+            clock.advance(1000)
+            catalog = registry()
+            return compile_version(check_or_raise('def t() -> int:\n    """One."""\n    return 1\n', catalog), "")
+
+    with scratch_workspace() as scratch:
+        made, around = pipeline(scratch.workspace, clock=clock, store=Slow())
+        result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
+        assert result.error is not None
+        assert (result.error.code, result.error.message) == ("run_limit", "no time was left for t")
+        assert result.seconds == 1000
+        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(100) or clock())  # type: ignore[func-returns-value]
+        result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
+        assert result.error is None
+        made, around = pipeline(scratch.workspace, clock=lambda: clock.advance(700) or clock())  # type: ignore[func-returns-value]
+        result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
+        assert result.error is not None
+        assert (result.error.code, result.error.message) == ("run_limit", "no time was left for list_directory")
+
+
+def test_the_same_denial_again_and_again_does_not_grow(make_bench: Any) -> None:
+    bench = make_bench(governance={"nonsense": 1})
+    kept = bench.service.service.surroundings.governance
+    before = kept.__traceback__
+    errors = [bench.error("look") for _ in range(3)]
+    assert len({id(e) for e in errors}) == 3
+    assert len({e.message for e in errors}) == 1
+    assert kept.__traceback__ is before
+
+
+def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
+    bench = make_bench(governance={"deny": ["look", "inner"]})
+    bench.define("return 1", "inner")
+    for name in ("look", "inner", "secret"):
+        bench.define(catching(f"tools.{name}()"))
+        code, tool, message, retryable = bench.value("t")
+        assert (code, tool, retryable) == ("permission_denied", name, False)
+        direct = bench.error(name)
+        assert (direct.code, direct.message) == (code, message)
+    bench.define(catching("tools.look(at=int('3'))"))
+    # What is wrong with the arguments is not a secret; nothing was done.
+    assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
+    assert bench.done == []
+
+
+def test_gated_primitives(make_bench: Any) -> None:
+    bench = make_bench()
+    error = bench.error("secret")
+    assert (error.code, error.rule, error.denied) == ("permission_denied", "gated", True)
+    assert error.hint == "the owner can put `allow: [secret]` into governance.yaml (`albert doctor` says where it is)"
+    with bench.again(governance={"allow": ["secret"]}) as allowed:
+        assert allowed.invoke("secret").value() == "xyzzy"
+    with bench.again(governance={"allow": ["secret"], "deny": ["secret"]}) as denied:
+        assert denied.invoke("secret").error.rule == "deny"  # type: ignore[union-attr]
+
+
+def test_depth_is_held_at_run_too(bench: Any, one: Any) -> None:
+    inner = bench.service.service
+    bench.define("return 0", "d1")
+    for i in range(2, 10):
+        checked = check_or_raise(one(f"return tools.d{i - 1}() + 1", f"d{i}"), Deeper(inner))
+        inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
+    assert bench.value("d8") == 7
+    error = bench.error("d9")
+    assert (error.code, error.tool) == ("depth_limit", "d8")
+    assert error.message == "saved tools call each other more than 8 deep"
+
+
+def test_a_tool_that_was_not_checked_to_call_it(bench: Any, one: Any) -> None:
+    import dataclasses
+
+    inner = bench.service.service
+    version = compile_version(check_or_raise(one(catching("tools.look()"), "unpinned"), inner.registry), "")
+    inner.store.save(dataclasses.replace(version, calls=(), version="").named())
+    assert bench.value("unpinned")[:3] == ["permission_denied", "look", "unpinned was not checked to call 'look'"]
+    assert bench.done == []
+
+
+# Outdated
+
+
+def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
+    bench = make_bench()
+    bench.define("return 1", "inner")
+    bench.define("return tools.inner()", "outer")
+    entry = next((bench.home / "tools").rglob("inner.json"))
+    entry.write_text("{}")
+    assert bench.error("outer").code == "outdated"
+    listed = {t.name: t for t in bench.service.list()}
+    assert "inner can't be loaded" in str(listed["outer"].outdated)
+    assert listed["inner"].problem
+    assert bench.service.describe("outer").outdated == listed["outer"].outdated
+    assert bench.error("inner").code == "damaged"
+
+
+# Execute
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("key", "odd failed by a fault of its own: KeyError: 'a'"),
+        ("bare", "odd failed by a fault of its own: OSError"),
+        ("timeout", "odd failed by a fault of its own: TimeoutError: connect"),
+        ("stop", "odd failed by a fault of its own: RuntimeError: it raised StopIteration"),
+        ("exit", "odd failed by a fault of its own: RuntimeError: it called sys.exit(3)"),
+        ("key pressed", "odd failed by a fault of its own: RuntimeError: it raised KeyboardInterrupt"),
+        ("end", "odd failed by a fault of its own: RuntimeError: it raised GeneratorExit"),
+        ("base group", "odd failed by a fault of its own: RuntimeError: it raised BaseExceptionGroup"),
+        ("half a pair", "odd failed by a fault of its own: ValueError: \\ud800"),
+        ("group", "odd failed by a fault of its own: ExceptionGroup: many (1 sub-exception)"),
+        ("unspeakable", "odd failed by a fault of its own: Unspeakable"),
+        ("long", "odd failed by a fault of its own: ValueError: " + "x" * 299 + "…"),
+    ],
+)
+def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
+    error = bench.error("odd", kind=kind)
+    assert (error.code, error.message, error.tool) == ("internal_error", message, "odd")
+    assert error.hint == "the fault is in the tool, not in the call; tell whoever made the tool"
+    bench.define(catching(f'tools.odd(kind="{kind}")'))
+    assert bench.value("t") == ["internal_error", "odd", message, False]
+
+
+@pytest.mark.parametrize("kind", ["exit", "cancelled", "timeout", "key pressed", "end", "else"])
+def test_faults_of_async_primitives(bench: Any, kind: str) -> None:
+    error = bench.error("odd_too", kind=kind)
+    assert error.code == "internal_error"
+    assert error.message.startswith("odd_too failed by a fault of its own: ")
+    assert bench.value("look") == "door"
+
+
+def test_a_primitives_own_failure_keeps_its_facts(bench: Any) -> None:
+    error = bench.error("odd", kind="failure")
+    assert (error.code, error.message, error.tool, error.retryable, error.retry_after_ms) == (
+        "network_error", "nobody answers", "odd", True, 50,
+    )  # fmt: skip
+    bench.define(catching('tools.odd(kind="failure")'))
+    assert bench.value("t") == ["network_error", "odd", "nobody answers", True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("set", "the output holds a set"),
+        ("nan", "the output holds the float nan"),
+        ("bytes", "the output holds a bytes"),
+        ("big", "the output holds an int beyond 64 bits"),
+        ("keys", "the output holds the key 1"),
+        ("surrogate", "the output holds text with a lone surrogate"),
+        ("deep", "the output nests deeper than 200 levels"),
+        ("huge", "the output is larger than 67,108,864 bytes"),
+    ],
+)
+def test_outputs_off_the_domain(bench: Any, kind: str, said: str) -> None:
+    error = bench.error("odd", kind=kind)
+    assert error.code == "invalid_result"
+    said = said.replace("the output", "the output of odd")
+    assert error.message.startswith(said)
+    bench.define(catching(f'tools.odd(kind="{kind}")'))
+    code, tool, message, _ = bench.value("t")
+    assert (code, tool) == ("invalid_result", "odd")
+    assert message.startswith(said)
+
+
+@pytest.mark.parametrize("name", ["slow", "stuck"])
+def test_timeouts(bench: Any, name: str) -> None:
+    error = bench.error(name, seconds=0.6)
+    seconds = "0.3" if name == "slow" else "0.2"
+    assert (error.code, error.message) == ("timeout", f"{name} did not answer within {seconds} s")
+    assert error.hint == "ask for less at once; whether it did anything is not known"
+    assert bench.value(name, seconds=0.0) == "done"
+    bench.define(catching(f"tools.{name}(seconds=0.6)"))
+    assert bench.value("t")[0] == "timeout"
+
+
+def test_what_a_primitive_is_told(make_bench: Any) -> None:
+    rules = {"limits": {"call_seconds": 5.0}, "primitives": {"budget": {"colour": "red"}}}
+    bench = make_bench(governance=rules)
+    told = bench.value("budget")
+    assert told["settings"] == {"colour": "red"}
+    assert 4 < told["left"] <= 5
+    bench.define("return tools.budget()", above="@tool(timeout=2)\n")
+    assert 0 < bench.value("t")["left"] <= 2
+
+
+def test_effects_in_order_also_when_it_fails(bench: Any) -> None:
+    bench.define('tools.note(text="a")\n    tools.write_file(path="b", content="b")\n    raise ToolError("later")')
+    result = bench.service.invoke("t")
+    assert [(e.tool, e.facts["path"]) for e in result.effects] == [("note", "note.txt"), ("write_file", "b")]
+    assert result.error is not None
+
+
+def test_what_a_saved_tool_fails_with(bench: Any) -> None:
+    bench.define('x = [1]\n    raise ToolError("no more", code="not_found", retryable=True)', "inner")
+    bench.define(catching("tools.inner()"))
+    assert bench.value("t") == ["not_found", "inner", "no more", True]
+    bench.define("return tools.inner()", "outer")
+    error = bench.error("outer")
+    # Told from where it failed, with the way there.
+    assert (error.code, error.message, error.line) == ("not_found", "no more", 4)
+    assert error.as_dict()["source"] == {"tool": "inner", "line": 4}
+    assert error.details["trail"] == [{"tool": "outer", "line": 3}, {"tool": "inner", "line": 4}]
+    bench.define("return [][0]", "broken")
+    bench.define(catching("tools.broken()"))
+    assert bench.value("t") == ["exception", "broken", "IndexError: list index out of range", False]
+    bench.define('raise ToolError("x", code="sandbox_violation")', "liar")
+    assert bench.error("liar").code == "tool_error"
+
+
+def test_a_failure_that_nobody_caught_is_told_once(bench: Any) -> None:
+    bench.define("return [][0]", "inner")
+    bench.define("return tools.inner()", "outer")
+    assert bench.error("outer").message == "IndexError: list index out of range"
+
+
+def test_a_result_is_what_was_promised(bench: Any) -> None:
+    bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
+    error = bench.error("wrong")
+    assert (error.code, error.tool) == ("invalid_result", "wrong")
+    assert error.message == 'wrong gave what it doesn\'t promise: expected integer, got string "s"'
+    bench.define(catching("tools.wrong()"))
+    assert bench.value("t")[:2] == ["invalid_result", "wrong"]
+    assert bench.error("untrue").message == 'untrue gave what it doesn\'t promise: expected integer, got string "no"'
+
+
+def test_budgets_span_nested_runs(make_bench: Any) -> None:
+    bench = make_bench(governance={"limits": {"calls": 10, "log_bytes": 100}})
+    bench.define("for i in range(4):\n        tools.look()", "four")
+    bench.define("tools.four()\n    tools.four()\n    tools.four()", "twelve")
+    error = bench.error("twelve")
+    assert error.code == "call_limit"
+    assert len(bench.done) == 8
+    bench.define("return [tools.four(), tools.four()]", "eight")
+    assert bench.service.invoke("eight").calls == 10
+    again = "        try:\n            tools.four()\n        except ToolError as e:\n            out.append(e.code)\n"
+    bench.define("out = []\n    for i in range(9):\n" + again + "    return out", "stubborn")
+    bench.done.clear()
+    # Who catches it gets the same again: what is used up stays used up.
+    assert bench.value("stubborn") == ["call_limit"] * 7
+    assert len(bench.done) == 8
+    bench.define('print("x" * 59)', "talk")
+    bench.define("tools.talk()\n    tools.talk()", "talks")
+    result = bench.service.invoke("talks")
+    assert result.error.code == "log_limit"
+    assert result.log == "x" * 59 + "\n"
+
+
+def test_prints(bench: Any) -> None:
+    told: list[tuple[str, str]] = []
+    bench.define('print("inside", 1)', "inner")
+    bench.define('print("a")\n    tools.inner()\n    print("ü", end="")')
+    result = bench.service.invoke("t", log=lambda tool, text: told.append((tool, text)))
+    assert told == [("t", "a\n"), ("inner", "inside 1\n"), ("t", "ü")]
+    assert result.log == "a\ninside 1\nü"
+
+
+def test_calls_are_told_as_they_begin(bench: Any) -> None:
+    bench.define("return tools.look()", "inner")
+    bench.define("return [tools.inner(), tools.look()]")
+    told: list[str] = []
+    service = bench.service.service
+    run = service.invoke("t", watch=told.append)
+    asyncio.run_coroutine_threadsafe(run, bench.service._loop).result()
+    assert told == ["inner", "look", "look"]
+
+
+def test_a_listener_that_fails_does_not_end_the_run(bench: Any) -> None:
+    bench.define('print("a")\n    return parallel(tools.look(at=x) for x in ["a", "b"])')
+    heard: list[Any] = []
+    loop = bench.service._loop
+    loop.call_soon_threadsafe(loop.set_exception_handler, lambda _, context: heard.append(context["exception"]))
+
+    def fail(*_: str) -> None:
+        raise BrokenPipeError("gone")
+
+    run = bench.service.service.invoke("t", log=fail, watch=fail)
+    assert asyncio.run_coroutine_threadsafe(run, loop).result(5).value() == ["a", "b"]
+    loop.call_soon_threadsafe(loop.set_exception_handler, None)
+    assert [type(e) for e in heard] == [BrokenPipeError] * 3
+
+
+def test_many_at_once(bench: Any) -> None:
+    bench.define("return [n, tools.look(at=str(n))]", "echo", "n: int")
+    with ThreadPoolExecutor(20) as threads:
+        found = list(threads.map(lambda n: bench.value("echo", n=n), range(60)))
+    assert found == [[n, str(n)] for n in range(60)]
+
+
+def test_cancelling_in_the_middle(bench: Any) -> None:
+    bench.define('tools.look()\n    tools.sleep(seconds=0.4)\n    tools.launch(name="late")')
+
+    async def main() -> None:
+        task = asyncio.create_task(bench.service.service.invoke("t"))
+        while not bench.done:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.5)
+
+    asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
+    assert bench.done == ["look door"]
+    assert bench.value("look", at="well") == "well"
+
+
+# Repeats
+
+
+def test_a_repeat_at_the_same_time_waits_for_the_first(bench: Any) -> None:
+    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="once")')
+    with ThreadPoolExecutor(5) as threads:
+        found = list(threads.map(lambda _: bench.service.invoke("t", dedupe_key="same"), range(5)))
+    assert {r.value() for r in found} == {"once"}
+    assert sorted(r.repeated for r in found) == [False, True, True, True, True]
+    assert bench.done == ["once"]
+
+
+def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
+    bench.define('tools.sleep(seconds=0.3)\n    return tools.launch(name="x")')
+
+    async def main() -> Any:
+        service: ToolService = bench.service.service
+        first = asyncio.create_task(service.invoke("t", dedupe_key="off"))
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(service.invoke("t", dedupe_key="off", request_id="r"))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        told = await second
+        again = await service.invoke("t", dedupe_key="off")
+        return told, again
+
+    told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
+    assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
+    assert told.error.message == "the run was called off; nothing had been changed"
+    assert (again.error.code, again.repeated) == ("cancelled", True)
+
+
+def test_a_repeat_that_is_called_off_leaves_the_first_alone(bench: Any) -> None:
+    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="x")')
+
+    async def main() -> Any:
+        service: ToolService = bench.service.service
+        first = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
+        await asyncio.sleep(0.02)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        return await first
+
+    assert asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result().value() == "x"
+
+
+def test_keys_conflict_by_content(bench: Any) -> None:
+    def ask(arguments: Any, **options: Any) -> Any:
+        return bench.service.invoke("look", arguments, dedupe_key="c", **options)
+
+    assert ask({"at": "a"}).value() == "a"
+    error = ask({"at": "b"}, request_id="r").error
+    assert (error.code, error.hint) == ("dedupe_conflict", "use a new key for a new call")
+    token = bench.service.within(lambda s: s.open_session("test"))[1]
+    assert ask({"at": "b"}, session=token).value() == "b"
+    assert bench.service.invoke("launch", {"name": "a"}, dedupe_key="c").value() == "a"
+    # What is refused is as if it had not been asked.
+    refusals = [bench.service.invoke("look", {"at": {1}}, dedupe_key="odd") for _ in range(2)]
+    assert [r.error.code for r in refusals] == ["invalid_arguments"] * 2
+    assert [r.repeated for r in refusals] == [False, False]
+
+
+def test_old_keys_are_forgotten(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.engine.authority.idempotency.MAX_KEYS", 3)
+    for key in "abcde":
+        bench.service.invoke("look", dedupe_key=key)
+    assert [bench.service.invoke("look", dedupe_key=key).repeated for key in "ea"] == [True, False]
+
+
+# Whatever comes
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=3), x, max_size=3),
+    max_leaves=6,
+)
+NAMES = ["look", "grow", "odd", "read_file", "list_directory", "echo", "nothing"]
+
+
+@examples(40)
+@given(
+    name=st.sampled_from(NAMES) | JSON,
+    arguments=st.dictionaries(st.sampled_from(["at", "items", "path", "n", "kind"]), JSON, max_size=3) | JSON,
+    key=st.sampled_from([None, "k"]),
+)
+def test_one_result_with_a_known_code(bench: Any, name: Any, arguments: Any, key: str | None) -> None:
+    result = bench.service.invoke(name, arguments, dedupe_key=key)
+    assert result.ok or (result.error.code in CODES and result.error.message)
+    json.dumps(result.as_dict())

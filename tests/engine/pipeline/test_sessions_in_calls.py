@@ -1,0 +1,329 @@
+"""Calls in sessions: what a lease lets through, what budgets come to however many call at once, and what is never told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from albert_tools import CallContext, Failure, primitive
+from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.telemetry import Ended, Span, Started
+
+ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
+
+
+@primitive(effects=["write"], timeout=5)
+async def pour(
+    name: str, size: int, context: CallContext, files: int = 1, seconds: float = 0.0, fail: bool = False
+) -> int:
+    """Write as much as asked for, and say nothing of it."""
+    for n in range(files):
+        await asyncio.sleep(seconds)
+        context.workspace.replace(f"{name}{n}", b"x" * size)
+    if fail:
+        raise Failure("io_error", "it went wrong behind it")
+    return size
+
+
+@primitive(effects=["read"])
+async def rest(seconds: float = 0.0) -> str:
+    """Take a while."""
+    await asyncio.sleep(seconds)
+    return "rested"
+
+
+class Watch:
+    """Remembers everything it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def started(self, span: Span, call: Started) -> None:
+        self.told.append(("started", span, call))
+
+    def ended(self, span: Span, call: Ended) -> None:
+        self.told.append(("ended", span, call))
+
+
+@pytest.fixture
+def make(make_bench: Any) -> Any:
+    def made(rules: Any = None, **options: Any) -> Any:
+        return make_bench(governance=rules or {}, primitives=[pour, rest], **options)
+
+    return made
+
+
+def opened(bench: Any, **options: Any) -> tuple[Any, str]:
+    found: tuple[Any, str] = bench.service.within(lambda s: s.open_session("client", **options))
+    return found
+
+
+def code(result: Any) -> Any:
+    return result.error and (result.error.rule or result.error.code)
+
+
+def used(bench: Any, session: Any) -> dict[str, float]:
+    (found,) = [s for s in bench.service.within(lambda s: s.sessions.all()) if s.id == session.id]
+    return dict(found.used)
+
+
+def test_who_is_let_in(make: Any) -> None:
+    bench = make()
+    session, token = opened(bench, tools=["rest"])
+    assert bench.service.invoke("rest", session=token).ok
+    # Nothing in an invocation names a session but its token.
+    for wrong in (session.id, "x", f"run:{session.id}", token[:-1], token.upper()):
+        assert code(bench.service.invoke("rest", session=wrong)) == "session.unknown"
+    assert code(bench.service.invoke("list_directory", session=token)) == "lease.tools"
+    bench.service.within(lambda s: s.sessions.end(session.id))
+    assert code(bench.service.invoke("rest", session=token)) == "session.ended"
+
+
+def test_a_lease_holds_for_what_a_program_calls(make: Any) -> None:
+    bench = make()
+    bench.define("return tools.rest()")
+    assert code(bench.service.invoke("t", session=opened(bench, tools=["t"])[1])) == "lease.tools"
+    assert bench.service.invoke("t", session=opened(bench, tools=["t", "rest"])[1]).ok
+
+
+def test_a_run_ends_with_its_session(make: Any) -> None:
+    bench = make()
+    bench.define("for _ in range(50):\n        tools.rest(seconds=0.05)\n    return 1")
+    above, above_token = opened(bench)
+    _, token = opened(bench, within=above_token)
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(bench.service.invoke, "t", session=token)
+        while not bench.service.service._pipeline.active:
+            pass
+        bench.service.within(lambda s: s.sessions.end(above.id))
+        assert code(running.result()) == "session.ended"
+
+
+def test_waiting_for_an_answer_does_not_stop_the_leases_clock(make: Any) -> None:
+    async def ask(question: Any) -> bool:
+        bench.service.service.sessions._clock = lambda: session.lease.expires + 1
+        return True
+
+    bench = make(ASKS, ask=ask)
+    session, token = opened(bench)
+    assert code(bench.service.invoke("write_file", {"path": "a", "content": ""}, session=token)) == "session.expired"
+    assert not (bench.work / "a").exists()
+
+
+def test_a_working_directory(make: Any) -> None:
+    bench = make()
+    (bench.work / "src").mkdir()
+    _, token = opened(bench, cwd="src")
+    assert (
+        bench.service.invoke("write_file", {"path": "a", "content": "x"}, session=token).effects[0].facts["path"]
+        == "src/a"
+    )
+    assert (bench.work / "src" / "a").read_text() == "x"
+    assert code(bench.service.invoke("write_file", {"path": "../b", "content": "x"}, session=token)) == "path_traversal"
+    for wrong in ("..", "/etc", "nothing"):
+        with pytest.raises(Failure):
+            opened(bench, cwd=wrong)
+    # One that became a link to elsewhere is no longer it.
+    (bench.work / "src" / "a").unlink()
+    (bench.work / "src").rmdir()
+    (bench.work / "src").symlink_to("/tmp")
+    assert bench.service.invoke("write_file", {"path": "a", "content": "x"}, session=token).error.denied
+
+
+# Budgets
+
+
+def test_calls_are_exact_however_many_at_once(make: Any) -> None:
+    bench = make()
+    session, token = opened(bench, budget=Budget(calls=20))
+    inner = opened(bench, within=token, budget=Budget(calls=15))[1]
+    bench.define("return [tools.rest() for _ in range(4)]")
+    with bench.again() as other, ThreadPoolExecutor(8) as threads:
+
+        def call(n: int) -> Any:
+            service = (bench.service, other)[n % 2]
+            return service.invoke("t" if n % 5 == 0 else "rest", session=(token, inner)[n % 2])
+
+        found = list(threads.map(call, range(40)))
+    assert used(bench, session)["calls"] == 20
+    assert {code(r) for r in found} >= {None, "lease.budget.calls"}
+
+
+def test_bytes_are_never_more_than_the_budget(make: Any) -> None:
+    bench = make()
+    session, token = opened(bench, budget=Budget(bytes_written=100))
+    inner = opened(bench, within=token)[1]
+    with bench.again() as other, ThreadPoolExecutor(8) as threads:
+
+        def call(n: int) -> Any:
+            given = {"name": f"f{n}-", "size": 30, "seconds": 0.01}
+            return (bench.service, other)[n % 2].invoke("pour", given, session=(token, inner)[n // 2 % 2])
+
+        found = list(threads.map(call, range(12)))
+    assert sum(r.ok for r in found) == 3
+    assert {code(r) for r in found} == {None, "lease.budget.bytes_written"}
+    assert sum(p.stat().st_size for p in bench.work.glob("f*")) == 90
+    assert used(bench, session)["bytes_written"] == 90
+
+
+@pytest.mark.parametrize(("files", "fail", "left"), [(4, False, 3), (2, True, 2), (3, False, 3)])
+def test_all_that_one_call_writes_counts(make: Any, files: int, fail: bool, left: int) -> None:
+    bench = make()
+    session, token = opened(bench, budget=Budget(bytes_written=100))
+    given = {"name": "f", "size": 30, "files": files, "fail": fail}
+    result = bench.service.invoke("pour", given, session=token)
+    assert result.ok is (files == 3)
+    # Also what it never spoke of, and what it did before it failed.
+    assert used(bench, session)["bytes_written"] == 30 * left == sum(p.stat().st_size for p in bench.work.glob("f*"))
+
+
+def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, make_bench: Any) -> None:
+    import threading
+
+    go = threading.Event()
+    came: list[BaseException] = []
+
+    @primitive(effects=["write"], timeout=0.1)
+    def late(context: CallContext) -> None:
+        """Write when nobody waits any more."""
+        go.wait(5)
+        try:
+            context.workspace.replace("late", b"x")
+        except Failure as failure:
+            came.append(failure)
+            raise
+
+    bench = make_bench(primitives=[late])
+    assert bench.error("late").code == "timeout"
+    go.set()
+    for _ in range(100):
+        if came:
+            break
+        go.wait(0.01)
+        threading.Event().wait(0.02)
+    assert [f.code for f in came] == ["cancelled"]  # type: ignore[attr-defined]
+    assert not (bench.work / "late").exists()
+
+
+def test_a_short_lease_under_short_limits(make: Any) -> None:
+    bench = make({"limits": {"run_seconds": 20}})
+    assert bench.service.invoke("rest", session=opened(bench, seconds=5)[1]).ok
+
+
+# Runs that wait
+
+
+def test_a_run_that_waits_outlives_the_lease(make: Any) -> None:
+    bench = make(ASKS)
+    bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
+    session, token = opened(bench, seconds=3600, budget=Budget(calls=5, bytes_written=3))
+    waiting = bench.service.invoke("t", session=token)
+    assert waiting.error.code == "suspended"
+    bench.service.service.sessions._clock = lambda: session.lease.expires + 60
+    assert code(bench.service.invoke("rest", session=token)) == "session.expired"
+    for _ in range(2):
+        (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
+        assert question.session == session.id
+        bench.service.within(lambda s, q=question: s.approvals.answer(q.id, "once", "ada"))
+        result = bench.service.resume(waiting.run_id)
+    # It has taken from the session what is left of it.
+    assert result.value() == ["0", "1"]
+    assert used(bench, session)["bytes_written"] == 2
+
+
+def test_a_run_that_waits_does_not_outlive_the_sessions_end(make: Any) -> None:
+    bench = make(ASKS)
+    above, above_token = opened(bench)
+    _, token = opened(bench, within=above_token)
+    waiting = bench.service.invoke("write_file", {"path": "a", "content": "x"}, session=token)
+    (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
+    bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
+    bench.service.within(lambda s: s.sessions.end(above.id))
+    assert code(bench.service.resume(waiting.run_id)) == "session.ended"
+    assert not (bench.work / "a").exists()
+
+
+def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
+    bench = make(ASKS)
+    bench.define('tools.rest()\n    tools.write_file(path="a", content="x")\n    return tools.rest()')
+    session, token = opened(bench, budget=Budget(calls=3))
+    waiting = bench.service.invoke("t", session=token)
+    (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
+    bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
+    # Two calls are used. To go on is none; the write is the third, and there is no fourth.
+    assert code(bench.service.resume(waiting.run_id)) == "lease.budget.calls"
+    assert used(bench, session)["calls"] == 3
+    assert (bench.work / "a").exists()
+
+
+# Limits
+
+
+def test_limits_count_what_programs_call_and_what_waits(make: Any) -> None:
+    rules = {"tools": {"rest": {"rate_limit_per_hour": 4}, "write_file": {**ASKS["tools"]["write_file"]}}}
+    bench = make(rules)
+    bench.define("return [tools.rest() for _ in range(3)]")
+    bench.define('tools.write_file(path="a", content="")\n    return [tools.rest() for _ in range(3)]', "waits")
+    token = opened(bench)[1]
+    assert bench.service.invoke("t", session=token).ok
+    waiting = bench.service.invoke("waits", session=token)
+    (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
+    bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
+    # The run goes on in the same window, though it has a lease of its own.
+    error = bench.service.resume(waiting.run_id).error
+    assert (error.code, error.rule) == ("rate_limited", "rate_limit.tool:rest")
+    with bench.again() as other:
+        inner = opened(bench, within=token)[1]
+        assert other.invoke("rest", session=inner).error.code == "rate_limited"
+        assert [other.invoke("rest").ok, other.invoke("rest", session=opened(bench)[1]).ok] == [True, True]
+
+
+LIMITED = """
+import sys
+from albert_tools import SyncToolService
+home, work = sys.argv[1:]
+rules = {"tools": {"list_directory": {"rate_limit_per_hour": 7}}}
+with SyncToolService.open(home=home, workspace=work, governance=rules) as service:
+    print(sum(service.invoke("list_directory").ok for _ in range(6)))
+"""
+
+
+def test_limits_hold_among_processes(make: Any) -> None:
+    bench = make()
+    command = [sys.executable, "-c", LIMITED, str(bench.home), str(bench.work)]
+    racers = [subprocess.Popen(command, stdout=-1, text=True) for _ in range(2)]
+    assert sum(int(racer.communicate(timeout=60)[0]) for racer in racers) == 7
+
+
+# The token
+
+
+def test_the_token_is_nowhere(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    watch = Watch()
+    bench = make(ASKS, telemetry=watch)
+    caplog.set_level(logging.DEBUG)
+    bench.define('tools.rest()\n    return tools.write_file(path="a", content="x")["path"]')
+    session, token = opened(bench)
+    wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
+    results = [
+        bench.service.invoke("t", session=token, dedupe_key="k"),
+        bench.service.invoke("rest", session=wrong),
+        bench.service.invoke("nothing", session=token),
+        bench.service.invoke("rest", {"x": 1}, session=token),
+        bench.service.invoke("read_file", {"path": "a", "encoding": f"my {token}!"}, session=token),
+    ]
+    bench.service.within(lambda s: s.sessions.end(session.id))
+    results.append(bench.service.invoke("rest", session=token))
+    results.pop(4)  # Who writes it into an argument gets it back, as observers do; the records have it nowhere.
+    watch.told = [t for t in watch.told if "encoding" not in repr(t)]
+    told = "".join([str(r.as_dict()) for r in results] + [repr(r) for r in results] + [repr(watch.told), caplog.text])
+    for secret in (token, wrong):
+        assert secret not in told
+        files = [p.read_bytes() for p in bench.home.rglob("*") if p.is_file()]
+        assert not any(secret.encode() in content for content in files)

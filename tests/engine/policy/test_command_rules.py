@@ -1,0 +1,138 @@
+"""What the rules say of a command: its gravest part decides, and the owner's patterns are of parts, not of texts."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.decision import Decision, gravest
+from albert_tools.engine.policy.layers import Resource
+from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.policy.settings import read_governance
+
+BASH = ToolDefinition("bash", "", (), {}, ("execute",), category="execute")
+
+
+def judged(command: str, owner: Mapping[str, Any], project: Mapping[str, Any] | None = None) -> Decision | None:
+    rules = read_governance({"tools": {"bash": owner}})
+    if project is not None:
+        rules = rules.tightened(read_governance({"tools": {"bash": project}}))
+    found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, "")])
+    return gravest(found) if found else None
+
+
+ALLOWED = {"allowed_commands": ["git status", "git * --stat", "ls *", "./build.sh *", "tests/*", "cat *"]}
+FORBIDDEN = {"forbidden_commands": ["git push *", "npm publish *"]}
+DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
+
+
+@pytest.mark.parametrize(
+    ("owner", "command", "said"),
+    [
+        # What is shipped.
+        ({}, "ls; git status", None),
+        ({}, "ls; rm -rf build", "ask shipped.dangerous_command"),
+        ({}, "ls; $x", "ask shipped.dynamic_command"),
+        ({}, "echo 'x", "ask shipped.dangerous_command"),
+        ({}, "sudo $x", "ask shipped.dangerous_command"),
+        ({}, "./build.sh", "ask shipped.dynamic_command"),
+        # Only what is allowed.
+        (ALLOWED, "ls", None),
+        (ALLOWED, "ls -la src && git status", None),
+        (ALLOWED, "ls $(cat x) | cat", None),
+        (ALLOWED, "timeout 5 ls", None),
+        (ALLOWED, "git log --stat", None),
+        (ALLOWED, "git diff HEAD --stat", None),
+        (ALLOWED, "sh -c 'ls; cat x'", None),
+        (ALLOWED, "git status -s", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "git log", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "ls; pwd", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "ls $(pwd)", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "lsof", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "/tmp/ls", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "$x", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "ls 'x", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "ls $x", None),
+        (ALLOWED, "xargs pwd", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "PATH=. ls", "deny tools.bash.allowed_commands"),
+        (ALLOWED, "cat x > ~/.bashrc", "ask shipped.dangerous_command"),
+        # A script that the owner names is vouched for; one that a pattern of any program covers isn't.
+        (ALLOWED, "./build.sh --fast", None),
+        (ALLOWED, "tests/run", "ask shipped.dynamic_command"),
+        ({"allowed_commands": ["*"]}, "./other.sh", "ask shipped.dynamic_command"),
+        ({"allowed_commands": ["*"]}, "rm -rf x", "ask shipped.dangerous_command"),
+        ({"allowed_commands": []}, "ls", "deny tools.bash.allowed_commands"),
+        ({"allowed_commands": []}, "x=1", None),
+        # Never what is forbidden, however it is written, nor what could be it.
+        (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "ls; 'git' pu\\sh origin", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "/usr/bin/git push", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "env A=1 sh -c 'git push'", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "git $x", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "$x push", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "git push 'x", "deny tools.bash.forbidden_commands"),
+        (FORBIDDEN, "git status", None),
+        (FORBIDDEN, "echo git push", None),
+        (FORBIDDEN, "sudo ls", "ask shipped.dangerous_command"),
+        # What the owner finds dangerous.
+        (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
+        (DANGEROUS, "terraform plan", None),
+        (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),
+    ],
+)  # fmt: skip
+def test_the_gravest_part_decides(owner: Mapping[str, Any], command: str, said: str | None) -> None:
+    decision = judged(command, owner)
+    assert (decision and f"{decision.verdict} {decision.rule}") == said, decision
+
+
+def test_a_project_only_tightens() -> None:
+    assert judged("ls", {}, {"allowed_commands": ["pwd"]}).rule == "project.tools.bash.allowed_commands"  # type: ignore[union-attr]
+    assert judged("./build.sh", {}, {"allowed_commands": ["./build.sh"]}).rule == "shipped.dynamic_command"  # type: ignore[union-attr]
+    assert judged("rm -rf x", {}, {"allowed_commands": ["rm *"]}).rule == "shipped.dangerous_command"  # type: ignore[union-attr]
+
+
+def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
+    decision = judged("ls -la && env A=1 rm -rf 'my build'", {})
+    assert decision is not None
+    assert decision.rationale == "dangerous_command"
+    assert (
+        decision.message
+        == "`rm -rf 'my build'` is dangerous (recursive_delete): it deletes a whole folder without asking"
+    )
+    assert decision.hint == "delete the files by name"
+    decision = judged("ls; rm $x", {})
+    assert decision is not None
+    assert decision.rationale == "dynamic_command"
+    assert decision.message == "`rm …` can't be judged: what it is given isn't known before it runs"
+
+
+def test_a_program_is_judged_by_its_arguments() -> None:
+    policy = Policy(read_governance({}).layers(), "/w", "/home/user")
+
+    def said(*argv: str) -> list[str]:
+        return [d.rule for d in policy.touches(BASH, [Resource("program", shlex.join(argv), "")])]
+
+    assert said("echo", "; rm -rf x", "$(sudo ls)") == []
+    assert said("rm", "-rf", "x") == ["shipped.dangerous_command"]
+    assert said("sh", "-c", "sudo ls") == ["shipped.dangerous_command"]
+    assert said("python", "-c", "1") == ["shipped.dynamic_command"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("FOO=1", []),
+        ("PYTHONPATH=src", []),
+        ("PATH=.", ["shipped.dangerous_command"]),
+        ("LD_PRELOAD=./x.so", ["shipped.dangerous_command"]),
+        ("BASH_ENV=x", ["shipped.dangerous_command"]),
+        ("n=a[$(ls)]", ["shipped.dynamic_command"]),
+    ],
+)
+def test_variables_that_change_what_a_command_is_ask(entry: str, said: list[str]) -> None:
+    policy = Policy(read_governance({}).layers(), "/w", "/home/user")
+    assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said

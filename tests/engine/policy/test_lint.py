@@ -1,0 +1,104 @@
+"""Rules that can't mean what they say are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.lint import lint
+from albert_tools.engine.policy.settings import read_governance
+
+TOOLS = [
+    ToolDefinition("read_file", "", (), {}, ("read",)),
+    ToolDefinition("http_request", "", (), {}, ("network",)),
+    ToolDefinition("bash", "", (), {}, ("execute",)),
+    ToolDefinition("calm", "", (), {}, (), allowed_modes=("NORMAL",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"tools": {"read_file": {"allowed_in_modes": ["NORMAL"], "forbidden_paths": ["x"]}}, "deny": ["mine"]}, []),
+        (
+            {"allow": ["htp_request"]},
+            ["allow.htp_request: there is no primitive named 'htp_request'; did you mean 'http_request'?"],
+        ),
+        ({"tools": {"nothing": {}}}, ["tools.nothing: there is no tool named 'nothing'"]),
+        ({"allow": ["calm"], "deny": ["calm"]}, ["allow.calm: it never counts: `deny` names the tool too"]),
+        (
+            {"tools": {"read_file": {"allowed_in_modes": ["NORMAL", "ALERT"], "forbidden_in_modes": ["ALERT"]}}},
+            ["tools.read_file.allowed_in_modes: ALERT never counts here: `forbidden_in_modes` has it too"],
+        ),
+        (
+            {"tools": {"read_file": {"forbidden_in_modes": ["NORMAL"]}}},
+            ["tools.read_file: it allows no mode, so it forbids the tool altogether; `deny` says that more plainly"],
+        ),
+        (
+            {"tools": {"calm": {"allowed_in_modes": ["ALERT"]}}},
+            ["tools.calm.allowed_in_modes: the tool's own definition doesn't permit ALERT"],
+        ),
+        ({"tools": {"calm": {"allowed_paths": ["x"]}}}, ["tools.calm.allowed_paths: calm touches no files"]),
+        (
+            {"tools": {"calm": {"forbidden_commands": ["git push *"]}}},
+            ["tools.calm.forbidden_commands: calm runs no commands"],
+        ),
+        (
+            {"tools": {"bash": {"allowed_commands": ["ls *", "awk '{print $1}' *", "ls | wc", "ls > x"]}}},
+            [
+                "tools.bash.allowed_commands: 'ls | wc' fits nothing: a pattern is of one program with its arguments",
+                "tools.bash.allowed_commands: 'ls > x' fits nothing: a pattern is of one program with its arguments",
+            ],
+        ),
+        (
+            {"tools": {"read_file": {"allowed_hosts": ["x"]}}},
+            ["tools.read_file.allowed_hosts: read_file doesn't use the network"],
+        ),
+        (
+            {
+                "tools": {
+                    "mine": {"timeout_seconds": 1, "forbidden_in_modes": ["ALERT"], "allowed_in_modes": ["NORMAL"]}
+                }
+            },
+            [],
+        ),
+        (
+            {"tools": {"mine": {"forbidden_paths": ["x"]}}},
+            [
+                "tools.mine: mine is a saved tool: paths, hosts and sizes are judged in the calls that it makes, by their names"
+            ],
+        ),
+        (
+            {
+                "tools": {"read_file": {"rate_limit_per_hour": 9}, "http_request": {"rate_limit_per_hour": 5}},
+                "categories": {"read_only": {"rate_limit_per_hour": 8}, "network": {"rate_limit_per_hour": 6}},
+            },
+            [
+                "tools.read_file.rate_limit_per_hour: 9 calls are never reached: categories.read_only.rate_limit_per_hour says 8"
+            ],
+        ),
+        ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
+        (
+            {"categories": {"artifact": {"timeout_seconds": 1}}},
+            ["categories.artifact: no primitive is of this category"],
+        ),
+    ],
+)
+def test_findings(document: dict[str, Any], said: list[str]) -> None:
+    found = lint(read_governance(document), TOOLS, ["mine"])
+    assert [f"{f['rule']}: {f['message']}" for f in found] == said
+
+
+def test_a_projects_findings_are_told_as_its() -> None:
+    rules = read_governance({}).tightened(read_governance({"deny": ["nobody"]}))
+    assert [f["rule"] for f in lint(rules, TOOLS, [])] == ["project.deny.nobody"]
+
+
+def test_a_projects_rate_that_is_never_reached() -> None:
+    rules = read_governance({"tools": {"mine": {"rate_limit_per_hour": 5}}})
+    rules = rules.tightened(read_governance({"tools": {"mine": {"rate_limit_per_hour": 6}}}))
+    assert [f["message"] for f in lint(rules, TOOLS, ["mine"])] == [
+        "6 calls are never reached: tools.mine.rate_limit_per_hour says 5"
+    ]

@@ -1,0 +1,216 @@
+"""The mode: seen by every process, switched along its ways only, and nothing but LOCKDOWN when it can't be told."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from albert_tools import Failure
+from albert_tools.engine.model.definition import MODES
+from albert_tools.engine.policy.modes import NEXT, Modes, Standing, Thresholds
+
+
+def test_at_first_it_is_normal_and_nothing_is_written(tmp_path: Path) -> None:
+    modes = Modes(tmp_path / "state" / "mode.json")
+    assert modes.standing() == Standing("NORMAL")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_process_sees_it_at_its_next_look(tmp_path: Path) -> None:
+    one, two = Modes(tmp_path / "mode.json"), Modes(tmp_path / "mode.json")
+    heard: list[tuple[str, str]] = []
+    two.listen(lambda before, now: heard.append((before.mode, now.mode)))
+    assert two.mode == "NORMAL"
+    one.switch("ALERT", "ada", "a drill")
+    assert (two.mode, two.standing().by, two.standing().cause) == ("ALERT", "ada", "a drill")
+    two.switch("NORMAL", "bob", "")
+    assert one.mode == "NORMAL"
+    (tmp_path / "mode.json").unlink()
+    assert one.mode == "NORMAL"
+    assert heard == [("NORMAL", "ALERT"), ("ALERT", "NORMAL")]
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(MODES, MODES)))
+def test_ways(before: str, after: str, tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    file.write_text(json.dumps({"mode": before, "since": "", "by": "x", "cause": ""}))
+    modes = Modes(file)
+    if before == after or after in NEXT[before]:  # type: ignore[index]
+        assert modes.switch(after, "ada", "").mode == after  # type: ignore[arg-type]
+        assert Modes(file).mode == after
+    else:
+        assert before == "LOCKDOWN"
+        with pytest.raises(Failure, match="can't be left for"):
+            modes.switch(after, "ada", "")  # type: ignore[arg-type]
+        assert Modes(file).mode == before
+
+
+def test_no_such_mode(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="there is no mode 'CALM'"):
+        Modes(tmp_path / "m").switch("CALM", "ada", "")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"mode": "NORMAL"}', '{"mode": "CALM", "since": "", "by": "", "cause": ""}', "\x00\xff"]
+)
+def test_what_can_not_be_understood_is_lockdown(text: str, tmp_path: Path) -> None:
+    (tmp_path / "mode.json").write_text(text, encoding="latin-1")
+    modes = Modes(tmp_path / "mode.json")
+    assert modes.mode == "LOCKDOWN"
+    assert modes.standing().cause.startswith("the mode can't be read: ")
+    modes.switch("RECOVERY", "ada", "mended")
+    assert Modes(tmp_path / "mode.json").mode == "RECOVERY"
+
+
+def test_a_folder_in_its_place_is_lockdown_and_can_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "mode.json").mkdir()
+    modes = Modes(tmp_path / "mode.json")
+    assert modes.mode == "LOCKDOWN"
+    with pytest.raises(Failure, match="the mode can't be written"):
+        modes.switch("RECOVERY", "ada", "")
+
+
+class World:
+    """A clock, and how full things are."""
+
+    def __init__(self) -> None:
+        self.now, self.disk, self.memory = 0.0, 10_000.0, 0.5
+
+    def modes(self, file: Path) -> Modes:
+        return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
+
+
+def test_a_full_disk_degrades_and_room_brings_it_back_with_hysteresis(tmp_path: Path) -> None:
+    world = World()
+    modes = world.modes(tmp_path / "m.json")
+    modes.look()
+    world.disk = 50
+    modes.look()
+    assert modes.mode == "NORMAL"  # Not yet time to look again.
+    world.now = 11
+    modes.look()
+    assert (modes.mode, modes.standing().cause) == ("DEGRADED", "50 MiB of the disk are left")
+    world.now, world.disk = 22, 150
+    modes.look()
+    assert modes.mode == "DEGRADED"
+    world.now, world.disk = 33, 250
+    modes.look()
+    assert modes.mode == "NORMAL"
+    world.now, world.memory = 44, 0.01
+    modes.look()
+    assert modes.mode == "DEGRADED"
+
+
+@pytest.mark.parametrize("mode", ["ALERT", "LOCKDOWN", "RECOVERY", "DEGRADED"])
+def test_what_a_person_decided_stays(mode: str, tmp_path: Path) -> None:
+    world = World()
+    modes = world.modes(tmp_path / "m.json")
+    modes.switch(mode, "ada", "")  # type: ignore[arg-type]
+    for world.disk in (1, 10_000):
+        world.now += 11
+        modes.look()
+        assert modes.mode == mode
+
+
+def test_violations_raise_the_alarm(tmp_path: Path) -> None:
+    world = World()
+    modes = world.modes(tmp_path / "m.json")
+    for _ in range(19):
+        modes.violation()
+    world.now = 61
+    for _ in range(19):
+        modes.violation()
+    assert modes.mode == "NORMAL"
+    modes.violation()
+    assert (modes.mode, modes.standing().by) == ("ALERT", "albert")
+
+
+def test_what_is_measured_is_a_number() -> None:
+    disk, memory = Modes(Path("/nowhere/at/all/mode.json"))._measured()
+    assert disk > 0
+    assert 0 < memory < 1
+
+
+def test_a_lockdown_is_never_written_over_by_an_alert(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    person = Modes(file)
+
+    class Slow(Modes):
+        """One in which a person is quicker, just as it has seen a mode."""
+
+        def violation_and_lockdown(self) -> None:
+            assert self.mode == "NORMAL"
+            person.switch("LOCKDOWN", "ada", "now")
+            self._by_itself("ALERT", "too late")
+
+    Slow(file).violation_and_lockdown()
+    assert Modes(file).mode == "LOCKDOWN"
+
+
+def test_many_at_once_lose_no_lockdown(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    for _ in range(10):
+        file.unlink(missing_ok=True)
+        agents = [Modes(file, Thresholds(violations=1)) for _ in range(4)]
+        person = Modes(file)
+        threads = [threading.Thread(target=a.violation) for a in agents]
+        threads.insert(2, threading.Thread(target=person.switch, args=("LOCKDOWN", "ada", "")))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert Modes(file).mode == "LOCKDOWN"
+        assert {m.mode for m in agents} == {"LOCKDOWN"}
+
+
+def test_a_lockdown_whose_file_is_removed_stays_one(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file)
+    one.switch("LOCKDOWN", "ada", "")
+    file.unlink()
+    assert (one.mode, one.standing().cause) == ("LOCKDOWN", "the mode can't be read: its file is gone")
+    assert one.mode == "LOCKDOWN"
+    assert Modes(file).switch("RECOVERY", "ada", "").mode == "RECOVERY"
+    assert one.mode == "RECOVERY"
+
+
+def test_a_change_with_the_old_time_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file)
+    one.switch("RECOVERY", "ada", "")
+    facts = file.stat()
+    file.write_text(file.read_text().replace("RECOVERY", "LOCKDOWN"))
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert one.mode == "LOCKDOWN"
+
+
+def test_what_can_not_be_written_loosens_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "mode.json"
+    one = Modes(file)
+    one.switch("RECOVERY", "ada", "")
+    (tmp_path / "state" / ".mode.json-lock").unlink()
+    (tmp_path / "state" / ".mode.json-lock").mkdir()
+    with pytest.raises(Failure, match="can't be written"):
+        one.switch("NORMAL", "ada", "")
+    assert one.mode == "RECOVERY"
+    assert one.switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"
+    assert Modes(file).mode == "LOCKDOWN"
+
+
+def test_a_lock_that_is_held_for_ever_keeps_nobody_from_a_lockdown(tmp_path: Path) -> None:
+    file = tmp_path / "mode.json"
+    one = Modes(file, Thresholds(violations=1))
+    one.switch("NORMAL", "ada", "")
+    with open(tmp_path / ".mode.json-lock") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        one.violation()
+        assert one.mode == "ALERT"
+        assert Modes(file).mode == "NORMAL"
+        assert Modes(file).switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"
+    assert one.mode == "LOCKDOWN"

@@ -1,0 +1,98 @@
+"""Patterns of paths: the index finds what `pathspec` finds, and says which pattern it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
+
+from albert_tools.engine.policy import path_patterns
+from albert_tools.engine.policy.path_patterns import PathRules
+
+ROOT, HOME = "/w/project", "/home/user"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hits", "misses"),
+    [
+        ("secrets", ["/w/project/secrets", "/w/project/a/secrets/b", "/q/secrets"], ["/w/project/secrets2"]),
+        ("secrets/", ["/w/project/secrets", "/w/project/a/secrets/b"], ["/w/project/a"]),
+        (
+            "src/*.py",
+            ["/w/project/src/a.py", "/w/project/src/a.py/b"],
+            ["/w/project/src/b/a.py", "/w/project/x/src/a.py"],
+        ),
+        ("./y", ["/w/project/y", "/w/project/y/z"], ["/w/project/x/y"]),
+        (".", ["/w/project", "/w/project/y/z"], ["/w", "/w/projects"]),
+        ("./", ["/w/project/y"], ["/w"]),
+        ("a/./b/.", ["/w/project/a/b/c"], ["/w/project/x/a/b"]),
+        ("/etc/./x", ["/etc/x"], ["/w/project/x"]),
+        ("*.pem", ["/w/project/a.pem", "/etc/x.pem/y", "/w/a.b.pem"], ["/w/project/pem", "/w/project/a.pem2"]),
+        ("*.tar.gz", ["/w/a.tar.gz"], ["/w/a.gz"]),
+        ("**/x/*.key", ["/w/project/x/a.key", "/x/b.key"], ["/w/project/x/y/b.key"]),
+        ("build/**/tmp", ["/w/project/build/tmp", "/w/project/build/a/b/tmp/c"], ["/w/project/build/a"]),
+        ("/etc", ["/etc", "/etc/shadow"], ["/etcetera", "/w/project/etc"]),
+        ("$HOME/.ssh", ["/home/user/.ssh/id"], ["/home/other/.ssh/id"]),
+        ("~/.aws/**", ["/home/user/.aws/x/y"], ["/home/user/.awsome"]),
+        ("$WORKSPACE/a?", ["/w/project/ab", "/w/project/ab/c"], ["/w/project/abc", "/w/project/x/ab"]),
+        ("/", ["/", "/etc", "/w/project/a"], []),
+        ("project", ["/w/project/a/project", "/x/project/y"], ["/w/project", "/w/project/a"]),
+    ],
+)
+def test_pattern(pattern: str, hits: list[str], misses: list[str]) -> None:
+    rules = PathRules([(pattern, "rule")], ROOT, HOME)
+    for path in hits:
+        assert rules.match(path) == (pattern, "rule"), path
+    for path in misses:
+        assert rules.match(path) is None, path
+
+
+@pytest.mark.parametrize("pattern", ["a/b", "./a/b", "$WORKSPACE/a/b", "a/*", "."])
+def test_a_workspace_whose_name_looks_like_a_pattern(pattern: str) -> None:
+    rules = PathRules([(pattern, "rule")], "/w/p[1]*", HOME)
+    assert rules.match("/w/p[1]*/a/b") == (pattern, "rule")
+    assert rules.match("/w/p1x/a/b") is None
+
+
+def test_one_name_in_two_spellings_where_the_system_takes_them_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path_patterns, "_fold", path_patterns._folded)
+    rules = PathRules([("Schl\u00fcssel", "rule")], ROOT, HOME)
+    assert rules.match("/w/project/schlu\u0308ssel/a")
+    assert rules.match("/w/project/SCHL\u00dcSSEL")
+    assert rules.match("/w/project/schlussel") is None
+
+
+@pytest.mark.parametrize("pattern", ["", "  ", "!x", "#x", "a/../b", "$HOEM/x", "a\0b"])
+def test_no_pattern(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"pattern|known"):
+        PathRules([(pattern, "")], ROOT, HOME)
+
+
+PARTS = st.sampled_from(["a", "b", "ab", "a.x", "b.x", "c.x.y", "secret"])
+GLOBS = st.one_of(PARTS, st.sampled_from(["*", "**", "?", "a*", "*.x", "*.y", "[ab]", "*b*"]))
+PATTERNS = st.builds(
+    lambda lead, parts, tail: lead + "/".join(parts) + tail,
+    st.sampled_from(["", "./", "**/", "$WORKSPACE/"]),
+    st.lists(GLOBS, min_size=1, max_size=4),
+    st.sampled_from(["", "/"]),
+)
+
+
+@given(st.lists(PATTERNS, max_size=6), st.lists(PARTS, min_size=1, max_size=5))
+@example(["**"], ["a"])
+@example(["a/**"], ["a"])
+def test_the_index_finds_what_trying_each_would(patterns: list[str], parts: list[str]) -> None:
+    """In the workspace, where a pattern means what it means in a `.gitignore` there."""
+    inside = "/".join(parts)
+
+    def alone(pattern: str) -> bool:
+        text = pattern.replace("$WORKSPACE/", "/").rstrip("/")
+        if text.startswith("./"):
+            text = text[1:]
+        return GitIgnoreSpec.from_lines([text]).match_file(inside)
+
+    found = PathRules([(p, p) for p in patterns], ROOT, HOME).match(f"{ROOT}/{inside}")
+    assert (found is not None) == any(alone(p) for p in patterns)
+    if found is not None:
+        assert alone(found[0])

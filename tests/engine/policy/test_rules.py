@@ -1,0 +1,384 @@
+"""What the rules say of a call: deny before ask before allow, no rule means no, and how closely a rule fits never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools.engine.model.definition import MODES, ToolDefinition
+from albert_tools.engine.policy.decision import GRAVITY, Decision, gravest
+from albert_tools.engine.policy.hosts import host_of
+from albert_tools.engine.policy.layers import Resource
+from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.policy.settings import Governance, read_governance
+
+WRITE = ToolDefinition("write_file", "", (), {}, ("write",))
+READ = ToolDefinition("read_file", "", (), {}, ("read",))
+DELETE = ToolDefinition("delete_file", "", (), {}, ("delete",))
+FETCH = ToolDefinition("http_request", "", (), {}, ("network",))
+SAVED = ToolDefinition("mine", "", (), {}, ("write", "delete"), kind="composite")
+
+
+def policy(owner: Mapping[str, Any] | None = None, project: Mapping[str, Any] | None = None) -> Policy:
+    rules = read_governance(owner or {})
+    if project is not None:
+        rules = rules.tightened(read_governance(project))
+    return Policy(rules.layers(), "/w", "/home/user")
+
+
+@pytest.mark.parametrize(
+    ("definition", "verdicts"),
+    [
+        (READ, "allow allow allow deny allow"),
+        (WRITE, "allow allow ask deny ask"),
+        (DELETE, "ask ask ask deny ask"),
+        (FETCH, "allow ask allow deny ask"),
+        (SAVED, "allow allow allow deny allow"),
+    ],
+)
+def test_what_is_shipped(definition: ToolDefinition, verdicts: str) -> None:
+    said = [policy().permits(definition, False, mode) for mode in MODES]
+    assert [d.verdict for d in said] == verdicts.split()
+    assert all(d.rule.startswith("shipped.") for d in said)
+
+
+@pytest.mark.parametrize(
+    ("owner", "project", "verdict", "rule"),
+    [
+        ({}, None, "allow", "shipped.categories.system_write.allowed_in_modes"),
+        ({"deny": ["write_file"]}, None, "deny", "deny"),
+        ({"deny": ["write_file"], "tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}}, None, "deny", "deny"),
+        (
+            {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "allow",
+            "tools.write_file.allowed_in_modes",
+        ),
+        ({"tools": {"write_file": {"allowed_in_modes": ["ALERT"]}}}, None, "deny", "no_rule"),
+        ({"tools": {"write_file": {"allowed_in_modes": []}}}, None, "deny", "no_rule"),
+        (
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            None,
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+        (
+            {"tools": {"write_file": {"forbidden_in_modes": ["NORMAL"], "allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "deny",
+            "tools.write_file.forbidden_in_modes",
+        ),
+        # The category's word weighs as much as the tool's, either way.
+        (
+            {
+                "tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}},
+                "categories": {"system_write": {"forbidden_in_modes": ["NORMAL"]}},
+            },
+            None,
+            "deny",
+            "categories.system_write.forbidden_in_modes",
+        ),
+        (
+            {
+                "tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}},
+                "categories": {"system_write": {"allowed_in_modes": ["NORMAL"]}},
+            },
+            None,
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+        # What says nothing of modes leaves the shipped rule in force.
+        (
+            {"tools": {"write_file": {"timeout_seconds": 5}}},
+            None,
+            "allow",
+            "shipped.categories.system_write.allowed_in_modes",
+        ),
+        # A project tightens, and can't loosen.
+        ({}, {"deny": ["write_file"]}, "deny", "project.deny"),
+        (
+            {},
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            "ask",
+            "project.tools.write_file.requires_approval_in_modes",
+        ),
+        ({"deny": ["write_file"]}, {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}}, "deny", "deny"),
+        (
+            {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}},
+            {"tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}}},
+            "ask",
+            "tools.write_file.requires_approval_in_modes",
+        ),
+    ],
+)
+def test_order(owner: dict[str, Any], project: dict[str, Any] | None, verdict: str, rule: str) -> None:
+    found = policy(owner, project).permits(WRITE, False, "NORMAL")
+    assert (found.verdict, found.rule) == (verdict, rule)
+    assert bool(found.message) == (verdict != "allow")
+
+
+@pytest.mark.parametrize(
+    ("owner", "project", "verdict", "rule"),
+    [
+        ({}, None, "deny", "gated"),
+        ({"allow": ["http_request"]}, None, "allow", "allow.allowed_in_modes"),
+        (
+            {"tools": {"http_request": {"allowed_in_modes": ["NORMAL"]}}},
+            None,
+            "allow",
+            "tools.http_request.allowed_in_modes",
+        ),
+        ({"categories": {"network": {"allowed_in_modes": ["NORMAL"]}}}, None, "deny", "gated"),
+        ({"allow": ["http_request"]}, {}, "allow", "allow.allowed_in_modes"),
+        ({"allow": ["http_request"]}, {"allow": ["bash"]}, "deny", "project.allow"),
+        ({}, {"allow": ["http_request"]}, "deny", "gated"),
+        ({"allow": ["http_request"], "deny": ["http_request"]}, None, "deny", "deny"),
+    ],
+)
+def test_gated(owner: dict[str, Any], project: dict[str, Any] | None, verdict: str, rule: str) -> None:
+    found = policy(owner, project).permits(FETCH, True, "NORMAL")
+    assert (found.verdict, found.rule) == (verdict, rule)
+
+
+def test_the_definitions_own_bounds() -> None:
+    calm = ToolDefinition("calm", "", (), {}, ("read",), allowed_modes=("NORMAL",))
+    assert policy({"tools": {"calm": {"allowed_in_modes": list(MODES)}}}).permits(calm, False, "ALERT")[:3] == (
+        "deny",
+        "definition.allowed_modes",
+        "tool_mode",
+    )
+    careful = ToolDefinition("careful", "", (), {}, ("read",), approval=True)
+    assert policy().permits(careful, False, "NORMAL")[:2] == ("ask", "definition.approval")
+    assert policy({"deny": ["careful"]}).permits(careful, False, "NORMAL").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("section", "resource", "rule"),
+    [
+        ({"forbidden_paths": ["secrets"]}, Resource("path", "/w/a/secrets/x", "read"), "tools.x.forbidden_paths"),
+        ({"forbidden_paths": ["secrets"]}, Resource("path", "/w/a/b", "read"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/src/a", "write"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/x/a.md", "write"), None),
+        ({"allowed_paths": ["src/**", "*.md"]}, Resource("path", "/w/x/a.py", "write"), "tools.x.allowed_paths"),
+        ({"allowed_paths": []}, Resource("path", "/w/x", "read"), "tools.x.allowed_paths"),
+        ({"allowed_paths": ["/"]}, Resource("path", "/home/user/.ssh/id", "read"), "shipped.forbidden_paths"),
+        ({"allowed_paths": ["/"]}, Resource("path", "/etc/shadow", "read"), "shipped.forbidden_paths"),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://example.org/a", "GET"), None),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://EXAMPLE.org.:443/a", "GET"), None),
+        (
+            {"allowed_hosts": ["example.org"]},
+            Resource("url", "https://example.org.evil.com/", "GET"),
+            "tools.x.allowed_hosts",
+        ),
+        ({"allowed_hosts": ["example.org"]}, Resource("url", "https://a.example.org/", "GET"), "tools.x.allowed_hosts"),
+        ({"allowed_hosts": ["*.example.org"]}, Resource("url", "https://a.example.org/", "GET"), None),
+        ({"allowed_hosts": ["*.example.org"]}, Resource("url", "https://example.org/", "GET"), "tools.x.allowed_hosts"),
+        (
+            {"allowed_hosts": ["a"], "forbidden_hosts": ["a"]},
+            Resource("url", "http://a/", "GET"),
+            "tools.x.forbidden_hosts",
+        ),
+        ({"allowed_hosts": ["u@h"[2:]]}, Resource("url", "http://h@evil.com/", "GET"), "shipped.plain_hosts"),
+        ({"allowed_methods": ["get"], "allowed_hosts": ["a"]}, Resource("url", "http://a/", "get"), None),
+        ({"allowed_methods": ["GET"]}, Resource("url", "http://a/", "POST"), "tools.x.allowed_methods"),
+        ({"allowed_operations": ["diff"]}, Resource("operation", "diff", ""), None),
+        ({"allowed_operations": ["DIFF"]}, Resource("operation", "PUSH", ""), "tools.x.allowed_operations"),
+        ({"forbidden_operations": ["push"]}, Resource("operation", "PUSH", ""), "tools.x.forbidden_operations"),
+        ({"asking_operations": ["push"]}, Resource("operation", "PUSH", ""), "tools.x.asking_operations"),
+        ({"asking_operations": ["push"]}, Resource("operation", "LOG", ""), None),
+    ],
+)
+def test_what_a_call_touches(section: dict[str, Any], resource: Resource, rule: str | None) -> None:
+    tool = ToolDefinition("x", "", (), {}, ("read", "write", "network"))
+    found = policy({"tools": {"x": section}}).touches(tool, [resource])
+    assert [d.rule for d in found] == ([rule] if rule else [])
+    verdict = "ask" if rule and ".asking_" in rule else "deny"
+    assert all(d.verdict == verdict and d.message for d in found)
+
+
+def test_both_layers_of_paths_hold() -> None:
+    both = policy(
+        {"tools": {"read_file": {"allowed_paths": ["src/**"]}}},
+        {"tools": {"read_file": {"allowed_paths": ["src/a/**"]}}},
+    )
+    assert both.path(READ, "/w/src/a/x", "read") is None
+    refused = both.path(READ, "/w/src/b/x", "read")
+    assert refused is not None
+    assert refused.rule == "project.tools.read_file.allowed_paths"
+    assert both.path(READ, "/w/x", "read") is not None
+
+
+def test_bounds_are_the_lowest_that_any_rule_names() -> None:
+    rules = policy(
+        {
+            "tools": {"write_file": {"max_file_size_mb": 2, "timeout_seconds": 20}},
+            "categories": {"system_write": {"max_file_size_mb": 1}},
+        },
+        {"tools": {"write_file": {"timeout_seconds": 10, "max_file_size_mb": 100}}},
+    )
+    assert rules.max_file_bytes(WRITE) == 1024 * 1024
+    assert rules.timeout(WRITE) == 10
+    assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
+
+
+def test_every_window_that_a_call_is_charged_to() -> None:
+    rules = policy(
+        {
+            "tools": {"write_file": {"rate_limit_per_hour": 100}, "mine": {"rate_limit_per_hour": 7}},
+            "categories": {"system_write": {"rate_limit_per_hour": 50}},
+        },
+        {
+            "tools": {"write_file": {"rate_limit_per_hour": 20}},
+            "categories": {"system_write": {"rate_limit_per_hour": 60}},
+        },
+    )
+    assert rules.rate_limits(WRITE) == (("tool:write_file", 20), ("category:system_write", 50))
+    assert rules.rate_limits(READ) == ()
+    # Of a saved tool only its calls have a category.
+    assert rules.rate_limits(SAVED) == (("tool:mine", 7),)
+
+
+@pytest.mark.parametrize(("own", "said", "counts"), [(5, 20, 5), (20, 5, 5), (5, None, 5)])
+def test_a_definitions_own_rate_counts_in_the_same_window(own: int, said: int | None, counts: int) -> None:
+    @dataclass(frozen=True)
+    class Limited(ToolDefinition):
+        rate_limit: int | None = None
+
+    tool = Limited("pace", "", (), {}, ("read",), rate_limit=own)
+    rules = policy({"tools": {"pace": {"rate_limit_per_hour": said}}} if said else {})
+    assert rules.rate_limits(tool) == (("tool:pace", counts),)
+
+
+MODE_LISTS = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.lists(st.sampled_from(MODES), max_size=3, unique=True)
+        for name in ("allowed_in_modes", "requires_approval_in_modes", "forbidden_in_modes")
+    },
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "deny": st.lists(st.just("write_file"), max_size=1),
+        "tools": st.fixed_dictionaries({}, optional={"write_file": MODE_LISTS}),
+        "categories": st.fixed_dictionaries({}, optional={"system_write": MODE_LISTS}),
+    },
+)
+
+
+@given(DOCUMENTS, DOCUMENTS, st.sampled_from(MODES))
+def test_a_project_never_loosens(owner: dict[str, Any], project: dict[str, Any], mode: Any) -> None:
+    alone = policy(owner).permits(WRITE, False, mode)
+    both = policy(owner, project).permits(WRITE, False, mode)
+    assert GRAVITY[both.verdict] >= GRAVITY[alone.verdict]
+
+
+@given(DOCUMENTS, st.sampled_from(MODES))
+def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
+    """Permitted is (allowed ∪ requires approval) − forbidden, over everything that the file says."""
+    found = policy(owner).permits(WRITE, False, mode)
+    sections = [*owner.get("tools", {}).values(), *owner.get("categories", {}).values()]
+    sections = [s for s in sections if s]
+    if "write_file" in owner.get("deny", []):
+        assert found.verdict == "deny"
+    elif sections:
+        said = {
+            name: {m for s in sections for m in s.get(name, [])}
+            for name in ("allowed_in_modes", "requires_approval_in_modes", "forbidden_in_modes")
+        }
+        permitted = (said["allowed_in_modes"] | said["requires_approval_in_modes"]) - said["forbidden_in_modes"]
+        assert (found.verdict != "deny") == (mode in permitted)
+        assert (found.verdict == "ask") == (mode in permitted and mode in said["requires_approval_in_modes"])
+
+
+def test_gravest_is_the_first_of_the_gravest() -> None:
+    one, two = Decision("deny", "a", "denied"), Decision("deny", "b", "denied")
+    assert gravest([Decision("ask", "c", "approval_required"), one, two]) is one
+
+
+def test_without_any_rule_there_are_the_shipped_ones() -> None:
+    assert [layer.owner for layer in Governance().layers()] == [True]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.1/",
+        "http://0x7f000001/",
+        "http://2130706433./",
+        "http://0177.0.0.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::FFFF:7f00:1]:80/",
+        "http://evil。example。org/",
+        "http://evil\uff0eexample.org/",
+        "http://bücher.example/",
+        "http://ev%69l.example.org/",
+        "http://good.example@evil.example.org/",
+        "http://evil.example.org\\@good.example/",
+        "ht\ntp://good.example/",
+        "evil.example.org/x",
+        "//evil.example.org/x",
+        "http:///evil.example.org/",
+        "http://[::1",
+    ],
+)
+def test_a_forbidden_host_by_another_spelling(url: str) -> None:
+    hosts = ["127.0.0.1", "evil.example.org", "xn--bcher-kva.example"]
+    rules = policy({"tools": {"http_request": {"forbidden_hosts": hosts}}})
+    found = rules.touches(FETCH, [Resource("url", url, "GET")])
+    unread = {"shipped.schemes", "shipped.plain_hosts"}
+    ((verdict, rule),) = [(d.verdict, d.rule) for d in found]
+    assert verdict == "deny"
+    assert rule in unread if host_of(url) is None or ":" not in url else rule == "tools.http_request.forbidden_hosts"
+    # Where no rule names hosts, a person is asked, but neither about an address of this machine nor about what can't be reached.
+    ((verdict, rule),) = [(d.verdict, d.rule) for d in policy().touches(FETCH, [Resource("url", url, "GET")])]
+    if host_of(url) == "127.0.0.1":
+        assert (verdict, rule) == ("deny", "shipped.addresses")
+    elif host_of(url) is None:
+        assert verdict == "deny"
+        assert rule in unread
+    else:
+        assert (verdict, rule) == ("ask", "shipped.new_host_asks")
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://example.org/x", "file:///etc/passwd", "127.0.0.1:8765", "git@example.org:a/b.git", ""]
+)
+def test_nobody_is_asked_about_what_is_no_web_address(url: str) -> None:
+    (found,) = policy().touches(FETCH, [Resource("url", url, "GET")])
+    assert (found.verdict, found.rule) == ("deny", "shipped.schemes")
+    assert "https://" in str(found.hint)
+
+
+def test_a_host_that_no_rule_of_the_owners_names_asks() -> None:
+    def asked(rules: dict[str, Any], url: str = "https://example.org/a") -> list[tuple[str, str]]:
+        return [(d.verdict, d.subject) for d in policy(rules).touches(FETCH, [Resource("url", url, "get")])]
+
+    assert asked({}) == [("ask", "GET example.org")]
+    assert asked({"tools": {"http_request": {"allowed_hosts": ["*"]}}}) == []
+    assert asked({"tools": {"http_request": {"forbidden_hosts": ["evil.org"]}}}) == [("ask", "GET example.org")]
+    assert asked({"categories": {"network": {"allowed_hosts": ["example.org"]}}}) == []
+
+
+def test_an_address_in_the_rules_has_many_spellings_too() -> None:
+    rules = policy({"tools": {"http_request": {"forbidden_hosts": ["9.9"]}}})
+    (found,) = rules.touches(FETCH, [Resource("url", "http://9.0.0.9/", "GET")])
+    assert found.rule == "tools.http_request.forbidden_hosts"
+    for other in ("http://9.0.0.8/", "http://x9.9.example/"):
+        assert [d.verdict for d in rules.touches(FETCH, [Resource("url", other, "GET")])] == ["ask"]
+
+
+def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:
+    real = tmp_path.resolve() / "var" / "ada"
+    (real / ".ssh").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("var")
+    rules = Policy(read_governance({}).layers(), f"{real}/.ssh", str(tmp_path / "home" / "ada"))
+    found = rules.path(READ, f"{real}/.ssh/id", "read")
+    assert found is not None
+    assert found.rule == "shipped.forbidden_paths"

@@ -1,0 +1,199 @@
+"""The owner's rules: what they allow, how a project tightens them, and that whatever is wrong with them denies everything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools import Failure
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.policy.settings import MAX_BYTES, Governance, load_governance, read_governance
+
+
+def load(tmp_path: Path, user: str | bytes | None, project: str | None = None) -> Governance:
+    paths = tmp_path / "user.yaml", tmp_path / "project.yaml"
+    for path, text in zip(paths, (user, project), strict=True):
+        if text is not None:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_governance(*paths)
+
+
+def refused(tmp_path: Path, user: str | bytes) -> str:
+    with pytest.raises(Failure) as caught:
+        load(tmp_path, user)
+    failure = caught.value
+    assert failure.code == "governance_unavailable"
+    assert failure.denied
+    assert failure.hint == "mend it; until then everything is denied"
+    start = f"the rules of {str(tmp_path / 'user.yaml')!r} can't be used: "
+    assert failure.message.startswith(start)
+    return failure.message.removeprefix(start)
+
+
+def test_no_file_and_an_empty_one_are_the_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path, None) == Governance()
+    assert load(tmp_path, "").limits == RunLimits()
+    assert load(tmp_path, "# nothing yet\n").allow == frozenset()
+    assert load_governance(tmp_path / "none.yaml", None) == Governance()
+    (tmp_path / "file").write_text("")
+    assert load_governance(tmp_path / "file" / "governance.yaml", None) == Governance()
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    rules = load(
+        tmp_path,
+        "allow: [bash]\ndeny: [write_file, my_tool]\nlimits: {own_seconds: 5, calls: 3}\n"
+        "primitives:\n  bash: {shell: /bin/sh}\n",
+    )
+    assert rules.allow == {"bash"}
+    assert rules.deny == {"write_file", "my_tool"}
+    assert (rules.limits.own_seconds, rules.limits.calls) == (5, 3)
+    assert rules.limits.run_seconds == RunLimits().run_seconds
+    assert rules.primitives == {"bash": {"shell": "/bin/sh"}}
+
+
+def test_limits_only_go_down(tmp_path: Path) -> None:
+    assert load(tmp_path, "limits: {own_seconds: 1000000, calls: 10, run_seconds: .inf}").limits == RunLimits(calls=10)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("alow: [bash]", "alow: there is no such rule; did you mean 'allow'?"),
+        ("limits: {cals: 1}", "limits.cals: there is no such rule; did you mean 'calls'?"),
+        ("zzz: 1\nallow: bash", "zzz: there is no such rule"),
+        ("allow: bash", "allow: expected a list; write `allow: [bash]`"),
+        ("deny: [1]", "deny.0: input should be a valid string"),
+        ("limits: {own_seconds: -1}", "limits.own_seconds: input should be greater than 0"),
+        ("limits: {own_seconds: .nan}", "limits.own_seconds: input should be greater than 0"),
+        ("limits: {calls: true}", "limits.calls: input should be a valid integer"),
+        ("limits: {memory_bytes: 5}", "limits.memory_bytes: input should be greater than or equal to 16777216"),
+        ("primitives: {bash: 1}", "primitives.bash: input should be a valid dictionary"),
+        (
+            "tools:\n  bash: {rate_limit_per_hours: 5}",
+            "line 2, column 10: tools.bash.rate_limit_per_hours: there is no such rule; did you mean",
+        ),
+        ("tools: {a: {rate_limit_per_hour: 0}}", "a.rate_limit_per_hour: input should be greater than or equal to 1"),
+        ("tools: {a: {rate_limit_per_hour: 1.5}}", "a.rate_limit_per_hour: input should be a valid integer"),
+        ("categories: {network: {rate_limit_per_hour: 1000001}}", "input should be less than or equal to 1000000"),
+        ("- allow", "it is not a mapping; rules are written as `allow: [bash]`"),
+        ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
+        ("allow: [bash", "line 1, column 13: expected ',' or ']'"),
+        ("allow: []\n\tdeny: []", "line 2, column 1: found character"),
+        ("deny: [bash]\nallow: []\ndeny: []", "line 3, column 1: 'deny' stands there twice"),
+        ("limits:\n  calls: 1\n  calls: 2", "line 3, column 3: 'calls' stands there twice"),
+        ("1: 2", "1: keys should be strings"),
+        ("? {a: 1}\n: 1", "line 1, column 3: found unhashable key"),
+        ("allow: !!python/object:os.system {}", "line 1, column 8: could not determine a constructor"),
+        ("limits: {own_seconds: 2020-13-45}", "it is not YAML: month must be in 1..12"),
+        ("limits: {calls: " + "9" * 5000 + "}", "it is not YAML: Exceeds the limit"),
+        ("- " * 1500, "it is not YAML: maximum recursion depth"),
+        (b"deny: [\xff]", "it is not YAML: "),
+        (b"deny: [\x00]", "it is not YAML: "),
+        ("#" * (MAX_BYTES + 1), "it is larger than 262,144 bytes"),
+    ],
+)
+def test_a_mistake_denies_everything_and_says_where(tmp_path: Path, text: str | bytes, said: str) -> None:
+    assert said in refused(tmp_path, text)
+
+
+def test_all_mistakes_are_told(tmp_path: Path) -> None:
+    assert refused(tmp_path, "alow: []\nlimits: {calls: -1}").count(";") == 2
+
+
+def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "user.yaml"
+    for make, said in (
+        (path.mkdir, "it is not a file"),
+        (lambda: os.mkfifo(path), "it is not a file"),
+        (lambda: path.symlink_to("nowhere"), "it is a symbolic link"),
+    ):
+        make()
+        with pytest.raises(Failure, match=said):
+            load_governance(path, None)
+        with pytest.raises(Failure, match=said):
+            load_governance(Governance(), path)
+        path.rmdir() if path.is_dir() else path.unlink()
+    with pytest.raises(Failure, match="can't be opened: File name too long"):
+        load_governance(tmp_path / ("n" * 300), None)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "allow", "deny"),
+    [
+        ("allow: [a, b]", "allow: [b, c]", {"b"}, set()),
+        ("allow: [a]", "deny: [x]", {"a"}, {"x"}),
+        ("allow: [a]", "", {"a"}, set()),
+        ("allow: [a]", "allow: []", set(), set()),
+        ("deny: [x]", "deny: [y]", set(), {"x", "y"}),
+        (None, "allow: [a]", set(), set()),
+    ],
+)
+def test_a_project_tightens(tmp_path: Path, user: str | None, project: str, allow: set[str], deny: set[str]) -> None:
+    rules = load(tmp_path, user, project)
+    assert (rules.allowed, rules.denied) == (allow, deny)
+
+
+def test_a_project_does_not_set_primitives(tmp_path: Path) -> None:
+    project = "primitives: {bash: {shell: /tmp/evil}}\nlimits: {calls: 2000}"
+    rules = load(tmp_path, "limits: {calls: 5}\nprimitives: {bash: {shell: /bin/sh}}", project)
+    assert rules.primitives == {"bash": {"shell": "/bin/sh"}}
+    assert rules.limits.calls == 5
+
+
+def test_rules_of_an_application(tmp_path: Path) -> None:
+    own = read_governance({"allow": ["bash"], "primitives": {"bash": {"shell": "x"}}}, "the application")
+    (tmp_path / "p.yaml").write_text("limits: {calls: 2}")
+    rules = load_governance(own, tmp_path / "p.yaml")
+    assert (rules.allowed, rules.primitives, rules.limits.calls) == ({"bash"}, {"bash": {"shell": "x"}}, 2)
+    with pytest.raises(
+        Failure, match=r"the rules of the application can't be used: allow: expected a list; write `allow: \[bash\]`"
+    ):
+        read_governance({"allow": "bash"}, "the application")
+    with pytest.raises(Failure, match="it is not a mapping"):
+        read_governance(3)
+
+
+NAMES = st.frozensets(st.sampled_from("abc"))
+RULES = st.builds(
+    Governance,
+    allow=NAMES,
+    deny=NAMES,
+    limits=st.builds(lambda n, t: RunLimits(calls=n, own_seconds=t), st.integers(0, 5), st.floats(0.1, 5)),
+    says_allow=st.booleans(),
+)
+
+
+@given(RULES, RULES)
+def test_tightening_never_loosens(one: Governance, other: Governance) -> None:
+    both = one.tightened(other)
+    assert both.allowed <= one.allowed
+    assert both.denied >= one.denied | other.denied
+    assert all(b <= min(o, t) for b, o, t in zip(both.limits, one.limits, other.limits, strict=True))
+
+
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda x: (
+        st.lists(x, max_size=3)
+        | st.dictionaries(st.sampled_from(["allow", "deny", "limits", "calls", "primitives", "x", 1]), x, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(DOCUMENTS)
+def test_any_document_is_rules_or_a_refusal(document: Any) -> None:
+    try:
+        rules = read_governance(document)
+    except Failure as failure:
+        rules = failure  # type: ignore[assignment]
+    if isinstance(rules, Failure):
+        assert rules.code == "governance_unavailable"
+    else:
+        assert all(a <= b for a, b in zip(rules.limits, RunLimits(), strict=True))

@@ -1,0 +1,22 @@
+"""A place of its own for each test, and points that nobody reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.kill_points import HERE, Place, Points
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _points() -> Iterator[None]:
+    # What one test has the primitives go by says nothing to the next.
+    yield
+    HERE[0] = Points()

@@ -1,0 +1,223 @@
+"""Calling off: it reaches the call in flight, however deep, in this process and in another, and says what was done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import CallContext, Failure, ToolResult, ToolService, primitive
+from tests.helpers.children import Child, Report
+from tests.helpers.kill_points import PRIMITIVES, Place
+
+OUTER = '''
+def outer() -> str:
+    """Put one, then wait within another."""
+    tools.put(name="a")
+    tools.inner()
+    return tools.put(name="never")
+'''
+INNER = '''
+def inner() -> str:
+    """Put one, then wait."""
+    tools.put(name="b")
+    try:
+        tools.linger(name="c")
+    except Exception:
+        pass
+    return tools.put(name="never")
+'''
+TOGETHER = '''
+def together() -> list[str]:
+    """Wait for three at once."""
+    tools.put(name="a")
+    return list(parallel(tools.gaze(name=name) for name in ["x", "y", "z"]))
+'''
+BUSY = '''
+def busy() -> int:
+    """Do nothing, for long."""
+    tools.put(name="a")
+    n = 0
+    for i in range(100000000):
+        n = n + i % 7
+    return n
+'''
+
+
+async def _lingers(name: str, context: CallContext) -> str:
+    into = Path(context.settings["into"])
+    into.with_name(f"began {name}").touch()
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        into.with_name(f"called off {name}").touch()
+        raise
+    return name
+
+
+@primitive(effects=["write"])
+async def linger(name: str, context: CallContext) -> str:
+    """Take long over changing something."""
+    return await _lingers(name, context)
+
+
+@primitive(effects=["read"])
+async def gaze(name: str, context: CallContext) -> str:
+    """Take long over reading something."""
+    return await _lingers(name, context)
+
+
+def service_at(place: Place) -> ToolService:
+    options = place.options()
+    options["governance"]["primitives"] |= {"linger": {"into": str(place.into)}, "gaze": {"into": str(place.into)}}
+    return ToolService.open(**{**options, "primitives": [*PRIMITIVES, linger, gaze]})
+
+
+async def begun(place: Place, *names: str) -> None:
+    """Wait until calls are in flight."""
+    for _ in range(3000):
+        if all(place.into.with_name(f"began {name}").exists() for name in names):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it doesn't begin")
+
+
+def called_off(result: ToolResult) -> dict[str, Any]:
+    assert result.error is not None
+    assert result.error.code == "cancelled"
+    return result.error.details
+
+
+async def refuses_to_go_on(place: Place, run: str) -> None:
+    async with service_at(place) as service:
+        assert service.runs.show(run).state == "cancelled"
+        for again in (service.resume, lambda run: asyncio.to_thread(service.runs.cancel, run, "a person")):
+            with pytest.raises(Failure) as caught:
+                await again(run)
+            assert caught.value.code == "exists"
+    assert "never" not in place.done
+
+
+async def in_flight(service: ToolService) -> str:
+    (run,) = (run for run in service.runs.list() if run.state == "running")
+    return run.id
+
+
+async def test_it_reaches_the_call_in_flight(place: Place) -> None:
+    async with service_at(place) as service:
+        for source in (INNER, OUTER):
+            await service.define(source)
+        task = asyncio.ensure_future(service.invoke("outer"))
+        await begun(place, "c")
+        run = await in_flight(service)
+        assert service.runs.cancel(run, "a person").state == "cancelled"
+        result = await asyncio.wait_for(task, 10)
+        assert called_off(result) == {"applied": 2, "unknown": [{"step": "1/1", "tool": "linger"}]}
+        assert "linger (step 1/1)" in str(result.error)
+        assert place.into.with_name("called off c").exists()
+        states = {step["step"]: step["state"] for step in service.runs.show(run).steps}
+        assert states == {"0": "ended", "1/0": "ended", "1/1": "unknown"}
+    await refuses_to_go_on(place, run)
+
+
+async def test_it_reaches_calls_side_by_side(place: Place) -> None:
+    async with service_at(place) as service:
+        await service.define(TOGETHER)
+        task = asyncio.ensure_future(service.invoke("together"))
+        await begun(place, "x", "y", "z")
+        run = await in_flight(service)
+        service.runs.cancel(run, "a person")
+        # What only reads leaves nothing that is unknown.
+        assert called_off(await asyncio.wait_for(task, 10)) == {"applied": 1, "unknown": []}
+        for _ in range(300):
+            if all(place.into.with_name(f"called off {name}").exists() for name in "xyz"):
+                break
+            await asyncio.sleep(0.01)
+        else:
+            raise AssertionError("a call goes on")
+    await refuses_to_go_on(place, run)
+
+
+async def test_it_ends_a_program_that_calls_nothing(place: Place) -> None:
+    async with service_at(place) as service:
+        await service.define(BUSY)
+        task = asyncio.ensure_future(service.invoke("busy"))
+        for _ in range(1000):
+            if place.done:
+                break
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        run = await in_flight(service)
+        service.runs.cancel(run, "a person")
+        assert called_off(await asyncio.wait_for(task, 10)) == {"applied": 1, "unknown": []}
+    await refuses_to_go_on(place, run)
+
+
+def _calls(report: Report, base: Path) -> None:
+    async def main() -> None:
+        async with service_at(Place(base)) as service:
+            result = await service.invoke("outer")
+            report(result.error.as_dict() if result.error else None)
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def elsewhere(place: Place) -> Iterator[Child]:
+    """A process that runs `outer`."""
+
+    async def define() -> None:
+        async with service_at(place) as service:
+            for source in (INNER, OUTER):
+                await service.define(source)
+
+    asyncio.run(define())
+    child = Child(_calls, place.base)
+    asyncio.run(begun(place, "c"))
+    yield child
+    child.wait()
+
+
+def test_it_reaches_another_process(place: Place, elsewhere: Child) -> None:
+    async def cancel() -> str:
+        async with service_at(place) as service:
+            run = await in_flight(service)
+            with pytest.raises(Failure) as caught:
+                await service.resume(run)
+            assert caught.value.code == "exists"
+            service.runs.cancel(run, "a person")
+            error = await asyncio.to_thread(elsewhere.hear, 30)
+            assert error["code"] == "cancelled"
+            assert error["details"] == {"applied": 2, "unknown": [{"step": "1/1", "tool": "linger"}]}
+            return run
+
+    run = asyncio.run(cancel())
+    assert elsewhere.wait() == 0
+    assert place.into.with_name("called off c").exists()
+    asyncio.run(refuses_to_go_on(place, run))
+
+
+def test_what_died_before_it_heard_does_not_go_on(place: Place, elsewhere: Child) -> None:
+    async def cancel() -> str:
+        async with service_at(place) as service:
+            run = await in_flight(service)
+            # It stands still, and dies without having looked.
+            os.kill(elsewhere.pid, signal.SIGSTOP)
+            service.runs.cancel(run, "a person")
+            elsewhere.kill()
+            with pytest.raises(Failure, match="cancelled") as caught:
+                await service.resume(run)
+            assert caught.value.code == "exists"
+            # Asked once more, it says what was done.
+            seen = service.runs.cancel(run, "a person")
+            assert seen.state == "cancelled"
+            assert seen.error is not None
+            assert seen.error["details"] == {"applied": 2, "unknown": [{"step": "1/1", "tool": "linger"}]}
+            return run
+
+    asyncio.run(refuses_to_go_on(place, asyncio.run(cancel())))

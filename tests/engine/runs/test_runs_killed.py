@@ -1,0 +1,214 @@
+"""`kill -9` at every step of a program of ten effects, which goes on in another process each time: each effect once.
+
+An effect adds a line to a file, so one that is made twice shows. The program is killed at the points that
+`tests.helpers.kill_points`
+numbers: around every entry, sync and effect. Whether an effect that was cut short took place nobody can know but who looks; so the
+run asks, and the test, which is the person, looks at the file and answers from its own process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import SyncToolService
+from tests.helpers.children import Child, Report
+from tests.helpers.kill_points import Place, Points, pointed
+
+#: Two of the ten are in a saved tool that it calls, two in `parallel`, and it reads between.
+SOURCES = [
+    '''
+def two(first: str, second: str) -> list[str]:
+    """Put two."""
+    return [_one(first), _one(second)]
+
+def _one(name: str) -> str:
+    try:
+        return tools.PUT(name=name)
+    except ToolError as e:
+        return name
+''',
+    '''
+def ten() -> list[str]:
+    """Put ten."""
+    found = [_one(f"a{i}") for i in range(3)]
+    print(tools.count() > 0)
+    found = found + list(parallel(_one(name) for name in ["p0", "p1"]))
+    found = found + tools.two(first="n0", second="n1")
+    seen = parallel(tools.count(), tools.count())
+    return found + [_one(f"z{i}") for i in range(3)]
+
+def _one(name: str) -> str:
+    try:
+        return tools.PUT(name=name)
+    except ToolError as e:
+        return name
+''',
+]
+TEN = ["a0", "a1", "a2", "p0", "p1", "n0", "n1", "z0", "z1", "z2"]
+#: The middle one of the ten asks.
+ASKS = {"tools": {"two": {"requires_approval_in_modes": ["NORMAL"]}}}
+
+
+def define(place: Place, put: str) -> None:
+    with SyncToolService.open(**place.options()) as service:
+        for source in SOURCES:
+            service.define(source.replace("PUT", put))
+
+
+def live(report: Report, base: Path, governance: Any, run: str | None, kill: tuple[str, int] | int | None) -> None:
+    """Run the program, or go on with it; die at the point of a number, or the so-manieth of a name."""
+    seen = 0
+
+    def at(number: int, name: str, before: bool) -> None:
+        nonlocal seen
+        if isinstance(kill, tuple):
+            seen += points.names[-1] == kill[0]
+            due = seen == kill[1] and points.names[-1] == kill[0]
+        else:
+            due = number == kill
+        if due:
+            report(points.names[-1])
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    points = Points(at)
+
+    async def main() -> None:
+        async with pointed(Place(base), points, governance=governance) as service:
+            result = await (service.invoke("ten") if run is None else service.resume(run))
+            report((result.error.as_dict() if result.error else None, result.output, points.names))
+
+    asyncio.run(main())
+
+
+class Story:
+    """One run of the program, through all its deaths: `deaths` says where, `asked` how often the person was."""
+
+    def __init__(self, place: Place, governance: Any = None) -> None:
+        self.place, self.governance = place, governance
+        self.run: str | None = None
+        self.deaths: list[str] = []
+        self.asked: list[str] = []
+        self.names: list[str] = []
+        self.output: Any = None
+
+    def live(self, kill: Any = None) -> bool:
+        """Go on with it in a process of its own, to be killed at a point; whether it has come to its end."""
+        child = Child(live, self.place.base, self.governance, self.run, kill)
+        *said, last = child.rest() or [None]
+        code = child.wait()
+        if code == -signal.SIGKILL:
+            assert isinstance(last, str)
+            self.deaths.append(last)
+            self._find()
+            return False
+        assert code == 0, said
+        error, self.output, names = last
+        self.names += names
+        self._find()
+        if error is not None:
+            assert error["code"] == "suspended", error
+            self._answer(error["details"]["approval"])
+        return error is None
+
+    def _find(self) -> None:
+        with SyncToolService.open(**self.place.options(self.governance)) as service:
+            runs = service.within(lambda s: s.runs.list())
+            assert len(runs) <= 1
+            if runs:
+                assert runs[0].problem is None
+                self.run = runs[0].id
+
+    def _answer(self, question: str) -> None:
+        with SyncToolService.open(**self.place.options(self.governance)) as service:
+            asked = service.within(lambda s: s.approvals.get(question))
+            self.asked.append(asked.rule)
+            done = asked.rule == "interrupted" and asked.arguments["name"] in self.place.done
+            service.within(lambda s: s.approvals.answer(question, "no" if done else "once", "who looked"))
+
+    def to_its_end(self) -> None:
+        """Go on with it until it has an end, which must be the right one."""
+        for _ in range(5):
+            if self.live():
+                break
+        assert self.output == TEN, (self.deaths, self.output)
+        assert self.place.done == TEN, self.deaths
+        with SyncToolService.open(**self.place.options(self.governance)) as service:
+            assert [run.state for run in service.within(lambda s: s.runs.list())] == ["done"]
+            assert service.service.surroundings.ledger.verify().ok
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_each_of_ten_effects(place: Place, when: str) -> None:
+    define(place, "put")
+    story = Story(place)
+    while len(story.deaths) < 10:
+        # Each life makes the effect that the last one died before, and dies at the next.
+        assert not story.live((f"{when} the effect of put", 2 if when == "before" and story.deaths else 1))
+    story.to_its_end()
+    assert len(story.deaths) == 10
+    assert story.asked == ["interrupted"] * 10
+
+
+def test_what_is_idempotent_is_made_again_unasked(place: Place) -> None:
+    define(place, "put_again")
+    story = Story(place)
+    for n in range(10):
+        assert not story.live(("after the effect of put_again", 1 if n == 0 else 2))
+    while not story.live():
+        pass
+    assert story.asked == []
+    assert story.output == TEN
+    # Once before each death and once after it; what had ended before is never made again.
+    assert place.done == [name for name in TEN for _ in range(2)]
+
+
+def test_an_answer_from_another_process(place: Place) -> None:
+    define(place, "put")
+    story = Story(place, ASKS)
+    assert not story.live(("after the effect of put", 4))
+    assert not story.live()
+    assert story.asked == ["interrupted"]
+    assert not story.live()
+    assert story.asked == ["interrupted", "tools.two.requires_approval_in_modes"]
+    assert not story.live(("before the effect of put", 1))
+    story.to_its_end()
+    assert story.asked[2:] == ["interrupted"]
+
+
+def points_of(tmp_path: Path) -> list[str]:
+    whole = Story(Place(tmp_path / "whole"))
+    define(whole.place, "put")
+    whole.to_its_end()
+    return whole.names
+
+
+def killed_at(tmp_path: Path, numbers: list[int]) -> None:
+    define(Place(tmp_path / "defined"), "put")
+    for number in numbers:
+        shutil.copytree(tmp_path / "defined", tmp_path / str(number))
+        story = Story(Place(tmp_path / str(number)))
+        story.live(number)
+        assert len(story.deaths) == 1
+        story.to_its_end()
+        assert story.asked in ([], ["interrupted"])
+
+
+def test_killed_between_entry_sync_and_effect(tmp_path: Path) -> None:
+    names = points_of(tmp_path)
+    # A few of them, others each time; `make test-slow` goes through all.
+    killed_at(tmp_path, sorted(random.sample(range(1, len(names) + 1), 5)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_killed_at_every_point(tmp_path: Path) -> None:
+    names = points_of(tmp_path)
+    killed_at(tmp_path, list(range(1, len(names) + 1)))

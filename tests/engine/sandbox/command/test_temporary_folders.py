@@ -1,0 +1,72 @@
+"""Private folders on the disk: gone afterwards whatever a command made of them, and swept where a service was killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.sandbox.command import temporary_folders
+from albert_tools.engine.sandbox.command.temporary_folders import Temporary, sweep
+from tests.helpers.attacked import SOMEBODY
+from tests.helpers.children import Child
+
+
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """Where such folders are made."""
+    made = Path(tempfile.mkdtemp(prefix="albert-test-", dir="/tmp"))
+    made.chmod(0o777)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def litter(report: Callable[[Any], None], disk: str, user: int) -> None:
+    tempfile.tempdir = disk
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    made = Temporary()
+    os.chdir(made.path)
+    for _ in range(3000):
+        os.mkdir("deep")
+        os.chdir("deep")
+    os.chdir(made.path)
+    os.makedirs("closed/below/that")
+    (Path("closed") / "file").touch()
+    os.symlink("/", "closed/link")
+    os.chmod("closed/below", 0)
+    os.chmod("closed", 0)
+    made.remove()
+    report(os.path.lexists(made.path))
+
+
+@pytest.mark.parametrize("user", [0, SOMEBODY] if os.getuid() == 0 else [0])
+def test_deep_and_closed_folders_are_taken_away(disk: Path, user: int) -> None:
+    child = Child(litter, str(disk), user)
+    assert list(child.rest()) == [False]
+    assert child.wait() == 0
+    assert os.listdir(disk) == []
+
+
+def test_what_a_killed_service_left_is_swept(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, young = disk / "albert-command-left", disk / "albert-command-young"
+    (left / "home/x").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    monkeypatch.setattr(temporary_folders, "_YOUNG", 0.5)
+    in_use = Temporary()
+    time.sleep(0.6)
+    young.mkdir()
+    sweep()
+    assert not left.exists()
+    assert young.exists()
+    assert os.path.isdir(in_use.path)
+    in_use.remove()
+    assert os.listdir(disk) == ["albert-command-young"]

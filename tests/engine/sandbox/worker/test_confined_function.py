@@ -1,0 +1,434 @@
+"""A function that somebody has taken over gets nowhere from where it runs confined, and the service goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from albert_tools import Failure, ToolService, primitive
+from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.sandbox.worker import confined_function
+from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS
+from albert_tools.engine.sandbox.worker.confined_function import confinement, run_confined
+from tests.helpers import hostile
+from tests.helpers.children import Child, Report
+
+FULL = "seccomp+landlock"
+pytestmark = pytest.mark.skipif(not confinement(), reason="nothing confines here")
+#: Each confinement that this machine has.
+KINDS = [k for k in CONFINEMENTS if set(k.split("+")) <= set(confinement().split("+"))]
+
+VIOLATION = "sandbox_violation"
+REFUSED = "exception"
+
+#: What is tried, and how it ends: by being killed for it, or by an error.
+ATTEMPTS: dict[Callable[..., Any], str] = {
+    hostile.open_passwd: REFUSED,
+    hostile.open_through_link: REFUSED,
+    hostile.list_root: REFUSED,
+    hostile.write_file: REFUSED,
+    hostile.truncate_library: REFUSED,
+    hostile.unlink_file: REFUSED,
+    hostile.rename_file: REFUSED,
+    hostile.chmod_file: REFUSED,
+    hostile.touch_file: REFUSED,
+    hostile.link_file: REFUSED,
+    hostile.make_folder: REFUSED,
+    hostile.make_device: REFUSED,
+    hostile.own_environ: REFUSED,
+    hostile.parents_environ: REFUSED,
+    hostile.parents_memory: REFUSED,
+    hostile.parents_descriptor: REFUSED,
+    hostile.memory_file: REFUSED,
+    hostile.tcp: VIOLATION,
+    hostile.udp: VIOLATION,
+    hostile.unix_socket: VIOLATION,
+    hostile.resolve: VIOLATION,
+    hostile.fork: VIOLATION,
+    hostile.fork_bomb: VIOLATION,
+    hostile.start_program: REFUSED,
+    hostile.replace_program: VIOLATION,
+    hostile.thread: REFUSED,
+    hostile.kill_parent: VIOLATION,
+    hostile.kill_parents_group: REFUSED,
+    hostile.signal_by_handle: REFUSED,
+    hostile.signal_by_socket: REFUSED,
+    hostile.trace_parent: VIOLATION,
+    hostile.more_memory: REFUSED,
+    hostile.outlive_parent: REFUSED,
+    hostile.runnable_memory: REFUSED,
+    hostile.made_runnable: REFUSED,
+    hostile.new_namespace: VIOLATION,
+    hostile.rings: VIOLATION,
+    hostile.calls_of_x32: VIOLATION,
+}
+_TAKE_PATHS = {
+    "open_through_link",
+    "write_file",
+    "unlink_file",
+    "rename_file",
+    "chmod_file",
+    "touch_file",
+    "link_file",
+} | {
+    "make_folder",
+    "make_device",
+}
+#: What Landlock by itself stops; the rest is open where there is no filter of system calls, and `CONFINEMENTS` says so.
+BY_LANDLOCK = [
+    f for f in ATTEMPTS if f.__name__.startswith(("open_", "list_", "write_", "truncate_", "parents_", "own_"))
+]
+BY_LANDLOCK += [hostile.unlink_file, hostile.rename_file, hostile.link_file, hostile.make_folder, hostile.make_device]
+
+
+def confined_processes() -> list[psutil.Process]:
+    """Those of this process, and what they may have made."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if any("confined_child" in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+async def failed(function: Callable[..., Any], seconds: float = 60, **more: Any) -> Failure:
+    arguments = more.pop("arguments", {})
+    with pytest.raises(Failure) as caught:
+        await run_confined(function, arguments, seconds=seconds, **more)
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if "seccomp" in k])
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda f: str(f.__name__))
+async def test_escapes(attempt: Callable[..., Any], kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("as it was", "utf-8")
+    before = file.stat()
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    path = {"path": str(link if attempt is hostile.open_through_link else file)}
+    if kind == "seccomp" and attempt in (hostile.tcp, hostile.resolve, hostile.thread):
+        pytest.skip("what it imports on its way is missing there")
+    failure = await failed(attempt, arguments=path if attempt.__name__ in _TAKE_PATHS else {}, kind=kind)
+    assert failure.code == ATTEMPTS[attempt], failure
+    if failure.code == REFUSED:
+        assert failure.details["type"] in ("PermissionError", "OSError", "RuntimeError", "ValueError"), failure
+    assert sorted(tmp_path.iterdir()) == [file, link]
+    assert (file.read_text("utf-8"), file.stat().st_mode, file.stat().st_mtime_ns) == (
+        "as it was",
+        before.st_mode,
+        before.st_mtime_ns,
+    )
+    assert confined_processes() == []
+
+
+@pytest.mark.skipif("landlock" not in KINDS, reason="no Landlock here")
+@pytest.mark.parametrize("attempt", BY_LANDLOCK, ids=lambda f: str(f.__name__))
+async def test_files_without_a_filter_of_system_calls(attempt: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("as it was", "utf-8")
+    failure = await failed(
+        attempt, arguments={"path": str(file)} if attempt.__name__ in _TAKE_PATHS else {}, kind="landlock"
+    )
+    assert (failure.code, failure.details["type"]) in ((REFUSED, "PermissionError"), (REFUSED, "OSError")), failure
+    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_text("utf-8") == "as it was"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_an_honest_function_may_do(kind: str) -> None:
+    assert await run_confined(hostile.add, {"a": 1, "b": 2}, seconds=60, kind=kind) == 3
+    assert await run_confined(hostile.add, {"a": 1}, seconds=60, kind=kind) == 2
+    imported = {"arguments": {"text": "<a>é</a>"}, "imports": ["xml.etree.ElementTree"]}
+    given = imported if kind == "seccomp" else {"arguments": imported["arguments"]}
+    assert (
+        await run_confined(
+            hostile.parse_late, given["arguments"], seconds=60, imports=given.get("imports", []), kind=kind
+        )
+        == "é"
+    )
+
+
+async def test_bytes_go_in_as_they_are() -> None:
+    given = {"data": bytes(range(256)), "more": "é"}
+    assert await run_confined(hostile.sizes, given, seconds=60) == {"data": ["bytes", 256], "more": ["str", 1]}
+
+
+async def test_it_is_born_with_nothing() -> None:
+    found = await run_confined(hostile.who, {}, seconds=60)
+    assert found["descriptors"] == [0, 1, 2]
+    assert not {"HOME", "PATH", "ALBERT_HOME", "PYTHONPATH"} & set(found["environ"])
+    assert (found["no core"], found["zone"]) == ([0, 0], "UTC")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        (hostile.endless, "timeout"),
+        (hostile.endless_in_c, "timeout"),
+        (hostile.deaf, "timeout"),
+        (hostile.printer, "timeout"),
+        (hostile.memory_bomb, "memory_limit"),
+        (hostile.one_large_piece, "memory_limit"),
+        (hostile.large_result, "result_limit"),
+        (hostile.deep_result, "result_limit"),
+    ],
+)
+async def test_bombs(function: Callable[..., Any], code: str, kind: str) -> None:
+    seconds = 1.0 if code == "timeout" else 60.0
+    failure = await failed(function, seconds, memory_bytes=64 * MiB, result_bytes=100_000, kind=kind)
+    assert failure.code == code, failure
+    assert failure.tool is None
+    assert confined_processes() == []
+
+
+async def test_printing_is_bounded_and_told_of_a_crash() -> None:
+    assert await run_confined(hostile.a_little_print, {}, seconds=60) == 7
+    failure = await failed(hostile.crash)
+    assert (failure.code, failure.message) == ("worker_died", "crash crashed with SIGSEGV on what it was given")
+    assert failure.details == {"printed": "about to\n"}
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "message"),
+    [
+        (hostile.abort, "worker_died", "abort crashed with SIGABRT on what it was given"),
+        (hostile.leave, "worker_died", "leave ended with 3 on what it was given"),
+        (hostile.exit_politely, "exception", "SystemExit: 3"),
+        (hostile.no_json, "not_json", "the result is no JSON: Object of type set is not JSON serializable"),
+        (hostile.no_number, "not_json", "the result is no JSON: Out of range float values are not JSON compliant"),
+        (hostile.raises, "exception", "ValueError: no such page"),
+    ],
+)
+async def test_ends_that_are_no_answer(function: Callable[..., Any], code: str, message: str) -> None:
+    failure = await failed(function)
+    assert (failure.code, failure.message) == (code, message)
+
+
+async def test_half_a_character_is_no_value() -> None:
+    assert (await failed(hostile.half_a_character)).code == "not_json"
+
+
+async def test_a_failure_of_its_own_is_handed_on() -> None:
+    failure = await failed(hostile.fails)
+    assert (failure.code, failure.message, failure.hint) == ("too_large", "the page is too large", "ask for a part")
+    assert (failure.details, failure.retryable) == ({"bytes": 7}, False)
+
+
+@pytest.mark.parametrize("code", ["permission_denied", "suspended", "governance_unavailable", "no_such_code", 7])
+async def test_it_can_not_claim_what_it_can_not_know(code: Any) -> None:
+    assert (await failed(hostile.claims, arguments={"code": code})).code == "exception"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '["ready"]',
+        '["result"]',
+        '{"result": 1}',
+        "[]",
+        "not json",
+        "[" * 100_000,
+        json.dumps(["exception", {"type": 1, "message": 2}]),
+        '["result", ' + "9" * 5000 + "]",
+    ],
+    ids=lambda text: text[:12],
+)
+async def test_a_forged_answer_is_not_believed(message: str) -> None:
+    failure = await failed(hostile.forged, arguments={"message": message})
+    assert failure.code == VIOLATION
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        ["failure", {"code": "io_error", "message": "a\ud800", "hint": "\udfff", "details": {"x": "\ud800"}}],
+        ["failure", {"code": "io_error", "message": "a", "details": {"x": "y" * 200_000}}],
+        ["failure", {"code": "io_error", "message": "a", "details": {"trail": 5}}],
+        ["exception", {"type": "\ud800", "message": "\ud800"}],
+    ],
+    ids=["surrogates", "large details", "a trail", "exception"],
+)
+async def test_a_forged_failure_can_be_told_like_any_other(forged: Any) -> None:
+    failure = await failed(hostile.forged, arguments={"message": json.dumps(forged)})
+    # As it is where the failure has come out of a saved tool.
+    failure.line = 1
+    told = json.dumps(failure.as_dict(), ensure_ascii=False).encode()
+    assert len(told) < 100_000
+
+
+async def test_a_forged_value_is_in_the_domain_or_refused() -> None:
+    assert await run_confined(hostile.forged, {"message": '["result", {"a": [1]}]'}, seconds=60) == {"a": [1]}
+    assert (await failed(hostile.forged, arguments={"message": '["result", 1e999]'})).code == "not_json"
+    assert (await failed(hostile.forged, arguments={"message": f'["result", {2**70}]'})).code == "not_json"
+    assert (await failed(hostile.announces_much)).code == VIOLATION
+
+
+async def test_calling_it_off_ends_it() -> None:
+    running = asyncio.create_task(run_confined(hostile.endless, {}, seconds=600))
+    while not confined_processes():
+        await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert confined_processes() == []
+
+
+async def test_many_at_once_wait_their_turn() -> None:
+    most = 0
+
+    async def look() -> None:
+        nonlocal most
+        while True:
+            most = max(most, len(confined_processes()))
+            await asyncio.sleep(0.005)
+
+    looking = asyncio.create_task(look())
+    found = await asyncio.gather(*(run_confined(hostile.add, {"a": i}, seconds=60) for i in range(12)))
+    looking.cancel()
+    assert found == [i + 1 for i in range(12)]
+    assert 1 <= most <= confined_function.MAX_AT_ONCE
+
+
+def _one_that_dies(report: Report) -> None:
+    async def work() -> None:
+        running = asyncio.create_task(run_confined(hostile.deaf, {}, seconds=600))
+        while not (found := confined_processes()):
+            await asyncio.sleep(0.01)
+        # Past the import, it ignores what it can.
+        await asyncio.sleep(1)
+        report(found[0].pid)
+        await running
+
+    asyncio.run(work())
+
+
+def test_it_dies_with_its_service() -> None:
+    service = Child(_one_that_dies)
+    pid = service.hear()
+    service.kill()
+    deadline = time.monotonic() + 30
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "it has outlived its service"
+        time.sleep(0.01)
+
+
+def _as_an_ordinary_user(report: Report, folder: str) -> None:
+    os.chdir("/")
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    try:
+        subprocess.run([sys.executable, "-I", "-c", ""], check=True)
+    except PermissionError:
+        report("not here")
+        return
+    secret = str(Path(folder, "secret"))
+
+    async def work() -> None:
+        report((await run_confined(hostile.who, {}, seconds=60))["user"])
+        for attempt, arguments in (
+            (hostile.open_through_link, {"path": secret}),
+            (hostile.write_file, {"path": secret}),
+            (hostile.parents_environ, {}),
+            (hostile.fork, {}),
+            (hostile.kill_parent, {}),
+        ):
+            report((await failed(attempt, arguments=arguments)).code)
+
+    asyncio.run(work())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
+def test_an_ordinary_user_has_the_same(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    (tmp_path / "secret").write_text("", "utf-8")
+    child = Child(_as_an_ordinary_user, str(tmp_path))
+    told = child.rest()
+    if told == ["not here"]:
+        pytest.skip("Python lies where only root can start it")
+    assert told == [65534, REFUSED, REFUSED, REFUSED, VIOLATION, VIOLATION]
+
+
+async def test_nothing_confined_is_nothing_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined_function, "confinement", lambda: "")
+    failure = await failed(hostile.add, arguments={"a": 1})
+    assert failure.code == "sandbox_unavailable"
+    assert failure.denied
+
+
+async def test_what_can_not_be_imported_is_told() -> None:
+    failure = await failed(hostile.add, arguments={"a": 1}, imports=["no_such_module"])
+    assert failure.code == "sandbox_unavailable"
+    assert "No module named 'no_such_module'" in failure.message
+
+
+async def test_what_has_no_name_to_find_it_by() -> None:
+    for function, said in ((lambda: 1, "isn't found by its name"), (hostile.waits, "is async")):
+        with pytest.raises(TypeError, match=said):
+            await run_confined(function, {}, seconds=1)
+    with pytest.raises(TypeError, match="not JSON"):
+        await run_confined(hostile.add, {"a": {1}}, seconds=1)
+
+
+def takes_context(context: CallContext) -> None: ...
+def plain() -> None: ...
+async def waits() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: primitive(sandbox=True)(takes_context), "takes a CallContext, and there is none"),
+        (lambda: primitive(sandbox=True)(waits), "is async, and there is none"),
+        (lambda: primitive(sandbox=True, effects=["read"])(plain), "so it has no effects"),
+        (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
+    ],
+)
+def test_declarations_that_can_not_be(declare: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        declare()
+
+
+async def test_a_primitive_that_runs_confined(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    service = ToolService.open(
+        home=tmp_path / "home",
+        workspace=tmp_path / "project",
+        governance={"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 20}}},
+        primitives=[hostile.word_lengths],
+    )
+    async with service:
+        assert (await service.invoke("word_lengths", {"text": "a bc"})).value() == {"a": 1, "bc": 2}
+        taken_over = await service.invoke("word_lengths", {"text": "fork"})
+        assert taken_over.error is not None
+        assert (taken_over.error.code, taken_over.error.tool) == (VIOLATION, "word_lengths")
+        source = 'def of(text: str) -> int:\n    """Count."""\n    return len(tools.word_lengths(text=text))\n'
+        await service.define(source)
+        assert (await service.invoke("of", {"text": "a bc d"})).value() == 3
+
+
+async def test_a_primitive_that_runs_confined_has_its_timeout(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    rules = {"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 2}}}
+    async with ToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "project", governance=rules, primitives=[hostile.word_lengths]
+    ) as service:
+        result = await service.invoke("word_lengths", {"text": "endless"})
+        assert result.error is not None
+        assert (result.error.code, result.error.tool) == ("timeout", "word_lengths")
+    assert confined_processes() == []

@@ -1,0 +1,346 @@
+"""The service's end: what it makes of workers that die, lie or flood, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import subprocess
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psutil
+import pytest
+
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.sandbox.worker import fence, spawn
+from albert_tools.engine.sandbox.worker.codec import BadFrame, Unpacker, pack
+from albert_tools.engine.sandbox.worker.pool import RunReport, Sandbox, _Run, _Worker
+from albert_tools.engine.sandbox.worker.self_test import trials
+from albert_tools.engine.sandbox.worker.values import Unexportable, export
+from tests.helpers.children import PATIENCE
+
+ADD = Program("t", "t", "def t(n):\n    return n + 1\n", (), (1, 2))
+WAIT = Program("t", "t", "def t():\n    return __call('wait', {})\n", (), (1, 2))
+
+
+async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+    if name == "wait":
+        await asyncio.sleep(60)
+    return arguments
+
+
+def within(work: Callable[[Sandbox], Awaitable[Any]], **options: Any) -> Any:
+    async def main() -> Any:
+        sandbox = Sandbox(**options)
+        await sandbox.start()
+        try:
+            return await work(sandbox)
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ["seccomp", "landlock"])
+def test_trials(kind: str) -> None:
+    async def work(sandbox: Sandbox) -> dict[str, bool]:
+        return {t.name: t.ok async for t in trials(sandbox)}
+
+    found = within(work, kind=kind)
+    weaker = {"starting a process", "running a command"} if kind == "landlock" else set()
+    assert {name for name, ok in found.items() if not ok} <= weaker
+
+
+def test_a_machine_without_a_fence_is_told_by_its_kind() -> None:
+    assert fence.probe() == "seccomp"
+    assert set(fence.SENTENCES) == {"seccomp", "landlock", "rlimits"}
+    assert fence.bare_bytes() > MiB
+
+    async def work(sandbox: Sandbox) -> Any:
+        return sandbox.confinement, await sandbox.run(ADD, {"n": 1}, call=call)
+
+    assert within(work, kind="rlimits") == ("rlimits", 2)
+
+
+def test_fifty_runs_leave_nothing_behind() -> None:
+    me = psutil.Process()
+
+    async def work(sandbox: Sandbox) -> tuple[int, int]:
+        for _ in range(3):
+            await sandbox.run(ADD, {"n": 1}, call=call)
+        before = me.num_fds()
+        found = await asyncio.gather(*(sandbox.run(ADD, {"n": i}, call=call) for i in range(50)))
+        assert found == [i + 1 for i in range(50)]
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if me.num_fds() <= before + 4:
+                break
+        return before, me.num_fds()
+
+    others = set(me.children(recursive=True))
+    before, after = within(work)
+    assert after <= before + 4
+    assert set(me.children(recursive=True)) <= others
+
+
+def test_a_worker_killed_in_its_run_and_a_zygote_killed_in_between() -> None:
+    # The call that is out ends by itself before anybody notices, so it is short.
+    async def short(name: str, arguments: dict[str, Any], key: str) -> Any:
+        await asyncio.sleep(1.0)
+
+    async def work(sandbox: Sandbox) -> None:
+        task = asyncio.create_task(sandbox.run(WAIT, {}, call=short))
+        await asyncio.sleep(0.3)
+        assert sandbox._zygote is not None
+        zygote = psutil.Process(sandbox._zygote._process.pid)
+        running = asyncio.create_task(
+            sandbox.run(Program("t", "t", "def t():\n    for i in range(10**12):\n        pass\n"), {}, call=call)
+        )
+        await asyncio.sleep(0.2)
+        busiest = max(zygote.children(), key=lambda p: p.cpu_times().user)
+        busiest.send_signal(signal.SIGKILL)
+        with pytest.raises(Failure) as caught:
+            await running
+        assert caught.value.code == "memory_limit"
+        zygote.send_signal(signal.SIGKILL)
+        with pytest.raises(Failure) as caught:
+            await asyncio.wait_for(task, 70)
+        assert caught.value.code in ("worker_died", "memory_limit", "sandbox_unavailable")
+        assert await sandbox.run(ADD, {"n": 1}, call=call) == 2
+
+    within(work)
+
+
+def test_limits_of_one_run_are_lower_than_the_sandboxs() -> None:
+    hungry = Program("t", "t", "def t():\n    return len('x' * 40_000_000)\n", (), (1, 2))
+
+    async def work(sandbox: Sandbox) -> None:
+        assert await sandbox.run(hungry, {}, call=call) == 40_000_000
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(hungry, {}, call=call, limits=RunLimits(memory_bytes=16 * MiB))
+        assert caught.value.code == "memory_limit"
+        report = RunReport()
+        await sandbox.run(Program("t", "t", "def t():\n    __call('x', {})\n"), {}, call=call, report=report)
+        assert report.calls == 1
+        assert 0 < report.own_seconds < 5
+
+    within(work)
+
+
+def test_what_is_saved_but_is_no_python_is_damaged() -> None:
+    async def work(sandbox: Sandbox) -> None:
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(Program("t", "t", "def t(:"), {}, call=call)
+        assert caught.value.code == "damaged"
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(ADD, {"n": {1}}, call=call)
+        assert caught.value.code == "not_json"
+
+    within(work)
+
+
+def test_a_text_that_python_warns_of_runs_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    text = "def t():\n    assert (1, 'always')\n    return 1 is 1\n"
+
+    async def work(sandbox: Sandbox) -> Any:
+        return await sandbox.run(Program("t", "t", text), {}, call=call)
+
+    assert within(work) is True
+    assert [w for w in recwarn if issubclass(w.category, SyntaxWarning)] == []
+
+
+def test_a_zygote_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawn.sys, "executable", "/nothing/here")
+    with pytest.raises(Failure) as caught:
+        spawn.spawn_zygote()
+    assert caught.value.code == "sandbox_unavailable"
+    monkeypatch.setattr(spawn.sys, "executable", "/bin/true")
+
+    async def start() -> None:
+        await Sandbox().start()
+
+    with pytest.raises(Failure) as caught:
+        asyncio.run(start())
+    assert caught.value.code == "sandbox_unavailable"
+
+
+def test_large_answers_to_overlapping_calls_come_whole() -> None:
+    async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return "é" * (1_000_000 + arguments["n"])
+
+    text = "def t():\n    return __gather(True, lambda i: len(__call('x', {'n': i})), ((i,) for i in range(12)))\n"
+
+    async def work(sandbox: Sandbox) -> Any:
+        return await sandbox.run(Program("t", "t", text, (), (1, 2)), {}, call=large)
+
+    assert within(work) == [1_000_000 + i for i in range(12)]
+
+
+def test_sandboxes_in_two_threads_do_not_see_each_others_bytes() -> None:
+    async def work(sandbox: Sandbox, letter: str) -> list[set[str]]:
+        program = Program("t", "t", f"def t():\n    return {letter!r} * 300_000\n", (), (1, 2))
+        return [set(await sandbox.run(program, {}, call=call)) for _ in range(40)]
+
+    with ThreadPoolExecutor(3) as pool:
+        found = pool.map(lambda letter: within(lambda sandbox: work(sandbox, letter)), "abc")
+        assert [set().union(*each) for each in found] == [{"a"}, {"b"}, {"c"}]
+
+
+def test_a_worker_that_never_takes_its_answer_is_ended_in_time() -> None:
+    async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
+        return "x" * 8_000_000
+
+    # What a program could only do if it had left the language: ask, and not listen.
+    ask = pack(["call", 1, "x", "0", False, {}])
+    text = f"def t():\n    __call.__self__._socket.sendall({ask!r})\n    while True:\n        pass\n"
+
+    async def work(sandbox: Sandbox) -> None:
+        limits = RunLimits(own_seconds=1.0, run_seconds=20.0)
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(Program("t", "t", text), {}, call=large, limits=limits)
+        assert caught.value.code == "time_limit"
+        # Its descriptor's number is free again for the next.
+        assert await asyncio.gather(*(sandbox.run(ADD, {"n": 1}, call=call) for _ in range(8))) == [2] * 8
+
+    within(work)
+
+
+def test_runs_that_are_called_off_leave_no_worker() -> None:
+    async def work(sandbox: Sandbox) -> None:
+        for delay in (0, 0, 0.001, 0.002, 0.004, 0.008):
+            tasks = [asyncio.create_task(sandbox.run(WAIT, {}, call=call)) for _ in range(12)]
+            await asyncio.sleep(delay)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert sandbox._zygote is not None
+        zygote = psutil.Process(sandbox._zygote._process.pid)
+        for _ in range(300):
+            if len(zygote.children()) <= 2:
+                break
+            await asyncio.sleep(0.1)
+        assert len(zygote.children()) <= 2
+
+    within(work, idle=2)
+
+
+def test_a_zygote_that_ended_is_let_go_of() -> None:
+    me = psutil.Process()
+
+    async def work(sandbox: Sandbox) -> tuple[int, int]:
+        await sandbox.run(ADD, {"n": 1}, call=call)
+        before, others = me.num_fds(), len(me.children())
+        for _ in range(3):
+            assert sandbox._zygote is not None
+            sandbox._zygote._process.send_signal(signal.SIGKILL)
+            await asyncio.sleep(0.1)
+            assert await sandbox.run(ADD, {"n": 1}, call=call) == 2
+            assert len(me.children()) == others
+        await asyncio.sleep(0.2)
+        return before, me.num_fds()
+
+    before, after = within(work)
+    assert after <= before + 4
+
+
+# A worker that lies. The other end of its socket is the test's.
+
+HEAD = struct.Struct("<II")
+LIES: dict[str, tuple[bytes, str]] = {
+    "garbage": (b"\xff" * 64, "sandbox_violation"),
+    "a structure that is too large": (HEAD.pack(2**31, 0), "sandbox_violation"),
+    "too many strings beside": (HEAD.pack(10, 2**30), "sandbox_violation"),
+    "strings too large": (HEAD.pack(1, 1) + struct.pack("<I", 2**31), "sandbox_violation"),
+    "no msgpack": (HEAD.pack(3, 0) + b"\xc1\xc1\xc1", "sandbox_violation"),
+    "not a list": (HEAD.pack(1, 0) + b"\x01", "sandbox_violation"),
+    "an unknown message": (pack(["hello", 1]), "sandbox_violation"),
+    "a call with a number for a name": (pack(["call", 1, 2, "0", False, {}]), "sandbox_violation"),
+    "a limit that there isn't": (pack(["limit", "patience", []]), "sandbox_violation"),
+    "an error that claims too much": (pack(["error", {"code": "permission_denied", "message": "x"}]), "tool_error"),
+    "an error that says it is a limit": (pack(["error", {"code": "time_limit", "message": "x"}]), "tool_error"),
+    "an error of strange parts": (pack(["error", {"code": 3, "lines": ["x", 10**9], "message": None}]), "tool_error"),
+    "more printed than allowed": (pack(["print", "x" * 900]) * 3, "log_limit"),
+    "more calls at once than fibres": (
+        b"".join(pack(["call", i, "wait", "0", True, {}]) for i in range(80)),
+        "sandbox_violation",
+    ),
+    "more calls than allowed": (b"".join(pack(["call", i, "x", "0", False, {}]) for i in range(30)), "call_limit"),
+    "a large int": (HEAD.pack(17, 0) + b"\x92\xa6result\xcf" + b"\xff" * 8, "sandbox_violation"),
+    "not a number": (HEAD.pack(17, 0) + b"\x92\xa6result\xcb\x7f\xf8" + b"\0" * 6, "sandbox_violation"),
+    "a foreign extension": (HEAD.pack(11, 0) + b"\x92\xa6result\xd4\x05\x00", "sandbox_violation"),
+    "deep nesting": (HEAD.pack(5008, 0) + b"\x92\xa6result" + b"\x91" * 4999 + b"\x90", "sandbox_violation"),
+    "a string beside that is named twice": (
+        HEAD.pack(21, 1) + struct.pack("<I", 3) + b"\x92\xa6result\x92" + b"\xd6\x01\0\0\0\0" * 2 + b"abc",
+        "sandbox_violation",
+    ),
+    "the end": (b"", "worker_died"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies(lie: str) -> None:
+    data, code = LIES[lie]
+
+    async def main() -> str:
+        ours, theirs = socket.socketpair()
+        child = subprocess.Popen(["sleep", "600"])
+        worker = _Worker(child.pid, ours, os.pidfd_open(child.pid), asyncio.get_running_loop())
+        worker.reaped(0)
+        run = _Run(
+            worker,
+            ADD,
+            call,
+            None,
+            RunLimits(run_seconds=3.0, own_seconds=2.0, log_bytes=1000, calls=100 if "fibres" in lie else 20),
+        )
+        theirs.setblocking(False)
+
+        async def speak() -> None:
+            await asyncio.get_running_loop().sock_sendall(theirs, data)
+            if not data:
+                theirs.close()
+
+        speaking = asyncio.create_task(speak())
+        try:
+            await run.go(pack(["run"]))
+        except Failure as failure:
+            return failure.code
+        finally:
+            speaking.cancel()
+            worker.kill()
+            theirs.close()
+            child.kill()
+            child.wait(PATIENCE)
+        return "nothing"
+
+    assert asyncio.run(main()) == code
+
+
+# The codec.
+
+
+def test_frames_come_apart_at_any_byte() -> None:
+    frames = pack(["a", 1], {"k": "é" * 20_000, "n": [None, True, 1.5]}, MiB) + pack(["b"])
+    for step in (1, 7, 4096):
+        unpacker = Unpacker(MiB)
+        found = [m for i in range(0, len(frames), step) for m in unpacker.feed(frames[i : i + step])]
+        assert found == [["a", 1, {"k": "é" * 20_000, "n": [None, True, 1.5]}], ["b"]]
+
+
+def test_bounds_of_the_codec() -> None:
+    with pytest.raises(Unexportable, match="structure"):
+        pack(["x"], ["0123456789"] * 200_000, 100 * MiB)
+    with pytest.raises(BadFrame):
+        list(Unpacker(100).feed(pack(["x"], "y" * 20_000, MiB)))
+    assert export(True, 100) is True
+    for bad in (2**63, -(2**63) - 1, float("inf"), "\ud800", {"a": {1: 2}}, [object()], {"\ud800": 1}):
+        with pytest.raises(Unexportable) as caught:
+            export(bad, MiB)
+        assert caught.value.code == "not_json"
+        assert "can't leave the program" in caught.value.sentence("it")

@@ -1,0 +1,142 @@
+"""Every name that programs may use works in a confined worker and gives what CPython gives.
+
+A worker can open no file and import nothing, so what a module would load on first use must have been loaded before. The
+expressions of `entries` run in one worker per module and in plain CPython, and their representations must be equal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.sandbox.worker.spawn import ENVIRONMENT
+from tests.helpers.vocabulary_calls import ENTRIES, PLAIN
+
+
+def program(module: str, expression: str) -> str:
+    """The expression in a function; modules that it names beside its own are imported like a program would."""
+    names = {module, *re.findall(r"__import__\('(\w+)'\)", expression)} - {""}
+    imports = "".join(f"import {name}\n" for name in sorted(names))
+    plain = re.sub(r"__import__..(\w+)..", r"\1", expression)
+    return f"{imports}def t():\n    return repr({plain})\n"
+
+
+CASES = [(module, e) for module, expressions in ENTRIES.items() for e in expressions] + [("", e) for e in PLAIN]
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Any]:
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        raise AssertionError
+
+    async def one(sandbox: Sandbox, text: str) -> Any:
+        try:
+            return await sandbox.run(Program("t", "t", text), {}, call=call)
+        except Failure as failure:
+            return f"{failure.code}: {failure.message}"
+
+    async def all_() -> dict[str, Any]:
+        sandbox = Sandbox()
+        await sandbox.start()
+        try:
+            return {program(m, e): await one(sandbox, program(m, e)) for m, e in CASES}
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(all_())
+
+
+@pytest.fixture(scope="module")
+def theirs() -> dict[str, Any]:
+    script = (
+        "import json, sys\nfound = {}\nreal = sys.stdout\nsys.stdout = sys.stderr\n"
+        "for text in json.load(sys.stdin):\n    names = {}\n    exec(text, names)\n    found[text] = names['t']()\n"
+        "json.dump(found, real)\n"
+    )
+    texts = json.dumps([program(m, e) for m, e in CASES])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=texts,
+        env=ENVIRONMENT,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("module", "expression"), CASES, ids=[f"{m}: {e[:60]}" for m, e in CASES])
+def test_entry(module: str, expression: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    text = program(module, expression)
+    mine, wanted = (re.sub(r"0x[0-9a-f]{6,}", "0x…", str(found[text])) for found in (ours, theirs))
+    assert mine == wanted
+
+
+def test_a_module_needs_no_other_to_be_loaded(ours: dict[str, Any]) -> None:
+    """A run loads only what its program imports."""
+
+    async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
+        raise AssertionError
+
+    async def alone(module: str) -> dict[str, Any]:
+        mine = [e for e in ENTRIES[module] if "__import__" not in e]
+        sandbox = Sandbox(modules=[module])
+        await sandbox.start()
+        try:
+            return {e: await sandbox.run(Program("t", "t", program(module, e)), {}, call=call) for e in mine}
+        finally:
+            await sandbox.close()
+
+    for module in ENTRIES:
+        found = asyncio.run(alone(module))
+        wanted = {e: ours[program(module, e)] for e in found}
+        assert {e: re.sub(r"0x[0-9a-f]{6,}", "0x…", str(v)) for e, v in found.items()} == {
+            e: re.sub(r"0x[0-9a-f]{6,}", "0x…", str(v)) for e, v in wanted.items()
+        }
+
+
+def test_every_entry_has_an_expression() -> None:
+    missing = [
+        f"{module}.{entry}"
+        for module, table in vocabulary.facades().items()
+        for entry in table
+        if not any(re.search(rf"\b{re.escape(module)}\.{re.escape(entry)}\b", e) for e in ENTRIES.get(module, []))
+    ]
+    assert missing == []
+
+
+def test_every_keyword_is_given_somewhere() -> None:
+    """Not one by one: what a table lets through by name is Python's own name for it."""
+    import importlib
+    import inspect
+
+    wrong = []
+    for module, table in vocabulary.facades().items():
+        real = importlib.import_module(module)
+        for name, entry in table.items():
+            target = real
+            for part in name.split("."):
+                target = getattr(target, part)
+            try:
+                parameters = inspect.signature(target).parameters  # type: ignore[arg-type]
+            except (ValueError, TypeError):
+                continue
+            open_ended = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+            wrong += [f"{module}.{name}({k}=)" for k in entry.keywords if k not in parameters and not open_ended]
+    assert wrong == []
+
+
+def test_every_builtin_has_an_expression() -> None:
+    assert [n for n in vocabulary.BUILTINS if not any(re.search(rf"\b{n}\(", e) for e in PLAIN)] == []

@@ -1,0 +1,186 @@
+"""Examples: what they compare, what they may do, and what an agent is told when one does not hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
+OTHER_DICT = "the result is another: expected {'a': 1}, got {'a': True}"
+OTHER_FILE = "the file 'a' holds something else: expected '1', got '2'"
+LAUNCH = 'return tools.launch(name="x")'
+
+
+def test_files_are_laid_out_and_compared(bench: Any) -> None:
+    bench.define(
+        'text = tools.read_file(path="a/b/c.txt")\n    tools.write_file(path="a/d.txt", content=text.upper())',
+        above='@example(arguments={}, files={"a/b/c.txt": "hi"}, expect_files={"a/d.txt": "HI"}, result=None)\n',
+    )
+    assert not (bench.work / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("example", "body", "message", "expected", "got"),
+    [
+        ('result="y"', 'return "x"', "the result is another: expected 'y', got 'x'", "y", "x"),
+        ("result=1", "return True", "the result is another: expected 1, got True", 1, True),
+        ("result=(1, [2])", "return [1, 2]", "the result is another: expected [1, [2]], got [1, 2]", [1, [2]], [1, 2]),
+        ('result={"a": 1}', 'return {"a": True}', OTHER_DICT, {"a": 1}, {"a": True}),
+        ("result=None", "return 0", "the result is another: expected None, got 0", None, 0),
+        ('result=""', 'return "x" * 500', "the result is another: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
+        ('raises="ValueError"', "return 1", "it should fail with ValueError, but it gave 1", "ValueError", 1),
+        (
+            'raises="E"',
+            'return {}["a"]',
+            "it should fail with E, but it failed in line 4 with exception: KeyError: 'a'",
+            "E",
+            KEY_ERROR,
+        ),
+        ('expect_files={"a": "1"}', "return 1", "there should be a file 'a': there is nothing at 'a'", "1", None),
+        ('files={"a": "2"}, expect_files={"a": "1"}', "return 1", OTHER_FILE, "1", "2"),
+    ],
+)  # fmt: skip
+def test_expected_beside_got(bench: Any, example: str, body: str, message: str, expected: Any, got: Any) -> None:
+    failure = bench.refused(body, f"@example(arguments={{}}, {example})\n")
+    assert failure.message == f"the example in line 1 did not come out as it says: {message}"
+    assert failure.hint == "mend the program or the example; nothing was saved"
+    assert (failure.line, failure.tool) == (1, "never_saved")
+    (told,) = failure.details["examples"]
+    assert (told["expected"], told["got"]) == (expected, got)
+    assert json.dumps(failure.as_dict())
+
+
+def test_a_failure_brings_its_own_hint(bench: Any) -> None:
+    failure = bench.refused('return tools.read_file(path="a.tx")', '@example(arguments={}, files={"a.txt": ""})\n')
+    assert "it failed in line 4: there is nothing at 'a.tx'" in failure.message
+    assert "a.txt" in f"{failure.message} {failure.hint}"
+
+
+def test_all_failing_examples_are_told(bench: Any) -> None:
+    above = "@example(arguments={}, result=1)\n@example(arguments={}, result=2)\n@example(arguments={}, result=3)\n"
+    failure = bench.refused("return 2", above)
+    assert [e["line"] for e in failure.details["examples"]] == [1, 3]
+
+
+@pytest.mark.parametrize("kind", ["ValueError", "exception"])
+def test_what_a_failure_may_be_called(bench: Any, kind: str) -> None:
+    bench.define('raise ValueError("x")', above=f'@example(arguments={{}}, raises="{kind}")\n')
+
+
+@pytest.mark.parametrize("kind", ["not_found", "ToolError"])
+def test_what_a_tools_failure_may_be_called(bench: Any, kind: str) -> None:
+    bench.define('tools.read_file(path="a")', above=f'@example(arguments={{}}, raises="{kind}")\n')
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "a/..", ".", "", ".albert/governance.yaml", "a/"])
+def test_files_stay_in_the_scratch_folder(bench: Any, path: str) -> None:
+    failure = bench.refused("return 1", f"@example(arguments={{}}, files={{{path!r}: ''}})\n")
+    assert "its files can't be laid out: " in failure.message
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ('{"a": "", "a/b": ""}', "'a/b' lies in a folder that is a file"),
+        ('{"a": "", "a/b/c": ""}', "'a/b/c' lies in a folder that is a file"),
+        (f'{{"{"n" * 300}/b": ""}}', "File name too long"),
+        ('{"a\\0/b": ""}', "NUL"),
+        ('{"a": "\\ud800"}', "the text for 'a' holds half a surrogate pair"),
+    ],
+)
+def test_files_that_can_not_be_laid_out(bench: Any, files: str, said: str) -> None:
+    assert said in bench.refused("return 1", f"@example(arguments={{}}, files={files})\n").message
+
+
+def test_what_reaches_out_needs_a_stub(bench: Any) -> None:
+    for call in ('tools.launch(name="x")', 'tools.http_request(url="http://x/")', "tools.secret()"):
+        name = call.split(".")[1].split("(")[0]
+        failure = bench.refused(f"return {call}", "@example(arguments={})\n")
+        assert f"{name} is not done for real in an example" in failure.message
+        assert failure.hint == f'give the example its answer: stubs={{"{name}": …}}'
+    assert bench.done == []
+
+
+def test_what_stays_inside_is_done_for_real(bench: Any) -> None:
+    above = '@example(arguments={}, result="a", expect_files={"note.txt": "a"})\n'
+    bench.define('return tools.note(text="a")', above=above)
+    assert not (bench.work / "note.txt").exists()
+    bench.define("return tools.look()", above='@example(arguments={}, result="door")\n')
+
+
+def test_the_owners_denial_holds_in_examples(make_bench: Any) -> None:
+    bench = make_bench(governance={"deny": ["look", "note"]})
+    for body in ("return tools.look()", 'return tools.note(text="a")'):
+        assert "is denied by the rules" in bench.refused(body, "@example(arguments={})\n").message
+    assert bench.done == []
+    bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": "7"}, result="7")\n')
+
+
+def test_without_rules_nothing_reaches_out_in_examples(make_bench: Any) -> None:
+    bench = make_bench(governance={"nonsense": 1})
+    assert "is denied" in bench.refused("return tools.look()", "@example(arguments={})\n").message
+    assert bench.done == []
+    bench.define('return tools.note(text="a")', above='@example(arguments={}, result="a")\n')
+
+
+def test_stubs(bench: Any) -> None:
+    bench.define(
+        "return tools.weigh()",
+        above='@example(arguments={}, stubs={"weigh": {"a": (1, None)}}, result={"a": [1, None]})\n',
+    )
+    twice = "return [tools.launch(name='x'), tools.launch(name='y')]"
+    bench.define(twice, above='@example(arguments={}, stubs={"launch": {"$each": ["1", "2"]}}, result=["1", "2"])\n')
+    failure = bench.refused(twice, '@example(arguments={}, stubs={"launch": {"$each": ["1"]}})\n')
+    assert "the stub of launch has no answer left" in failure.message
+    assert failure.hint == "add one to its `$each` for every call"
+    fails = '{"$fails": "network_error", "message": "cut off"}'
+    caught = (
+        'try:\n        tools.launch(name="x")\n    except ToolError as e:\n        return [e.code, e.message, e.tool]'
+    )
+    above = f'@example(arguments={{}}, stubs={{"launch": {fails}}}, result=["network_error", "cut off", "launch"])\n'
+    bench.define(caught, above=above)
+    assert bench.done == []
+
+
+def test_stubs_for_saved_tools_and_their_schemas(bench: Any) -> None:
+    bench.define(LAUNCH, "inner")
+    bench.define("return tools.inner()", above='@example(arguments={}, stubs={"inner": 5}, result=5)\n')
+    # What the inner one calls is stubbed as well.
+    bench.define("return tools.inner()", above='@example(arguments={}, stubs={"launch": "6"}, result="6")\n')
+    failure = bench.refused(
+        "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": "1"})\n', "n: Any"
+    )
+    assert "name: expected string, got integer 3" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("stub", "said"),
+    [
+        ('{"$each": 5}', 'the stub of launch takes a list of answers: {"$each": [first, second]}'),
+        ('{"$fails": [1]}', "fails with [1], which is not a code; for example: not_found"),
+        ('{"$fails": "not_fond"}', "fails with 'not_fond', which is not a code; did you mean 'not_found'?"),
+        ('{"$each": [1, {"$fails": 3}]}', "fails with 3, which is not a code"),
+    ],
+)
+def test_malformed_stubs(bench: Any, stub: str, said: str) -> None:
+    assert said in bench.refused(LAUNCH, f'@example(arguments={{}}, stubs={{"launch": {stub}}})\n').message
+
+
+def test_an_example_that_does_not_end(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.engine.examples.MAX_SECONDS", 0.3)
+    refused = bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
+    # The run's clock, or what of it was left for the call: which is first is a matter of a moment.
+    assert re.search(r"stopped after 0\.\d+ s|did not answer within 0\.\d+ s", refused)
+
+
+def test_progress_is_told(bench: Any) -> None:
+    import asyncio
+
+    told: list[str] = []
+    source = '@example(arguments={}, result=1)\n@example(arguments={})\ndef t() -> int:\n    """One."""\n    return 1\n'
+    service = bench.service.service
+    asyncio.run_coroutine_threadsafe(service.define(source, told.append), bench.service._loop).result()
+    assert told == ["checking", "running 2 examples", "saving"]

@@ -1,0 +1,255 @@
+"""A small world around a workspace, a command that attacks it, and what has changed afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from albert_tools.engine.sandbox.command import start_command
+from albert_tools.engine.sandbox.command.confinement import PATH, found
+from albert_tools.engine.sandbox.command.output import Output
+from albert_tools.engine.sandbox.command.run_command import run
+from albert_tools.engine.sandbox.command.task import Bounds, Command, MiB
+from albert_tools.engine.sandbox.command.view import View
+
+#: What no command is to see.
+SECRET = "the-secret-that-stays"
+#: An ordinary user, of whom this machine knows nothing.
+SOMEBODY = 23456
+
+PROBES = Path(__file__).with_name("probes.py").read_text()
+#: What every bash reads first that is started for a command, if the command's environment has a say in it.
+EARLY = """
+for n in {3..99}; do
+  for way in .. ../.. ../../..; do echo "$(< /proc/self/fd/$n/$way/outside/secret)"; done
+done 2> /dev/null
+"""
+BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
+#: Seconds for those that never end by themselves.
+SHORT = {"outlive_the_timeout": 3.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
+
+
+class World:
+    """A workspace with protected parts, files beside it, a process that is none of the command's business, listening sockets."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self.workspace, self.outside = top / "ws", top / "outside"
+        for folder in ("ws/.git/hooks", "ws/sub", "ws/secrets", "outside"):
+            (top / folder).mkdir(parents=True)
+        for name, content in {
+            "outside/secret": SECRET,
+            "outside/target": "as it was",
+            "ws/secrets/inner": SECRET,
+            "ws/.git/hooks/pre-commit": "as it was",
+            "ws/.git/config": "as it was",
+            "ws/.bashrc": "as it was",
+            "ws/sub/here": "mine",
+            "ws/sub/early": EARLY,
+            "ws/sub/probes.py": PROBES,
+        }.items():
+            (top / name).write_text(content)
+        self.victim = subprocess.Popen(["/bin/sleep", "1000"], env={"SECRET": SECRET})
+        self._listening = [
+            self._listen(socket.AF_INET, ("127.0.0.1", 0)),
+            self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM),
+            self._listen(socket.AF_UNIX, f"\0albert-{os.getpid()}"),
+            self._listen(socket.AF_UNIX, str(self.outside / "socket")),
+            self._listen(socket.AF_UNIX, str(self.outside / "letters"), socket.SOCK_DGRAM),
+            self._listen(socket.AF_UNIX, f"\0albert-letters-{os.getpid()}", socket.SOCK_DGRAM),
+        ]
+        self._six: socket.socket | None = None
+        try:
+            port = self._listening[0].getsockname()[1]
+            self._listening.append(self._listen(socket.AF_INET6, ("::1", port)))
+        except OSError:
+            pass
+        #: Of shared memory that is somebody else's.
+        self._key = 0x0A1B0000 + os.getpid() % 0xFFFF
+        self._shared = ctypes.CDLL(None).shmget(self._key, 4096, 0o1600)
+        libc = ctypes.CDLL(None)
+        libc.shmat.restype = ctypes.c_void_p
+        if self._shared >= 0:
+            ctypes.memmove(libc.shmat(self._shared, None, 0), SECRET.encode() + b"\0", len(SECRET) + 1)
+        self.before = self.look()
+
+    @staticmethod
+    def _listen(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> socket.socket:
+        made = socket.socket(family, kind)
+        made.bind(address)
+        if kind == socket.SOCK_STREAM:
+            made.listen()
+        made.setblocking(False)
+        return made
+
+    def facts(self) -> dict[str, Any]:
+        """What the attacker knows."""
+        stack = next(
+            line for line in Path(f"/proc/{self.victim.pid}/maps").read_text().splitlines() if "[stack]" in line
+        )
+        return {
+            "ws": str(self.workspace),
+            "out": str(self.outside),
+            "victim": self.victim.pid,
+            "service": os.getpid(),
+            "address": int(stack.split("-")[1].split()[0], 16) - 16,
+            "tcp": self._listening[0].getsockname()[1],
+            "udp": self._listening[1].getsockname()[1],
+            "abstract": f"\0albert-{os.getpid()}",
+            "path": str(self.outside / "socket"),
+            "letters": [str(self.outside / "letters"), f"\0albert-letters-{os.getpid()}"],
+            "shared": self._key,
+        }
+
+    def view(self) -> View:
+        """What a command sees of it."""
+        root = str(self.workspace)
+        kept = tuple(f"{root}/{name}" for name in (".git/hooks", ".git/config", ".bashrc"))
+        return View(root, root, hidden=(f"{root}/secrets",), sealed=kept)
+
+    def look(self) -> dict[str, Any]:
+        """Everything that a command is not to change."""
+        found: dict[str, Any] = {}
+        for name in ("outside", "ws/.git", "ws/secrets", "ws/.bashrc"):
+            for path in _below(self.top / name):
+                found[str(path.relative_to(self.top))] = _looks(path)
+        for system in ("/usr/bin/env", "/usr/bin", "/etc", "/usr"):
+            found[system] = os.stat(system).st_mtime_ns
+        found["victim"] = (
+            self.victim.poll(),
+            self.victim.poll() is None
+            and (
+                os.getpriority(os.PRIO_PROCESS, self.victim.pid),
+                sorted(os.sched_getaffinity(self.victim.pid)),
+                resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE),
+            ),
+        )
+        return found
+
+    def wrong(self, output: str) -> list[str]:
+        """What is wrong after an attack that has printed `output`."""
+        now = self.look()
+        found = [
+            f"{name}: {self.before.get(name)} -> {now.get(name)}"
+            for name in {*now, *self.before}
+            if now.get(name) != self.before.get(name)
+        ]
+        if SECRET in output:
+            found.append("the secret was printed")
+        found += [line for line in output.splitlines() if line.startswith("ESCAPED")]
+        for made in self._listening:
+            try:
+                heard = made.recv(100) if made.type == socket.SOCK_DGRAM else made.accept()
+                found.append(f"{made.getsockname()!r} heard {heard!r}")
+            except OSError:
+                pass
+        for path in _below(self.workspace):
+            if path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID) and not path.is_dir():
+                found.append(f"{path} becomes its owner")
+        beats = self.workspace / "sub/beats"
+        if beats.exists():
+            size = beats.stat().st_size
+            time.sleep(0.3)
+            if beats.stat().st_size != size:
+                found.append("it lives on")
+        return found
+
+    def close(self) -> None:
+        """Take it down."""
+        self.victim.kill()
+        self.victim.wait()
+        for made in self._listening:
+            made.close()
+        if self._shared >= 0:
+            ctypes.CDLL(None).shmctl(self._shared, 0, None)
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+def _below(top: Path) -> Iterator[Path]:
+    if os.path.lexists(top):
+        yield top
+    for folder, folders, files in os.walk(top):
+        yield from (Path(folder) / name for name in (*folders, *files))
+
+
+def _looks(path: Path) -> tuple[Any, ...]:
+    facts = path.lstat()
+    marks = [(name, os.getxattr(path, name)) for name in os.listxattr(path)] if stat.S_ISREG(facts.st_mode) else []
+    content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else sorted(os.listdir(path)) if path.is_dir() else None
+    return facts.st_mode, facts.st_uid, facts.st_mtime_ns, facts.st_size, facts.st_ino, marks, content
+
+
+def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int, names: list[str]) -> None:
+    """Report, for each probe, ``(its name, what is wrong, how it ended, what it printed)``; `kind` None: unconfined."""
+    # It is known before this process is another user's, who can't look at this one's Python.
+    found()
+    if user:
+        os.chown(top, user, user)
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        # A process that has changed its user is closed to others of that user, and its own files to itself.
+        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    for name in names:
+        world = World(Path(top) / name)
+        try:
+            words = ["python3", str(world.workspace / "sub/probes.py"), name, json.dumps(world.facts())]
+            ended, text = _plain(words, world) if kind is None else asyncio.run(_confined(words, world, kind, name))
+            report((name, world.wrong(text), ended, text[-2000:]))
+        finally:
+            world.close()
+
+
+async def _confined(words: list[str], world: World, kind: str, name: str) -> tuple[Any, str]:
+    output = Output(1 << 20)
+    opened = os.open(world.workspace, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        command = Command(words, world.view(), opened, _environment(world), SHORT.get(name, 60.0), BOUNDS, wanted=kind)
+        ended = await run(command, output)
+    finally:
+        os.close(opened)
+    return (ended.code, ended.over), output.text()
+
+
+def _plain(words: list[str], world: World) -> tuple[Any, str]:
+    # Not a pipe: what outlives it would hold it open.
+    with tempfile.TemporaryFile() as printed:
+        done = subprocess.run(
+            words,
+            cwd=world.workspace,
+            env=_environment(world),
+            stdout=printed,
+            stderr=printed,
+            timeout=60,
+            start_new_session=True,
+        )
+        printed.seek(0)
+        return (done.returncode, None), printed.read().decode("utf-8", "replace")
+
+
+def _environment(world: World) -> dict[str, str]:
+    return {"PATH": _path(), "BASH_ENV": str(world.workspace / "sub/early")}
+
+
+def _path() -> str:
+    return f"{PATH}:{os.path.dirname(start_command._python())}"
+
+
+def end_all_of(user: int) -> None:
+    """Kill what is left of a user, after an attack that nothing confined."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and entry.stat().st_uid == user:
+            os.kill(int(entry.name), signal.SIGKILL)

@@ -1,0 +1,330 @@
+"""Numbered points in the way of a call: wherever something is written, made durable, looked up, asked, told or done.
+
+The parts are the real ones; each is held by another that says what is about to be done with it, and what has been done. What
+happens at a point is the test's to say: nothing, a wait, a failure, the end of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
+from albert_tools.engine import service as engine
+from albert_tools.engine.authority.desks import Desks
+from albert_tools.engine.authority.rules_source import RulesSource, Ruling
+from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Fold, Following
+from albert_tools.engine.model.record_types import Cursor, Entry, LoadedRun, Mark
+from albert_tools.engine.policy.modes import Modes
+from albert_tools.engine.policy.settings import Governance, read_governance
+
+
+class Points:
+    """Counts the points and does `at(number, name, before)` at each: `before` something is done, or once it has been.
+
+    `pause` is awaited where time may pass; `effect` is told of each effect just before it: the call's key and what is put.
+    """
+
+    def __init__(
+        self,
+        at: Callable[[int, str, bool], None] = lambda number, name, before: None,
+        pause: Callable[[], Awaitable[None]] | None = None,
+        effect: Callable[[str, str], None] = lambda key, name: None,
+    ) -> None:
+        self._at = at
+        self._pause = pause
+        self.effect = effect
+        self.names: list[str] = []
+
+    def before(self, name: str) -> None:
+        """Something is about to be done."""
+        self._reach(name, True)
+
+    def after(self, name: str) -> None:
+        """It is done."""
+        self._reach(name, False)
+
+    async def pause(self) -> None:
+        """Time may pass."""
+        if self._pause is not None:
+            await self._pause()
+
+    def _reach(self, name: str, before: bool) -> None:
+        self.names.append(f"{'before' if before else 'after'} {name}")
+        self._at(len(self.names), name, before)
+
+
+#: What the primitives below go by: those of the service that was made last.
+HERE = [Points()]
+
+
+@primitive(effects=["write"])
+async def put(name: str, context: CallContext) -> str:
+    """Add a line to a file: whoever does it twice has two."""
+    return await _put("put", name, context)
+
+
+@primitive(effects=["write"], idempotent=True)
+async def put_again(name: str, context: CallContext) -> str:
+    """Add a line to a file, and say that twice is the same as once."""
+    return await _put("put_again", name, context)
+
+
+def _is_it_there(call: InterruptedCall) -> Settled:
+    name = call.arguments["name"]
+    if name in Path(call.settings["into"]).read_text().split():
+        call.effect("write", path=name)
+        return Settled("applied", name)
+    return Settled("not applied")
+
+
+@primitive(effects=["write"], settle=_is_it_there)
+async def put_known(name: str, context: CallContext) -> str:
+    """Add a line to a file, and find out later whether it was added."""
+    return await _put("put_known", name, context)
+
+
+async def _put(tool: str, name: str, context: CallContext) -> str:
+    points = HERE[0]
+    points.before(f"the effect of {tool}")
+    points.effect(context.key, name)
+    with open(context.settings["into"], "a") as file:
+        file.write(f"{name}\n")
+    points.after(f"the effect of {tool}")
+    await points.pause()
+    context.effect("write", path=name)
+    return name
+
+
+@primitive(effects=["read"])
+async def count(context: CallContext) -> int:
+    """Tell how many lines there are."""
+    HERE[0].before("the effect of count")
+    return len(Path(context.settings["into"]).read_text().splitlines())
+
+
+PRIMITIVES = [put, put_again, put_known, count]
+
+
+class Place:
+    """A home, a workspace, and the file that `put` adds to."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base.resolve()
+        self.home, self.work, self.into = self.base / "home", self.base / "work", self.base / "done"
+        (self.work / ".albert").mkdir(parents=True, exist_ok=True)
+        self.into.touch()
+
+    @property
+    def done(self) -> list[str]:
+        """The lines, in order."""
+        return self.into.read_text().split()
+
+    def rules(self, **more: Any) -> dict[str, Any]:
+        """Rules that say where `put` adds to."""
+        return {"primitives": {p.name: {"into": str(self.into)} for p in PRIMITIVES}, **more}
+
+    def options(self, governance: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """What a service here is opened with."""
+        rules = self.rules(**(governance or {}))
+        return {"home": self.home, "workspace": self.work, "governance": rules, "primitives": PRIMITIVES, **more}
+
+
+def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -> engine.ToolService:
+    """A service whose parts reach `points`."""
+    HERE[0] = points
+    plain = ToolService.open(**place.options(**options))
+    s = plain.surroundings
+    ledger = PointedLedger(s.ledger, points)
+    store = PointedStore(plain.store, points)
+    rules = PointedRules(read_governance(place.rules(**(options.get("governance") or {})), "the application"), points)
+    surroundings = replace(
+        s,
+        rules=rules,
+        ledger=ledger,
+        desks=Desks(ledger),
+        runs=PointedRuns(s.runs, points),
+        contents=PointedContents(s.contents, points),
+        observer=s.observer or PointedObserver(points),
+    )
+    registry = ToolRegistry(plain.registry.primitives(), store)
+    return engine.ToolService(registry, store, surroundings, sandbox or plain._sandbox)
+
+
+class PointedLedger:
+    """`Ledger`."""
+
+    def __init__(self, ledger: Any, points: Points) -> None:
+        self.real, self._points = ledger, points
+        #: What this service has been told is on the disk, and where its decisions stand.
+        self.durable_to = 0
+        self.decisions: dict[str, tuple[int, Mapping[str, Any]]] = {}
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
+        self._points.before(f"the entry {kind}")
+        mark: Mark = self.real.append(kind, data)
+        if kind == "call":
+            self.decisions[data["call"]] = mark.position, data
+        self._points.after(f"the entry {kind}")
+        return mark
+
+    def durable(self, mark: Mark) -> None:
+        self._points.before("the log's sync")
+        self.real.durable(mark)
+        self.durable_to = max(self.durable_to, mark.position)
+        self._points.after("the log's sync")
+
+    async def adurable(self, mark: Mark) -> None:
+        self._points.before("the log's sync")
+        await self._points.pause()
+        await self.real.adurable(mark)
+        self.durable_to = max(self.durable_to, mark.position)
+        self._points.after("the log's sync")
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        found: AbstractContextManager[None] = self.real.exclusively()
+        return found
+
+    def follow(self, fold: Fold) -> Following:
+        found: Following = self.real.follow(fold)
+        return found
+
+    def alive(self, segment: str) -> bool:
+        return bool(self.real.alive(segment))
+
+    def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
+        found: tuple[list[Entry], Cursor] = self.real.changes(cursor, kinds)
+        return found
+
+    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
+        found: Iterator[Entry] = self.real.entries(kinds, since)
+        return found
+
+    def close(self) -> None:
+        self.real.close()
+
+
+class PointedJournal:
+    """`Journal`."""
+
+    def __init__(self, journal: Any, points: Points) -> None:
+        self.real, self._points = journal, points
+        self.id, self.header, self.torn = journal.id, journal.header, journal.torn
+
+    def entries(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.real.entries()
+        return found
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        self._points.before(f"the journal's {entry['t']}")
+        self.real.append(entry)
+        self._points.after(f"the journal's {entry['t']}")
+
+    def flush(self) -> None:
+        self._points.before("the journal's flush")
+        self.real.flush()
+        self._points.after("the journal's flush")
+
+    async def sync(self) -> None:
+        self._points.before("the journal's sync")
+        await self._points.pause()
+        await self.real.sync()
+        self._points.after("the journal's sync")
+
+    def close(self) -> None:
+        try:
+            self._points.before("the journal's close")
+        except Failure:
+            # What was buffered is lost, and it is let go of all the same.
+            self.real._forked()
+            raise
+        self.real.close()
+        self._points.after("the journal's close")
+
+
+class PointedRuns:
+    """`RunStore`."""
+
+    def __init__(self, runs: Any, points: Points) -> None:
+        self.real, self._points = runs, points
+        self.journals: list[Any] = []
+
+    def create(self, run_id: str, header: Mapping[str, Any]) -> PointedJournal:
+        self._points.before("a run's beginning")
+        self.journals.append(self.real.create(run_id, header))
+        self._points.after("a run's beginning")
+        return PointedJournal(self.journals[-1], self._points)
+
+    def open(self, run_id: str) -> PointedJournal:
+        self.journals.append(self.real.open(run_id))
+        return PointedJournal(self.journals[-1], self._points)
+
+    def load(self, run_id: str) -> LoadedRun:
+        found: LoadedRun = self.real.load(run_id)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+class PointedRules(RulesSource):
+    """The rules."""
+
+    def __init__(self, rules: Governance, points: Points) -> None:
+        super().__init__(rules, None)
+        self._points = points
+
+    def ruling(self, workspace: str, modes: Modes, *, say: bool = True) -> Ruling | Failure:
+        self._points.before("the judging")
+        return super().ruling(workspace, modes, say=say)
+
+
+class PointedObserver:
+    """`Observer`."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+
+    def started(self, span: Any, call: Any) -> None:
+        self._points.before("the telling of a beginning")
+
+    def ended(self, span: Any, call: Any) -> None:
+        self._points.before("the telling of an end")
+
+
+class PointedContents:
+    """`ContentStore`."""
+
+    def __init__(self, contents: Any, points: Points) -> None:
+        self.real, self._points = contents, points
+
+    def put(self, content: bytes) -> str:
+        self._points.before("a value's keeping")
+        ref: str = self.real.put(content)
+        self._points.after("a value's keeping")
+        return ref
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+class PointedStore:
+    """`ToolStore`."""
+
+    def __init__(self, store: Any, points: Points) -> None:
+        self.real, self._points = store, points
+
+    def load(self, name: str, version: str | None = None) -> ToolVersion:
+        self._points.before("a tool's loading")
+        found: ToolVersion = self.real.load(name, version)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)

@@ -1,0 +1,25 @@
+"""What the children of tests have imported when they are born; see `tests.helpers.children`."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import argcomplete  # noqa: F401
+import hypothesis  # noqa: F401
+import psutil  # noqa: F401
+import pytest  # noqa: F401
+import tinydb  # noqa: F401
+import yaml  # noqa: F401
+
+import albert_tools
+import tests.helpers.children  # noqa: F401
+from albert_tools.grammar.parse import parse
+
+for package in ("engine", "store", "surfaces"):
+    for module in pkgutil.walk_packages([f"{albert_tools.__path__[0]}/{package}"], f"albert_tools.{package}."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+
+# The parser's table takes long to come by, and each home keeps one of its own.
+parse("")

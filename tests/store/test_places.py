@@ -1,0 +1,101 @@
+"""Where things live, and what is said when they can't."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.places import Homes, make_folder
+from albert_tools.store.tools.tool_store import TinyToolStore
+
+
+def test_tools_lie_in_the_home_folder_and_the_rest_by_custom() -> None:
+    import platformdirs
+
+    homes = Homes.resolve({"HOME": "/home/ada"})
+    assert homes.tools == Path("/home/ada/.albert/tools")
+    assert homes.config == platformdirs.user_config_path("albert")
+    assert homes.cache == platformdirs.user_cache_path("albert")
+    assert homes.state == platformdirs.user_state_path("albert")
+
+
+def test_albert_home_moves_everything() -> None:
+    homes = Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": "/srv/albert"})
+    assert [homes.tools, homes.config, homes.cache, homes.state] == [
+        Path("/srv/albert") / part for part in ("tools", "config", "cache", "state")
+    ]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("", "/home/ada/.albert"), ("~/x", "/home/ada/x"), ("~", "/home/ada")])
+def test_albert_home_as_people_write_it(value: str, expected: str) -> None:
+    assert Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": value}).albert == Path(expected)
+
+
+def test_a_relative_albert_home_is_taken_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Homes.resolve({"ALBERT_HOME": "here"}).tools == tmp_path / "here" / "tools"
+
+
+def test_no_home_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", none)
+    with pytest.raises(Failure, match="can't tell where the home folder is") as caught:
+        Homes.resolve({})
+    assert caught.value.code == "io_error"
+    assert Homes.resolve({"ALBERT_HOME": "/srv/albert"}).albert == Path("/srv/albert")
+
+
+def test_folders_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+    made = make_folder(tmp_path / "a" / "b" / "c")
+    assert [p.stat().st_mode & 0o777 for p in (made, made.parent, made.parent.parent)] == [0o700] * 3
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/nowhere/tools", "/dev/null"])
+def test_a_home_that_can_not_be_one(tmp_path: Path, place: str, make) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = TinyToolStore(tmp_path / place, tmp_path / "cache")
+    with pytest.raises(Failure) as caught:
+        store.save(make())
+    assert caught.value.code == "io_error"
+    assert caught.value.hint
+    assert "\n" not in caught.value.message
+    with pytest.raises(Failure) as caught:
+        store.load("shout")
+    assert caught.value.code == "unknown_tool"
+
+
+def test_a_file_as_home_can_not_be_listed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = TinyToolStore(tmp_path / "file", tmp_path / "cache")
+    for ask in (store.list, lambda: store.search("x")):
+        with pytest.raises(Failure, match="can't read the folder") as caught:
+            ask()
+        assert caught.value.code == "io_error"
+
+
+def test_a_home_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    store = TinyToolStore(tmp_path / "none", tmp_path / "cache")
+    assert store.list() == []
+    assert store.search("x") == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_loading_imports_nothing_heavy(tmp_path: Path, make) -> None:
+    TinyToolStore(tmp_path).save(make())
+    code = f"""
+import sys
+from pathlib import Path
+from albert_tools.store.places import Homes
+from albert_tools.store.tools.tool_store import TinyToolStore
+Homes.resolve().tools
+TinyToolStore(Path({str(tmp_path)!r}), lambda: 1 / 0).load("shout")
+print(sorted({{"tinydb", "pydantic", "platformdirs", "sqlite3", "lark"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,202 @@
+"""Listing and searching: always right, whatever has become of the index."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from albert_tools.store.tools.names import Place
+from albert_tools.store.tools.search_index import _FULL_TEXT
+from albert_tools.store.tools.tool_store import TinyToolStore
+from tests.helpers import versions
+from tests.helpers.children import Child, Report, wait_for
+
+ODD = [
+    '"', "'", '""', '"unclosed', "a AND", "OR", "NOT x", "NEAR(a b)",
+    "name:x", "a*", "*", "^a", "(", "a)", "-",
+    "+", "--", "{a b}", "a\0b", "\ud800", "%", "_", ";DROP TABLE entries", "ä字", "🦊", "a" * 10_000,
+    "a " * 10_000, "\n\t", "²", "\u0301", "𝔞", "ⅷ",
+]  # fmt: skip
+
+
+@pytest.fixture
+def full(store: TinyToolStore, make) -> TinyToolStore:
+    store.save(make("read_csv", "csv.rows(a)", "Read a table."))
+    store.save(make("countWords", "len(a.split())", "Count the words of a text."))
+    store.save(make("shout", "a.upper()", "Say it loudly, in a table or not."))
+    return store
+
+
+def _names(store: TinyToolStore, text: str, limit: int = 20) -> list[str]:
+    return [s.name for s in store.search(text, limit)]
+
+
+def test_names_count_more_than_descriptions_and_these_more_than_sources(store: TinyToolStore, make) -> None:
+    store.save(make("a", "zebra(a)", "One."))
+    store.save(make("b", "1", "Draw a zebra."))
+    store.save(make("zebra", "1", "Two."))
+    assert _names(store, "zebra") == ["zebra", "b", "a"]
+    assert _names(store, "zebra", 1) == ["zebra"]
+    assert _names(store, "zebra", 0) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("csv", ["read_csv"]),
+        ("read_csv", ["read_csv"]),
+        ("READ table", ["read_csv"]),  # every word before any
+        ("words nothing", ["countWords"]),  # any word when none has all
+        ("Words", ["countWords"]),
+        ("tab", ["read_csv", "shout"]),  # beginnings of words
+        ("hout", ["shout"]),  # and, failing these, parts
+        ("nothing", []),
+        ("", ["countWords", "read_csv", "shout"]),
+        ("  ", ["countWords", "read_csv", "shout"]),
+        ("!?", []),
+    ],
+)
+def test_what_is_found(full: TinyToolStore, text: str, expected: list[str]) -> None:
+    assert sorted(_names(full, text)) == sorted(expected)
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+def test_odd_queries_are_answered(full: TinyToolStore, text: str) -> None:
+    assert isinstance(full.search(text), list)
+
+
+def test_without_full_text_search_a_plain_look_does(tmp_path: Path, full: TinyToolStore, monkeypatch) -> None:
+    monkeypatch.setattr("albert_tools.store.tools.search_index._FULL_TEXT", _FULL_TEXT.replace("fts5", "fts99"))
+    plain = TinyToolStore(full.folder, tmp_path / "other")
+    assert _names(plain, "csv") == ["read_csv"]
+    assert _names(plain, "READ table") == ["read_csv", "shout"]
+    for text in ODD:
+        plain.search(text)
+    plain.delete("read_csv")
+    assert _names(plain, "csv") == []
+
+
+def test_what_others_save_and_delete_is_seen_at_once(full: TinyToolStore, make) -> None:
+    other = TinyToolStore(full.folder, full._cache)
+    unshared = TinyToolStore(full.folder)
+    for i in range(10):
+        name = f"t{i % 3}"
+        other.save(make(name, str(i), f"Number{i}."))
+        for store in (full, unshared):
+            assert _names(store, f"number{i}") == [name]
+            assert any(s.description == f"Number{i}." for s in store.list())
+    other.delete("t0")
+    for store in (full, unshared):
+        assert _names(store, "t0") == []
+        assert "t0" not in [s.name for s in store.list()]
+
+
+def _database(cache: Path) -> Path:
+    [path] = cache.glob("*.sqlite3")
+    return path
+
+
+def _garbage(cache: Path) -> None:
+    _database(cache).write_bytes(b"garbage" * 1000)
+
+
+def _half(cache: Path) -> None:
+    content = _database(cache).read_bytes()
+    _database(cache).write_bytes(content[: len(content) // 2])
+
+
+def _layout(cache: Path) -> None:
+    with sqlite3.connect(_database(cache)) as database:
+        database.execute("PRAGMA user_version = 99")
+
+
+def _tables(cache: Path) -> None:
+    with sqlite3.connect(_database(cache)) as database:
+        database.execute("DROP TABLE entries")
+
+
+def _folder(cache: Path) -> None:
+    path = _database(cache)
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("spoil", [_garbage, _half, _layout, _tables, _folder, lambda c: _database(c).unlink()])
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_spoilt_index_is_built_again(full: TinyToolStore, tmp_path: Path, make, spoil, warm: bool) -> None:
+    assert len(full.list()) == 3
+    if not warm:
+        full._index._database.close()
+    spoil(tmp_path / "cache")
+    store = full if warm else TinyToolStore(full.folder, tmp_path / "cache")
+    store.save(make("late", "1", "Late."))
+    assert [s.name for s in store.list()] == ["countWords", "late", "read_csv", "shout"]
+    assert _names(store, "late") == ["late"]
+    assert _names(store, "csv") == ["read_csv"]
+
+
+def test_a_locked_index_is_done_without(full: TinyToolStore, tmp_path: Path, make, monkeypatch) -> None:
+    monkeypatch.setattr("albert_tools.store.tools.search_index.PATIENCE", 0.01)
+    full.list()
+    holder = sqlite3.connect(_database(tmp_path / "cache"), isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    store = TinyToolStore(full.folder, tmp_path / "cache")
+    store.save(make("late"))
+    assert [s.name for s in store.list()] == ["countWords", "late", "read_csv", "shout"]
+    assert _names(store, "late") == ["late"]
+    holder.close()
+    assert _names(store, "late") == ["late"]
+
+
+@pytest.mark.parametrize("cache", ["file", "file/below", "/proc/nowhere"])
+def test_a_cache_that_can_not_be_one_is_done_without(full: TinyToolStore, tmp_path: Path, cache: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = TinyToolStore(full.folder, tmp_path / cache)
+    assert len(store.list()) == 3
+    assert _names(store, "csv") == ["read_csv"]
+
+
+def list_before_and_after_a_fork(_: Report, folder: Path, cache: Path) -> None:
+    store = TinyToolStore(folder, cache)
+    before = [s.name for s in store.list()]
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            store.save(versions.make("born", "1", "Born."))
+            assert [s.name for s in store.list()] == ["born", *before]
+            code = 0
+        finally:
+            os._exit(code)
+    assert wait_for(pid) == 0
+    assert [s.name for s in store.search("born")] == ["born"]
+
+
+def test_the_index_is_not_read_through_a_fork(full: TinyToolStore) -> None:
+    assert Child(list_before_and_after_a_fork, full.folder, full._cache).wait() == 0
+    assert _names(full, "born") == ["born"]
+
+
+def test_a_fresh_index_is_believed_without_reading(full: TinyToolStore, monkeypatch) -> None:
+    import albert_tools.store.tools.search_index as index
+
+    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
+    monkeypatch.setattr(index, "SETTLING", 0)
+    expected = full.list()
+    monkeypatch.setattr(index, "describe", lambda *_: 1 / 0)
+    assert full.list() == expected
+    assert TinyToolStore(full.folder, full._cache).list() == expected
+    monkeypatch.setattr(index, "entries_of", lambda *_: 1 / 0)
+    assert _names(full, "csv") == ["read_csv"]
+
+
+def test_a_shard_that_goes_takes_its_tools_along(full: TinyToolStore) -> None:
+    import shutil
+
+    full.list()
+    shutil.rmtree(Place.of(full.folder, "shout").shard)
+    assert _names(full, "shout") == []
+    assert [s.name for s in full.list()] == ["countWords", "read_csv"]

@@ -1,0 +1,222 @@
+"""``albert mode`` and ``albert policy``, and the question in the middle of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.authority.authorization import Question
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.surfaces.cli.approval_prompt import asker
+from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.person import person
+
+
+@pytest.fixture
+def ruled(albert: Any) -> Any:
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        "tools:\n  write_file: {requires_approval_in_modes: [NORMAL], forbidden_paths: [secrets]}\n"
+    )
+    return albert
+
+
+def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
+    assert albert("mode").out == "NORMAL\n"
+    done = albert("mode", "lockdown", "--cause", "a drill")
+    assert done.out.startswith("LOCKDOWN (it was NORMAL) since ")
+    assert done.out.endswith(": a drill\n")
+    denied = albert("run", "list_directory", "--json")
+    assert denied.code == 3
+    assert denied.document()["error"]["rule"] == "shipped.categories.read_only.forbidden_in_modes"
+    # Not even what the owner could allow: in this mode it would be refused all the same.
+    assert albert("tools", "--json").document()["tools"] == []
+    refused = albert("mode", "NORMAL")
+    assert (refused.code, refused.err) == (
+        1,
+        "error[invalid_arguments]: LOCKDOWN can't be left for NORMAL\n  help: it can be left for RECOVERY\n",
+    )
+    assert albert("mode", "RECOVERY", "--json").document()["mode"] == "RECOVERY"
+    assert albert("run", "list_directory").code == 0
+    assert albert("mode", "CALM").code == 1
+
+
+def test_explain(ruled: Any) -> None:
+    asked = ruled("policy", "explain", "write_file", "path=a", "content=b", "--json")
+    document = asked.document()
+    assert (asked.code, document["decision"]["verdict"]) == (0, "ask")
+    assert document["mode"] == "NORMAL"
+    denied = ruled("policy", "explain", "write_file", "path=secrets/a", "content=b")
+    assert denied.code == 3
+    assert denied.out == (
+        "ask  tools.write_file.requires_approval_in_modes  write_file needs a person's approval in NORMAL\n"
+        "deny  tools.write_file.forbidden_paths  'secrets/a' is forbidden by 'secrets'\n"
+        "so: deny\n"
+    )
+    assert ruled("policy", "explain", "write_file", "path=a").code == 2
+    assert ruled("policy", "explain").code == 2
+    assert ruled("policy", "explain", "nothing").code == 1
+    assert list(ruled.project.iterdir()) == [ruled.project / ".albert"]
+
+
+def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
+    shared = albert.project.parent / "shared"
+    shared.mkdir()
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        f"categories:\n  system_write: {{allowed_paths: [$WORKSPACE, {shared}/**], rate_limit_per_hour: 50}}\n"
+    )
+    asked = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b")
+    assert asked.out == (
+        "allow  shipped.categories.system_write.allowed_in_modes\n"
+        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where write_file always asks to write\n"
+        "so: ask\n"
+    )
+    assert "calls_per_hour: category:system_write 50\n" in asked.err
+    assert f"beyond_the_workspace: {shared}\n" in asked.err
+    document = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b", "--json").document()
+    assert document["calls_per_hour"] == {"category:system_write": 50}
+    assert document["beyond_the_workspace"] == [str(shared)]
+    assert len(document["revision"]) == 64
+    denied = albert("policy", "explain", "read_file", f"path={shared}/a", "--json")
+    assert (denied.code, denied.document()["decision"]["rule_id"]) == (3, "outside_workspace")
+    assert albert("policy", "check").out == "the rules are good\n"
+    shared.rmdir()
+    found = albert("policy", "check")
+    assert found.code == 1
+    assert found.out.endswith(f"opens nothing beyond the workspace: there is no folder '{shared}'\n")
+
+
+def test_explain_a_command(albert: Any) -> None:
+    config = albert.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text(
+        "tools:\n  bash: {allowed_in_modes: [NORMAL], forbidden_commands: ['git push *']}\n"
+    )
+    explain = ("policy", "explain", "bash")
+    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\nso: allow\n"
+    asked = albert(*explain, "command=ls; sudo ls")
+    assert asked.out == (
+        "allow  tools.bash.allowed_in_modes\n"
+        "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user or in another root\n"
+        "so: ask\n"
+    )
+    denied = albert(*explain, "command=env git push")
+    assert denied.code == 3
+    assert "deny  tools.bash.forbidden_commands  `git push` is forbidden by 'git push *'\n" in denied.out
+
+
+def test_check(ruled: Any) -> None:
+    assert ruled("policy", "check").out == "the rules are good\n"
+    rules = ruled.home / "config" / "governance.yaml"
+    rules.write_text("deny: [read_fil]\n")
+    found = ruled("policy", "check")
+    assert (found.code, found.out) == (
+        1,
+        "warning: deny.read_fil: there is no tool named 'read_fil'; did you mean 'read_file'?\n",
+    )
+    assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.read_fil"
+    rules.write_text(
+        "primitives:\n  bash: {confinement: nosuch, memory_mbb: 3}\n  bsh: {x: 1}\n  web_search: {provider: braev}\n"
+        "  inference: {providers: {local: {base_ur: 1}}}\n  read_file: {x: 1}\n"
+        "tools: {bash: {allowed_in_modes: [NORMAL]}}\n"
+    )
+    found = ruled("policy", "check").out.splitlines()
+    assert found[:-1] == [
+        'warning: primitives.bash.confinement: expected one of "bwrap" | "landlock" | "seatbelt", got string "nosuch"',
+        "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
+        "warning: primitives.bsh: there is no primitive named 'bsh'; did you mean 'bash'?",
+        "warning: primitives.web_search.provider: there is no provider 'braev'; did you mean 'brave'?",
+        "warning: primitives.inference.providers.local: there is no 'base_ur'; did you mean 'base_url'?",
+    ]
+    assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
+    assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
+    # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
+    denied = ruled("run", "bash", "command=true", "--json")
+    assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")
+    assert ruled("run", "list_directory").code == 0
+    rules.write_text("tools:\n  read_file:\n    allowed_in_modes: [NORMLA]\n")
+    broken = ruled("policy", "check")
+    assert broken.code == 3
+    assert "line 3, column 24: tools.read_file.allowed_in_modes.0: " in broken.err
+
+
+@pytest.mark.parametrize(("typed", "code"), [(b"yes\n", 0), (b"no\n", 3), (b"\n", 3), (b"\x04", 3)])
+def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
+    got, shown = ruled.terminal("run", "write_file", "path=a", "content=hello", typed=typed, until="yes or no? ")
+    assert "May write_file be called?" in shown
+    assert 'path = "a"' in shown
+    assert "write_file needs a person's approval in NORMAL" in shown
+    assert got == code
+    assert (ruled.project / "a").exists() == (code == 0)
+    entries = json.loads(ruled("ledger", "tail", "--json").out)["entries"]
+    assert next(e["by"] for e in entries if e["kind"] == "answered") == f"{person()}, at the terminal"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Asks about a command at a terminal: the answer, and what was shown. `meanwhile` is done once the question stands."""
+
+    def ask(command: str, before: bytes, *then: bytes, meanwhile: Callable[[Console], None] | None = None) -> Any:
+        ours, theirs = os.openpty()
+        os.write(ours, before)
+        monkeypatch.setattr(sys, "stdin", os.fdopen(theirs))
+        monkeypatch.setattr(sys, "stderr", shown := io.TextIOWrapper(io.BytesIO(), write_through=True))
+        console = Console()
+        question = Question(
+            ToolDefinition("bash", "", (), {}, ()), {"command": command}, Decision("ask", "r", "mode", "m")
+        )
+
+        def so_far() -> str:
+            return shown.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+        async def both() -> Any:
+            answer = asyncio.create_task(asker(console)(question))
+            for number, typed in enumerate(then, 1):
+                while so_far().count("  yes or no") < number:
+                    await asyncio.sleep(0.01)
+                if meanwhile is not None:
+                    meanwhile(console)
+                await asyncio.sleep(0.05)
+                os.write(ours, typed)
+            return (await answer).choice
+
+        return asyncio.run(both()), so_far()
+
+    return ask
+
+
+def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
+    long = "a" * 1800 + "MIDDLE" + "b" * 1800 + "THE-END"
+    answer, shown = asked(long, b"", b"all\n", b"yes\n")
+    first, _, second = shown.partition("all to see all of it? ")
+    assert answer == "once"
+    assert "characters of command are not shown" in first
+    assert ("THE-END" in first, "MIDDLE" in first, "MIDDLE" in second) == (True, False, True)
+    assert asked("a" * 1000 + "; rm -rf x", b"", b"no\n")[1].count("rm -rf x") == 1
+
+
+def test_what_was_typed_before_the_question_is_no_answer(asked: Any) -> None:
+    assert asked("ls", b"yes\n", b"no\n")[0] == "no"
+    assert asked("ls", b"no\n", b"yes\n")[0] == "once"
+
+
+def test_a_program_puts_nothing_under_the_question(asked: Any) -> None:
+    def forge(console: Console) -> None:
+        console.progress("running")
+        console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)
+
+    _, shown = asked("rm -rf x", b"", b"no\n", meanwhile=forge)
+    before, _, after = shown.partition("yes or no? ")
+    assert "May ls" not in before
+    assert after == "May ls be called?\n  yes or no? "

@@ -1,0 +1,260 @@
+"""``albert runs``: what a run has done is drawn, gone on with, called off, gone through again and swept away."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.runs.runs import RunView
+from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.timeline import Timeline
+from albert_tools.surfaces.cli.wrap import cells
+
+from .conftest import Albert
+
+STEPS = '''def steps(seconds: float) -> list[str]:
+    """Read, write and rest.
+
+    Args:
+        seconds: How long.
+    """
+    tools.write_file(path="a.txt", content="a")
+    try:
+        tools.read_file(path="nothing")
+    except ToolError:
+        pass
+    tools.sleep(seconds=seconds)
+    tools.write_file(path="b.txt", content="b")
+    return ["a.txt", "b.txt"]
+'''
+
+
+@pytest.fixture
+def stepping(albert: Albert) -> Albert:
+    albert.write("steps.tool", STEPS)
+    assert albert("define", "steps.tool").code == 0
+    return albert
+
+
+def newest(albert: Albert) -> Any:
+    return albert("runs", "list", "--limit", "1", "--json").document()["runs"][0]
+
+
+def cut_short(albert: Albert) -> str:
+    """A run whose process was killed in the middle; its id."""
+    running = albert.start("run", "steps", "seconds=60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = time.monotonic()
+    while time.monotonic() - started < 30:
+        runs = albert("runs", "--json").document()["runs"]
+        if runs and runs[0]["state"] == "running" and any(s["state"] == "ended" for s in runs[0]["steps"]):
+            break
+    running.kill()
+    running.wait(10)
+    return str(newest(albert)["run"])
+
+
+def test_a_run_is_drawn(stepping: Albert) -> None:
+    assert stepping("runs").err == "there are no runs yet: each run of a saved tool is one\n"
+    assert stepping("run", "steps", "seconds=0.2").code == 0
+    run = newest(stepping)
+    assert re.fullmatch(rf"{run['run']}  done         steps  \d+ s ago\n", stepping("runs").out)
+    lines = stepping("runs", "show", run["run"][:8]).out.split("\n")
+    assert lines[0] == f"{run['run']}  done  steps(seconds=0.2)"
+    assert re.fullmatch(r"began \d{4}-\d\d-\d\d \d\d:\d\d UTC, took [0-9.]+ (ms|s)", lines[1])
+    assert re.fullmatch(r'0  ✓ ended    write_file\(path="a.txt", content="a"\)  wrote a.txt, 1 byte  \d+ ms', lines[3])
+    assert re.fullmatch(
+        r"1  ✗ failed   read_file\(path=\"nothing\"\)  not_found: there is nothing at 'nothing'  \d+ ms", lines[4]
+    )
+    assert re.fullmatch(r"2  ✓ ended    sleep\(seconds=0.2\)  \d+ ms", lines[5])
+    document = stepping("runs", "show", run["run"], "--json").document()
+    assert [s["state"] for s in document["steps"]] == ["ended", "failed", "ended", "ended"]
+    assert all(s["began"] <= s["at"] for s in document["steps"])
+
+
+@pytest.mark.parametrize("columns", [120, 80, 40])
+def test_a_drawing_fits_its_terminal(stepping: Albert, columns: int) -> None:
+    assert stepping("run", "steps", "seconds=0.1").code == 0
+    code, seen = stepping.terminal("runs", "show", newest(stepping)["run"], columns=columns)
+    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", seen).replace("\r\n", "\n")
+    assert code == 0
+    assert [line for line in plain.split("\n") if cells(line) > columns and len(line.split()) > 1] == []
+    assert ("█" in plain) == (columns > 56)
+    assert "\x1b[" in seen
+
+
+def test_a_run_that_was_killed(stepping: Albert) -> None:
+    run = cut_short(stepping)
+    shown = stepping("runs", "show", run).out
+    assert "  interrupted  steps(seconds=60)\n" in shown
+    assert f"its process ended before it did: `albert runs resume {run}` goes on where it was" in shown
+    (stepping.project / "a.txt").write_text("changed since")
+    # What is there of it is as it was.
+    replayed = stepping("runs", "replay", run)
+    # What only reads is written down later, and may be lost with the process.
+    assert replayed.code == 0
+    assert re.search(r"; it ends there, before (read_file|sleep)\(.*\)\. Nothing was done\.\n", replayed.out)
+    cancelled = stepping("runs", "cancel", run)
+    assert cancelled.out == f"cancelled {run} (steps)\n  1 of its calls had changed something\n"
+    again = stepping("runs", "resume", run)
+    assert (again.code, again.err) == (1, f"error[exists]: the run {run} is cancelled; it can't go on\n")
+    assert (stepping.project / "a.txt").read_text() == "changed since"
+
+
+def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
+    stepping.write(
+        "steps.tool", STEPS.replace("    tools.sleep(seconds=seconds)\n", '    tools.bash(command="sleep 2")\n')
+    )
+    (stepping.home / "config").mkdir(parents=True)
+    (stepping.home / "config" / "governance.yaml").write_text("allow: [bash]\n")
+    assert stepping("define", "steps.tool").code == 0
+    running = stepping.start("run", "steps", "seconds=0", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = time.monotonic()
+    while time.monotonic() - started < 30:
+        runs = stepping("runs", "--json").document()["runs"]
+        if runs and runs[0]["steps"] and runs[0]["steps"][-1]["tool"] == "bash":
+            break
+    running.kill()
+    running.wait(10)
+    run = newest(stepping)["run"]
+    assert "begun; whether it was done is not known" in stepping("runs", "show", run).out
+    (stepping.project / "a.txt").write_text("changed since")
+    asked = stepping("runs", "resume", run)
+    assert asked.code == 4
+    assert "bash (step 2) was cut short, and whether it was done is not known" in " ".join(asked.err.split())
+    answer = re.search(r"approvals answer (\w+) once", asked.err)
+    assert answer is not None
+    assert stepping("approvals", "answer", answer[1], "once").code == 0
+    assert stepping("runs", "resume", run).code == 0
+    assert (stepping.project / "a.txt").read_text() == "changed since"
+    assert (stepping.project / "b.txt").read_text() == "b"
+
+
+def test_what_was_done_is_not_done_again(stepping: Albert, tmp_path: Path) -> None:
+    config = stepping.home / "config"
+    config.mkdir(parents=True)
+    (config / "governance.yaml").write_text("tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n")
+    assert stepping("run", "steps", "seconds=0").code == 4
+    run = newest(stepping)["run"]
+    (config / "governance.yaml").write_text("")
+    # From wherever: it goes on in the workspace that it began in.
+    done = stepping("runs", "resume", run, "--json", cwd=tmp_path)
+    assert (done.code, done.document()["output"], done.document()["run_id"]) == (0, ["a.txt", "b.txt"], run)
+    before = (stepping.project / "a.txt").stat().st_mtime_ns
+    replayed = stepping("runs", "replay", run, cwd=tmp_path)
+    assert replayed.code == 0
+    assert (
+        replayed.err == "= every call is the one that the journal has (4 steps); it ends as it did. Nothing was done.\n"
+    )
+    assert json.loads(replayed.out) == ["a.txt", "b.txt"]
+    assert (stepping.project / "a.txt").stat().st_mtime_ns == before
+    assert "‖ waited" in stepping("runs", "show", run).out
+
+
+def test_where_another_version_parts(stepping: Albert) -> None:
+    assert stepping("run", "steps", "seconds=0").code == 0
+    run = newest(stepping)["run"]
+    stepping.write("steps.tool", STEPS.replace('path="b.txt"', 'path="c.txt"'))
+    assert stepping("define", "steps.tool").code == 0
+    version = stepping("show", "steps", "--json").document()["version"]
+    parted = stepping("runs", "replay", run, "--version", version[:8])
+    assert parted.code == 1
+    assert parted.out == (
+        "≠ at step 3 they part:\n"
+        '  the journal has      write_file(path="b.txt", content="b")\n'
+        '  the program asks for write_file(path="c.txt", content="b")\n'
+    )
+    assert not (stepping.project / "c.txt").exists()
+    document = stepping("runs", "replay", run, "--version", version, "--json").document()
+    assert document["diverged"] is True
+    assert document["error"]["details"]["program"]["arguments"]["path"] == "c.txt"
+
+
+def test_sweeping(stepping: Albert) -> None:
+    for _ in range(2):
+        assert stepping("run", "steps", "seconds=0").code == 0
+    suspended = cut_short(stepping)
+    old, young = [r["run"] for r in stepping("runs", "--json").document()["runs"] if r["run"] != suspended]
+    long_ago = time.time() - 40 * 86400
+    for path in (stepping.home / "state" / "runs").rglob("*.jsonl"):
+        if path.stem != young:
+            os.utime(path, (long_ago, long_ago))
+    swept = stepping("runs", "sweep", "--older-than", "30d")
+    assert swept.out == "deleted the records of 1 run, and 0 values (0 bytes) that no record names\n"
+    assert swept.err == f"1 as old is kept, not being over: {suspended}\n"
+    assert {r["run"] for r in stepping("runs", "--json").document()["runs"]} == {young, suspended}
+    assert stepping("runs", "show", old).code == 1
+    assert stepping("runs", "sweep", "--older-than", "2h").code == 2
+
+
+def test_a_record_that_was_changed(stepping: Albert) -> None:
+    assert stepping("run", "steps", "seconds=0").code == 0
+    run = newest(stepping)["run"]
+    (path,) = (stepping.home / "state" / "runs").rglob("*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"a.txt", b"z.txt"))
+    assert f"{run}  damaged" in stepping("runs").out
+    shown = stepping("runs", "show", run)
+    assert (shown.code, shown.err.startswith("error[damaged]: ")) == (1, True)
+
+
+def test_there_is_no_such_run(ready: Albert) -> None:
+    for action in ("show", "resume", "cancel", "replay"):
+        done = ready("runs", action, "abcdef")
+        assert (done.code, done.err.split("\n")[0]) == (1, "error[not_found]: there is no run abcdef")
+
+
+def step(number: int, began: float, at: float) -> dict[str, Any]:
+    facts = {"tool": "t", "arguments": {}, "version": "v", "effects": []}
+    return {"step": str(number), "state": "ended", "began": began, "at": at, **facts}
+
+
+def drawn(capsys: pytest.CaptureFixture[str], width: int | None, **facts: Any) -> list[str]:
+    view = RunView("r", "t", "v", "done", "2026-01-01T00:00:00Z", None, {"arguments": {}}, **facts)
+    console = Console()
+    console.out_width = width
+    Timeline(view, console, 0.0).draw()
+    return capsys.readouterr().out.split("\n")
+
+
+def test_waiting_takes_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+    start = 1767225600.0
+    history = [
+        {"state": "suspended", "at": start + 1, "approval": "aaa"},
+        {"state": "resumed", "at": start + 36001, "approval": None},
+        {"state": "done", "at": start + 36002, "approval": None},
+    ]
+    steps = (step(0, start, start + 1), step(1, start + 36001, start + 36002))
+    lines = drawn(capsys, 80, steps=steps, history=tuple(history))
+    assert lines[1] == "began 2026-01-01 00:00 UTC, took 2.0 s, and waited 10 h"
+    first, wait, second = lines[3:6]
+    assert wait == "    ‖ waited 10 h for the answer to aaa"
+    # One half of the axis each.
+    assert first.count("█") in (12, 13)
+    assert abs(second.count("█") - first.count("█")) <= 1
+    assert second.index("█") >= first.rindex("█")
+    assert (first.endswith(" 1.0 s"), max(map(cells, lines)) <= 80) == (True, True)
+
+
+def test_a_person_who_was_there_is_waited_for_too(capsys: pytest.CaptureFixture[str]) -> None:
+    start = 1767225600.0
+    questions = {"bbb": {"step": "1", "at": start + 1, "arguments": {}}}
+    history = ({"state": "done", "at": start + 62, "approval": None},)
+    lines = drawn(
+        capsys,
+        None,
+        steps=(step(0, start, start + 1), step(1, start + 61, start + 62)),
+        history=history,
+        questions=questions,
+    )
+    assert lines[1].endswith("took 2.0 s, and waited 1 min")
+    assert lines[3:6] == [
+        "0  ✓ ended    t()  1.0 s",
+        "   ‖ waited 1 min for the answer to bbb",
+        "1  ✓ ended    t()  1.0 s",
+    ]
