@@ -19,9 +19,9 @@ from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
 from albert_tools.grammar import strategies
 from tests.helpers.effort import examples
 

@@ -15,8 +15,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Literal, Optional, TypedDict
 
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
 
 Answer = Callable[[str, dict[str, Any]], Any]
 MAX_BYTES = 16 * 1024 * 1024

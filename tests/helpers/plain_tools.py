@@ -22,8 +22,8 @@ from albert_tools.engine.check.checker import Checked, Example
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
+from albert_tools.engine.sandbox.worker.boundary_values import export
 from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
-from albert_tools.engine.sandbox.worker.values import export
 from albert_tools.engine.workspace.workspace import Workspace
 
 MAX_BYTES = 16 * 1024 * 1024

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from albert_tools.engine.model.limits import MAX_STRUCTURE
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 
 _HEAD = struct.Struct("<II")
 _EXTENSION = 1

@@ -31,8 +31,8 @@ from typing import Any
 
 from albert_tools.engine.model.failure import CODES, DENIALS, ENDING, Failure
 from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS, strongest
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
 
 #: Bytes of memory that a call may take on top of what its imports do.
 MEMORY = 256 * MiB

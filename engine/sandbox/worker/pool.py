@@ -27,9 +27,9 @@ from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import CODES, DENIALS, ENDING, Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import BadFrame, Unpacker, pack
 from albert_tools.engine.sandbox.worker.spawn import Spawned, spawn_zygote
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
 
 #: Answers a call: name, arguments, key. Raises `Failure` when the call fails.

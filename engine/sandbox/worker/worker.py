@@ -32,9 +32,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from albert_tools.engine.sandbox.worker import fibres
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.prelude import ToolError
-from albert_tools.engine.sandbox.worker.values import Unexportable
 from albert_tools.engine.sandbox.worker.world import program_builtins
 
 #: The name that the program's code has in tracebacks.

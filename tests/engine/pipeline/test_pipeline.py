@@ -22,7 +22,7 @@ from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
-from albert_tools.engine.sandbox.worker import values
+from albert_tools.engine.sandbox.worker import boundary_values
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.testing import FakeClock, registry, scratch_workspace
 from tests.engine.pipeline.conftest import Deeper
@@ -109,7 +109,7 @@ def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str])
 
 
 def test_deep_and_shared_arguments(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "MAX_NODES", 20_000)  # counting to a million takes long
+    monkeypatch.setattr(boundary_values, "MAX_NODES", 20_000)  # counting to a million takes long
     deep: Any = []
     for _ in range(300):
         deep = [deep]

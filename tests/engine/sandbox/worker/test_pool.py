@@ -19,10 +19,10 @@ from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker import fence, spawn
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import BadFrame, Unpacker, pack
 from albert_tools.engine.sandbox.worker.pool import RunReport, Sandbox, _Run, _Worker
 from albert_tools.engine.sandbox.worker.self_test import trials
-from albert_tools.engine.sandbox.worker.values import Unexportable, export
 from tests.helpers.children import PATIENCE
 
 ADD = Program("t", "t", "def t(n):\n    return n + 1\n", (), (1, 2))
