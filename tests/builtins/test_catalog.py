@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.builtins.system.clock_and_chance import current_time, sleep
+from albert_tools.builtins.system.system import current_time, sleep
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations
 

@@ -181,7 +181,7 @@ def test_an_interrupt(ready) -> None:
 
 def test_an_internal_fault_says_how_to_see_more(ready, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "from albert_tools.store import homes\nhomes.Homes.resolve = lambda *a: 1 / 0\n"
+        "from albert_tools.store import places\nplaces.Homes.resolve = lambda *a: 1 / 0\n"
     )
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ready.environ['PYTHONPATH']}"}
     done = ready("list", env=env)

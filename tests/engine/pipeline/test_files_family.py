@@ -20,7 +20,7 @@ from albert_tools import Budget
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.workspace import openat
-from tests.engine.pipeline.conftest import Bench
+from tests.engine.conftest import Bench
 
 FILES = {"a.txt": "one\ntwo\n", "sub/b.py": "print('two')\n", "bin.dat": "\0"}
 FAMILY = {p.name: p for p in builtin_primitives() if p.definition.family == "files"}

@@ -25,7 +25,7 @@ from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.testing import FakeClock, registry, scratch_workspace
-from tests.engine.pipeline.conftest import Deeper
+from tests.engine.conftest import Deeper
 from tests.helpers.effort import examples
 
 CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"

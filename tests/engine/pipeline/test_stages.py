@@ -17,7 +17,7 @@ import pytest
 from albert_tools import Budget, CallContext, SyncToolService, primitive
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
-from tests.engine.pipeline.conftest import DONE, PRIMITIVES, Bench, Deeper, one
+from tests.engine.conftest import DONE, PRIMITIVES, Bench, Deeper, one
 
 
 @primitive(effects=["write"], paths={"path": "write"})

@@ -229,7 +229,7 @@ def test_a_write_that_fails_leaves_the_old_and_no_rest(
         raise OSError(28, "No space left on device")
 
     before = snapshot(root)
-    monkeypatch.setattr(workspace.os, "fsync", full)
+    monkeypatch.setattr(workspace_module.os, "fsync", full)
     with pytest.raises(Failure, match=r"no space left for 'a\.txt'"):
         workspace.replace("a.txt", b"new")
     assert snapshot(root) == before
