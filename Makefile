@@ -1,17 +1,21 @@
 # Everything a newcomer runs. `make test` sets up what they need, in .venv.
 PYTHON ?= python3
-VENV   ?= .venv
+# Another interpreter, as in `make test PYTHON=python3.12`, gets an environment of its own.
+VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo system test test-slow evidence check format bench clean
+.PHONY: help demo system test test-slow coverage evidence check format bench clean
 
 help:
-	@echo "make demo    the whole way of a tool, on real files"
-	@echo "make test    all tests but the long ones, with branch coverage"
-	@echo "make evidence  what was tested and what came of it, in artifacts/"
-	@echo "make check   ruff and mypy --strict"
-	@echo "make bench   the benchmarks, against peers (installs them)"
+	@echo "make demo       define tools and run them on real files"
+	@echo "make test       run all tests but the slow ones"
+	@echo "make test-slow  run the slow tests, and every property with many more examples"
+	@echo "make coverage   run the tests with branch coverage; takes about twice as long"
+	@echo "make evidence   write a report of the tests, attacks and limits to artifacts/"
+	@echo "make check      run ruff and mypy --strict"
+	@echo "make bench      run the benchmarks against peers (installs them)"
+	@echo "PYTHON=python3.12 chooses the interpreter"
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Albert Tools needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 …")'
@@ -28,10 +32,13 @@ system: $(STAMP)
 	@$(BIN)/python -m tests.helpers.system
 
 test: system
+	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal
+
+coverage: system
 	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: system
-	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --timeout 3600
+	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
 
 evidence: system
 	$(BIN)/python -m tests.evidence
@@ -50,4 +57,4 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .venv-* .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info

@@ -1,44 +1,113 @@
-"""Dependencies point one way: each folder imports only from its left."""
+"""Imports point one way: between the folders, between the rooms of the engine, and between modules.
+
+Imports inside functions and under `TYPE_CHECKING` count too: a circle that Python never walks is still one for the reader.
+"""
+
+from __future__ import annotations
 
 import ast
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ORDER = ["grammar", "engine", "builtins", "store", "telemetry", "albert_tools", "surfaces"]
-MAY = {
-    "grammar": {"grammar"},
-    "engine": {"grammar", "engine"},
-    "builtins": {"grammar", "engine", "builtins"},
-    "store": {"grammar", "engine", "store"},
-    "telemetry": {"grammar", "engine", "telemetry"},
-    "albert_tools": {"grammar", "engine", "builtins", "store", "telemetry", "albert_tools"},
-    "surfaces": set(ORDER),
+
+#: What each folder may import besides itself.
+FOLDERS = {
+    "grammar": set[str](),
+    "engine": {"grammar"},
+    "builtins": {"grammar", "engine"},
+    "store": {"grammar", "engine"},
+    "telemetry": {"grammar", "engine"},
+    "albert_tools": {"grammar", "engine", "builtins", "store", "telemetry"},
+    "surfaces": {"grammar", "engine", "builtins", "store", "telemetry", "albert_tools"},
+}
+
+#: What each room of the engine may import besides itself. Modules beside the rooms may import all of them.
+ROOMS = {
+    "model": set[str](),
+    "check": {"model"},
+    "compile": {"model", "check"},
+    "sandbox.kernel": {"model"},
+    "sandbox.worker": {"model", "sandbox.kernel"},
+    "sandbox.command": {"model", "sandbox.kernel"},
+    "shell": {"model"},
+    "policy": {"model", "shell"},
+    "workspace": {"model", "policy", "sandbox.command"},
+    "authority": {"model", "policy", "workspace"},
+    "call": {"model", "sandbox.worker", "policy", "workspace", "authority"},
+    "runs": {"model", "sandbox.worker", "authority", "call"},
+    "pipeline": {"model", "sandbox.worker", "policy", "workspace", "authority", "call", "runs"},
 }
 
 
-def imported(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-            if node.module == "albert_tools":
-                names = [f"albert_tools.{a.name}" for a in node.names]
-        elif isinstance(node, ast.Import):
-            names = [a.name for a in node.names]
-        for name in names:
-            if name == "albert_tools" or name.startswith("albert_tools."):
-                part = [*name.split("."), "albert_tools"][1]
-                found.add(part if part in ORDER else "albert_tools")
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the product, under its name without `albert_tools`: `engine.policy.hosts`."""
+    found = {}
+    for folder in FOLDERS:
+        for path in (ROOT / folder).glob("*.py" if folder == "albert_tools" else "**/*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path
     return found
 
 
-@pytest.mark.parametrize("folder", ORDER)
-def test_a_folder_imports_only_from_its_left(folder: str) -> None:
-    files = [p for p in sorted((ROOT / folder).glob("**/*.py")) if not p.is_symlink()]
-    if folder == "albert_tools":
-        files = sorted((ROOT / folder).glob("*.py"))
-    wrong = {str(p.relative_to(ROOT)): imported(p) - MAY[folder] for p in files}
-    assert not {path: parts for path, parts in wrong.items() if parts}
+def named(target: str) -> str:
+    """`albert_tools.engine.model` as `engine.model`; what stands beside the folders keeps the package's name."""
+    inner = target.removeprefix("albert_tools.")
+    return inner if inner.partition(".")[0] in FOLDERS else target
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of the product that a module imports."""
+    found = set()
+    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = named(f"{node.module}.{alias.name}")
+                found.add(inner if inner in modules() else named(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {named(alias.name) for alias in node.names}
+    return frozenset(found & modules().keys() - {module})
+
+
+def room(module: str) -> str | None:
+    """The engine's room that a module stands in; None beside the rooms and outside the engine."""
+    inner = module.removeprefix("engine.") + "."
+    return next((r for r in ROOMS if module != inner and inner.startswith(f"{r}.")), None)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folders_import_one_way(folder: str) -> None:
+    allowed = FOLDERS[folder] | {folder}
+    here = [m for m in modules() if m.partition(".")[0] == folder]
+    wrong = [f"{m} -> {other}" for m in here for other in imports(m) if other.partition(".")[0] not in allowed]
+    assert here
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_rooms_of_the_engine_import_one_way(name: str) -> None:
+    allowed = ROOMS[name] | {name}
+    here = [m for m in modules() if m.startswith("engine.") and room(m) == name]
+    targets = [(m, other) for m in here for other in imports(m) if other.startswith("engine.")]
+    assert here
+    assert [f"{m} -> {other}" for m, other in targets if room(other) not in allowed] == []
+
+
+def test_no_two_modules_import_each_other() -> None:
+    pairs = [f"{m} <-> {other}" for m in modules() for other in imports(m) if m < other and m in imports(other)]
+    assert pairs == []
+
+
+def test_no_file_name_occurs_twice_in_the_engine() -> None:
+    names = Counter(path.name for module, path in modules().items() if module.startswith("engine"))
+    assert [name for name, count in names.items() if count > 1 and name != "__init__.py"] == []
+
+
+def test_no_file_name_occurs_twice_in_the_tests() -> None:
+    names = Counter(path.name for path in (ROOT / "tests").glob("**/*.py"))
+    assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "conftest.py")] == []
