@@ -95,10 +95,10 @@ class Authority:
         `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
         """
         bound = self.policy.max_file_bytes(definition)
-        judge = partial(self.policy.path, definition)
+        judge = partial(self.policy.paths.judge, definition)
         found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
-        found.selective = self.policy.selective(definition)
-        found.beyond = tuple(root.real for root in self.policy.roots)
+        found.selective = self.policy.paths.selective(definition)
+        found.beyond = tuple(root.real for root in self.policy.paths.roots)
         return found
 
     def outgoing(
@@ -111,7 +111,7 @@ class Authority:
 
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace with the folders that the owner's rules open beside it."""
-        return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
+        return workspace.reaching(self.policy.paths.roots) if self.policy.paths.roots else workspace
 
 
 def parsed(primitive: Primitive) -> bool:

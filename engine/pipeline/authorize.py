@@ -25,7 +25,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, gravest
+from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.runs.journal import Entered, Step
 from albert_tools.engine.runs.lifecycle import begin_run
@@ -82,7 +82,7 @@ class Authoriser:
                 if known is not None and target.primitive is not None and target.primitive.settle is not None:
                     await _settle(target.primitive, judged, known, chain, own)
                 if known is not None and not _again_is_harmless(target, arguments, chain):
-                    decision = gravest([_interrupted(chain, definition.name), decision])
+                    decision = strictest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
@@ -268,7 +268,7 @@ def _judged(target: Target, arguments: dict[str, Any], chain: Chain, authority: 
     request = chain.request
     try:
         found = authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
-        decision = gravest(found)
+        decision = strictest(found)
         chain.asks = ()
         if decision.verdict == "ask":
             about = {d: arguments_digest(arguments) if d.subject == WHOLE_CALL else d.subject for d in found}

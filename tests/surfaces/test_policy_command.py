@@ -79,7 +79,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     asked = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b")
     assert asked.out == (
         "allow  shipped.categories.system_write.allowed_in_modes\n"
-        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where write_file always asks to write\n"
+        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where each write needs approval\n"
         "so: ask\n"
     )
     assert "calls_per_hour: category:system_write 50\n" in asked.err
@@ -94,7 +94,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     shared.rmdir()
     found = albert("policy", "check")
     assert found.code == 1
-    assert found.out.endswith(f"opens nothing beyond the workspace: there is no folder '{shared}'\n")
+    assert found.out.endswith(f"opens nothing outside the workspace: there is no folder '{shared}'\n")
 
 
 def test_explain_a_command(albert: Any) -> None:

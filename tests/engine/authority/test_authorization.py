@@ -364,7 +364,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
     policy = Policy(read_governance({"tools": {"x": {"forbidden_paths": ["secrets"]}}}).layers(), str(work), "/home/u")
 
     def judge(path: str, use: str) -> Any:
-        decision = policy.path(discard.definition, path, use)
+        decision = policy.paths.judge(discard.definition, path, use)
         (work / "open").rename(work / "gone")
         (work / "open").symlink_to("secrets")
         return decision

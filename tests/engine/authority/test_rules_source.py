@@ -197,8 +197,8 @@ def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
     assert not isinstance(new, Failure)
     assert new is not one
     # Who has begun by the old rules ends by them.
-    assert one.authority.policy.path(READ, "/one/x", "read") is None
-    assert new.authority.policy.path(READ, "/one/x", "read") is not None
+    assert one.authority.policy.paths.judge(READ, "/one/x", "read") is None
+    assert new.authority.policy.paths.judge(READ, "/one/x", "read") is not None
 
 
 def test_a_file_that_never_stands_still_changes_nothing(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
