@@ -33,7 +33,7 @@ from albert_tools.engine.runs.replay import entered, step_of
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
-    from albert_tools.engine.authority.rate_limit import Windows
+    from albert_tools.engine.authority.rate_limit import RateLimits
 
 #: How often a person is asked about one call, where something changes each time while they think.
 MAX_QUESTIONS = 3
@@ -92,7 +92,7 @@ class Authoriser:
                 before = entered(target, arguments, chain)
                 windows = () if before is not None else authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, _line(request), definition.name)
+                    _rate_limits(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None and before is None:
                     surroundings.sessions.afford(request.session, definition.name)
                 approval = None
@@ -180,7 +180,7 @@ async def _begin(
     with ledger.exclusively() if ledger is not None and counted else nullcontext():
         if counted and ledger is not None:
             if windows:
-                _windows(surroundings).demand(windows, _line(request), definition.name)
+                _rate_limits(surroundings).demand(windows, _line(request), definition.name)
             if request.session is not None and surroundings.sessions is not None:
                 # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
                 surroundings.sessions.demand(request.session, definition.name)
@@ -191,7 +191,7 @@ async def _begin(
             if before is None and (windows or session):
                 use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
                 if windows:
-                    use |= _windows(surroundings).use(windows, _line(request))
+                    use |= _rate_limits(surroundings).use(windows, _line(request))
                 try:
                     ledger.append("use", use)
                 except Failure as failure:
@@ -324,12 +324,12 @@ def _still(surroundings: Surroundings, mode: str, governance: Governance) -> boo
     return surroundings.modes.mode == mode and surroundings.ruling()[0].revision == governance.revision
 
 
-def _windows(surroundings: Surroundings) -> Windows:
-    if surroundings.windows is None:
+def _rate_limits(surroundings: Surroundings) -> RateLimits:
+    if surroundings.rate_limits is None:
         raise Failure(
             "governance_unavailable", "the rules limit how often this is called, and calls can't be counted here"
         )
-    return surroundings.windows
+    return surroundings.rate_limits
 
 
 def _allowed(begun: Entered, mode: Mode, request: Request) -> bool:

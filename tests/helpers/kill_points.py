@@ -15,7 +15,7 @@ from typing import Any
 
 from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
 from albert_tools.engine import service as engine
-from albert_tools.engine.authority.desks import Desks
+from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource, Ruling
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolVersion
@@ -149,7 +149,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         s,
         rules=rules,
         ledger=ledger,
-        desks=Desks(ledger),
+        projections=Projections(ledger),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
         observer=s.observer or PointedObserver(points),
