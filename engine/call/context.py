@@ -97,7 +97,7 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
+        ruling = rules.in_force(str(self.workspace.root), self.modes, audit=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority

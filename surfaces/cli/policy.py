@@ -28,11 +28,11 @@ def mode(options: argparse.Namespace, console: Console) -> int:
     state = Homes.resolve(environ_of(options)).state
     with Log(state / "log") as ledger:
         modes = Modes(state / "mode.json", ledger=ledger)
-        before = modes.standing()
+        before = modes.state()
         if options.mode is not None:
             demand_person("the mode is switched")
             modes.switch(options.mode.upper(), person(), options.cause)
-        now = modes.standing()
+        now = modes.state()
     if console.json:
         console.document({"ok": True, **now._asdict()})
         return 0

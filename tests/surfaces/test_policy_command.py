@@ -43,7 +43,8 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
         1,
-        "error[invalid_arguments]: LOCKDOWN can't be left for NORMAL\n  help: it can be left for RECOVERY\n",
+        "error[invalid_arguments]: the mode can't change from LOCKDOWN to NORMAL\n"
+        "  help: from LOCKDOWN it can change to RECOVERY\n",
     )
     assert albert("mode", "RECOVERY", "--json").document()["mode"] == "RECOVERY"
     assert albert("run", "list_directory").code == 0

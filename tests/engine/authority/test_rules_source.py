@@ -34,7 +34,7 @@ class Owner:
 
     def denied(self) -> set[str] | str:
         """What is denied now, or the message of the failure that denies everything."""
-        found = self.source.ruling("/w", self.modes)
+        found = self.source.in_force("/w", self.modes)
         return found.message if isinstance(found, Failure) else set(found.governance.denied)
 
     def recorded(self) -> list[dict[str, Any]]:
@@ -73,11 +73,11 @@ def test_an_edit_of_the_same_length_at_the_same_moment_is_seen(owner: Owner) -> 
 def test_a_bad_edit_keeps_the_old_rules_and_says_so_once(owner: Owner) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
-    ruling = owner.source.ruling("/w", owner.modes)
+    rules = owner.source.in_force("/w", owner.modes)
     owner.user.write_text("deny: [a\n")
     for _ in range(3):
         assert owner.denied() == {"a"}
-    assert owner.source.ruling("/w", owner.modes) is ruling
+    assert owner.source.in_force("/w", owner.modes) is rules
     os.utime(owner.user)
     assert owner.denied() == {"a"}
     refused = owner.heard[-1]
@@ -89,7 +89,7 @@ def test_a_bad_edit_keeps_the_old_rules_and_says_so_once(owner: Owner) -> None:
     # The good file of before is no new rules, but the trouble is over.
     owner.user.write_text("deny:\n- a\n")
     assert owner.denied() == {"a"}
-    assert owner.source.ruling("/w", owner.modes) is ruling
+    assert owner.source.in_force("/w", owner.modes) is rules
     assert owner.source.problem is None
     assert [c.kind for c in owner.heard] == ["loaded", "refused", "loaded"]
 
@@ -143,7 +143,7 @@ def test_a_link_in_its_place_is_a_bad_edit(owner: Owner, tmp_path: Path) -> None
 
 def test_a_file_that_must_be_there(tmp_path: Path) -> None:
     owner = Owner(tmp_path, required=True)
-    assert "there are no rules in" in owner.denied()
+    assert "there is no file of rules" in owner.denied()
     owner.user.write_text("deny: [a]")
     assert owner.denied() == {"a"}
 
@@ -188,12 +188,12 @@ def test_a_secret_in_a_mistake_is_not_recorded(owner: Owner) -> None:
 
 
 def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
-    one, two = owner.source.ruling("/one", owner.modes), owner.source.ruling("/two", owner.modes)
-    assert owner.source.ruling("/one", owner.modes) is one
-    assert owner.source.ruling("/two", owner.modes) is two
+    one, two = owner.source.in_force("/one", owner.modes), owner.source.in_force("/two", owner.modes)
+    assert owner.source.in_force("/one", owner.modes) is one
+    assert owner.source.in_force("/two", owner.modes) is two
     assert not isinstance(one, Failure)
     owner.user.write_text("tools: {read_file: {forbidden_paths: [/one/x]}}")
-    new = owner.source.ruling("/one", owner.modes)
+    new = owner.source.in_force("/one", owner.modes)
     assert not isinstance(new, Failure)
     assert new is not one
     # Who has begun by the old rules ends by them.
