@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.authority.approval_digest import standing_objects
 from albert_tools.engine.authority.approvals import arguments_digest
-from albert_tools.engine.authority.authorization import Authority, parse, parsed
+from albert_tools.engine.authority.authorization import Authority, needs_parsing, parse_ahead
 from albert_tools.engine.call.arguments import validated
 from albert_tools.engine.call.budget import session_seconds
 from albert_tools.engine.call.context import Again, Chain, Judged, Request, Surroundings
@@ -65,9 +65,9 @@ class Authoriser:
                     from albert_tools.engine.pipeline.repeat import begin_once
 
                     await begin_once(request, target, arguments, chain.deadline, self._clock)
-            if target.primitive is not None and parsed(target.primitive):
+            if target.primitive is not None and needs_parsing(target.primitive):
                 # Not here: everybody else's calls would wait for it.
-                await asyncio.to_thread(parse, target.primitive, arguments)
+                await asyncio.to_thread(parse_ahead, target.primitive, arguments)
             for _ in range(MAX_QUESTIONS + 1):
                 chain.approved = None
                 surroundings.modes.look()
@@ -255,7 +255,7 @@ def _in_session(tool: str, request: Request, first: bool) -> None:
             raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
         root = str(surroundings.workspace.root)
         if resumed is not None:
-            request.session = surroundings.sessions.again(resumed, root, request.run.id)
+            request.session = surroundings.sessions.find_for_run(resumed, root, request.run.id)
         else:
             request.session = surroundings.sessions.find(token or "", root)
         if request.session.cwd:
@@ -347,7 +347,7 @@ def _allowed(begun: Entered, mode: Mode, request: Request) -> bool:
 def _line(request: Request) -> list[str]:
     """The session and those it is within, whose windows a call is counted in."""
     sessions = request.surroundings.sessions
-    return [] if request.session is None or sessions is None else sessions.line(request.session)
+    return [] if request.session is None or sessions is None else sessions.lineage(request.session)
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

@@ -79,7 +79,7 @@ def test_sessions_have_used_what_they_had_used(old: Old) -> None:
             sessions.afford(within, "put")
         assert caught.value.rule == "lease.budget.calls"
         with pytest.raises(Failure) as caught:
-            sessions.again(gone.id, "/w", "r")
+            sessions.find_for_run(gone.id, "/w", "r")
         assert caught.value.rule == "session.ended"
     assert old.fold().segments == 0
 
