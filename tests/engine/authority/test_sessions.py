@@ -27,7 +27,7 @@ class Desk:
     def open(self, **options: Any) -> tuple[Session, str]:
         return self.sessions.open("client", WORK, **options)
 
-    def find_for_run(self) -> Sessions:
+    def reopened(self) -> Sessions:
         """As another process would see them."""
         return Sessions(Log(self.folder), lambda: self.now)
 
@@ -52,7 +52,7 @@ def rule(work: Any, *arguments: Any, **options: Any) -> str | None:
 
 def test_a_token_finds_its_session_in_every_process(desk: Desk) -> None:
     session, token = desk.open(cwd="src", tools=frozenset({"read_file"}), budget=Budget(calls=3))
-    for sessions in (desk.sessions, desk.find_for_run()):
+    for sessions in (desk.sessions, desk.reopened()):
         found = sessions.find(token, WORK)
         assert (found.id, found.cwd, found.lease) == (session.id, "src", session.lease)
 
@@ -82,7 +82,7 @@ def test_the_end_of_a_session(desk: Desk) -> None:
     desk.now += 0.001
     assert rule(desk.sessions.find, token, WORK) == "session.expired"
     session, token = desk.open()
-    desk.find_for_run().end(session.id[:6])
+    desk.reopened().end(session.id[:6])
     assert rule(desk.sessions.find, token, WORK) == "session.ended"
     # One that was found before is no longer let do anything either.
     assert rule(desk.sessions.demand, session, "read_file") == "session.ended"
@@ -167,7 +167,7 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
     grant = desk.sessions.grant(session, "run1", 5_000.0)
     assert (grant.lease.tools, grant.lease.budget.calls, grant.lease.expires) == ({"read_file"}, 3, 5_000.0)
     desk.now += 1_000
-    for sessions in (desk.sessions, desk.find_for_run()):
+    for sessions in (desk.sessions, desk.reopened()):
         assert sessions.find_for_run(grant.id, WORK, "run1").id == grant.id
     # It is this run's alone.
     assert rule(desk.sessions.again, grant.id, WORK, "run2") == "session.unknown"
