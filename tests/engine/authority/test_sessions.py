@@ -152,7 +152,7 @@ def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])
 def test_what_is_no_budget(value: Any) -> None:
-    with pytest.raises(Failure, match="the budget of calls can.t be"):
+    with pytest.raises(Failure, match="the budget of calls can't be"):
         Budget(calls=value)
 
 
@@ -170,9 +170,9 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
     for sessions in (desk.sessions, desk.reopened()):
         assert sessions.find_for_run(grant.id, WORK, "run1").id == grant.id
     # It is this run's alone.
-    assert rule(desk.sessions.again, grant.id, WORK, "run2") == "session.unknown"
-    assert rule(desk.sessions.again, session.id, WORK, "run1") == "session.expired"
-    assert rule(desk.sessions.again, ["x"], WORK, "run1") == "session.unknown"
+    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run2") == "session.unknown"
+    assert rule(desk.sessions.find_for_run, session.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.find_for_run, ["x"], WORK, "run1") == "session.unknown"
     # What is left of what is left.
     desk.use(grant, calls=1)
     second = desk.sessions.grant(grant, "run1", 6_000.0)
@@ -180,9 +180,9 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
     desk.use(session, calls=2)
     assert desk.sessions.left(second, "calls") == 0
     desk.now = 5_500
-    assert rule(desk.sessions.again, grant.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run1") == "session.expired"
     desk.sessions.end(above.id)
-    assert rule(desk.sessions.again, second.id, WORK, "run1") == "session.ended"
+    assert rule(desk.sessions.find_for_run, second.id, WORK, "run1") == "session.ended"
 
 
 @pytest.mark.parametrize(
