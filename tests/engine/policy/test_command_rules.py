@@ -107,7 +107,7 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     decision = judged("ls; rm $x", {})
     assert decision is not None
     assert decision.rationale == "dynamic_command"
-    assert decision.message == "`rm …` can't be judged: what it is given isn't known before it runs"
+    assert decision.message == "`rm …` can't be judged: its arguments are known only when it runs"
 
 
 def test_a_program_is_judged_by_its_arguments() -> None:
