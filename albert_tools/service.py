@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine import service as engine
 from albert_tools.engine.authority.authorization import Asker
-from albert_tools.engine.authority.desks import Desks
+from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.caching import Cache
 from albert_tools.engine.call.context import Log, Surroundings
@@ -108,7 +108,7 @@ class ToolService(engine.ToolService):
             ask=ask,
             patience=patience,
             ledger=ledger,
-            desks=Desks(ledger),
+            projections=Projections(ledger),
             runs=Runs(homes.state / "runs"),
             contents=contents,
             artifacts=Artifacts(homes.state / "artifacts", contents),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import ToolService, primitive
-from albert_tools.engine.policy.path_patterns import PathRules
+from albert_tools.engine.policy.path_patterns import PathPatterns
 
 #: Calls in a block.
 BLOCK = 300
@@ -116,7 +116,7 @@ def _path_rules(rounds: int) -> list[str]:
     lines = ["| rules about paths | µs a path |", "|---:|---:|"]
     for count in (10, 1_000, 10_000):
         kinds = ["src/part{i}/**", "secret{i}", "*.ext{i}", "/opt/data{i}"]
-        rules = PathRules(((kinds[i % 4].format(i=i), "rule") for i in range(count)), "/home/u/work", "/home/u")
+        rules = PathPatterns(((kinds[i % 4].format(i=i), "rule") for i in range(count)), "/home/u/work", "/home/u")
         taken = []
         for _ in range(rounds):
             started = time.perf_counter()

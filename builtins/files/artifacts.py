@@ -189,7 +189,7 @@ def _demand_room(context: CallContext, size: int) -> None:
         raise Failure(
             "budget_exceeded",
             f"{size:,} bytes are more than the {int(left):,} that the session's budget has left",
-            hint="what is left to do needs a session with a larger budget",
+            hint="ask for a session with a larger budget",
             rule="lease.budget.bytes_written",
         )
 

@@ -226,7 +226,7 @@ def _over(unit: str, message: str) -> Failure:
     return Failure(
         "budget_exceeded",
         message,
-        hint="what is left to do needs a session with a larger budget",
+        hint="ask for a session with a larger budget",
         rule=f"lease.budget.{unit}",
         details={"unit": unit},
     )

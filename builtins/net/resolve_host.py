@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import Network, parsed, refusal
-from albert_tools.engine.policy.hosts import UNREACHABLE
+from albert_tools.engine.policy.host_rules import UNREACHABLE
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

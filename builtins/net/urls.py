@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import parsed
-from albert_tools.engine.policy.hosts import host_of
+from albert_tools.engine.policy.host_rules import host_of
 
 #: Characters of a URL: what servers take at the most.
 MAX_URL = 8192

@@ -1,14 +1,14 @@
-"""Approvals: questions to a person, as records, and the answers.
+"""Approvals: questions to a person, and their answers.
 
-A question is asked in the log before anybody sees it, and answered there: by whoever is asked in the call itself, or by
-anybody who may write the log, in another process, days later. The first answer holds. A yes is bound to the hash of the very
-action and used up by it; only where the person says so does it hold for more:
+A question is an entry of the ledger before anybody sees it, and so is its answer. A person can answer in the call itself, or in
+another process days later; the first answer counts. A yes is bound to the hash of one action and used up by it. The person can
+also give an answer that lasts:
 
-* ``session``: for the same call in this session, or, where a saved tool makes it, for that version's calls of the same tool;
-* ``always``: for this version of a saved tool, whose calls and effects are known and pinned. A call made by hand has nothing that
-  would bound it, so it can't be allowed for ever; nor does what was said of it extend to a saved tool.
+* ``session``: for the same call in this session; where a composite makes the call, for all calls of that tool by that version;
+* ``always``: for all calls of that tool by this version of a composite, whose calls and effects are pinned. A call made by hand has
+  no such bounds, so it can't be allowed for ever, and an answer to it doesn't extend to a composite.
 
-Both hold in the mode they were given in, are listed, and can be revoked.
+Lasting answers apply in the mode in which they were given. They are listed and can be revoked.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds that a question waits for its answer, and the answer for its use.
 OPEN_SECONDS = 7 * 24 * 3600.0
-#: Approvals of the past that are kept in mind; the log has them all.
+#: Used and revoked approvals that are kept in memory; the ledger has them all.
 MAX_PAST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a lasting answer is for. `trail` are the versions that the call comes from; empty for one made by hand.
+    """The calls that a lasting answer covers. `trail` are the versions that make the call; empty for a call made by hand.
 
-    `asks` are the rules that ask, each with its subject: what it is about where that is less than the whole call, as a host is. An
-    answer to one rule is none to another.
+    `asks` are the rules that ask, each with its subject: the part of the call that it is about, such as a host, or empty for the
+    whole call. An answer to one rule doesn't answer another.
     """
 
     tool: str
@@ -51,7 +51,7 @@ class Scope:
     asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
-        """The same for every call that the answer `choice` holds for."""
+        """A key that is the same for all calls that the answer `choice` covers."""
         parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
@@ -61,13 +61,13 @@ class Scope:
 
 
 def arguments_digest(arguments: Mapping[str, Json]) -> str:
-    """What tells one hand-made call from another."""
+    """Distinguishes calls made by hand."""
     return digest(dict(arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A question and what became of it. `asked` and `expires` are seconds since 1970; `arguments` are redacted."""
+    """A question and its answer. `asked` and `expires` are seconds since 1970; `arguments` are redacted."""
 
     id: str
     action: str
@@ -89,16 +89,16 @@ class Approval:
     state: State = "open"
     choice: Choice | None = None
     by: str = ""
-    #: The folder that the call would work in; empty in records from before it was written down.
+    #: The workspace of the call; empty in old records.
     workspace: str = ""
-    #: The question about the same step that this one is asked instead of, because it no longer is what would be done.
+    #: The question about the same step that this one replaces, because the action has changed.
     instead_of: str = ""
-    #: The call that used the answer up.
+    #: The call that used the answer.
     used_by: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """What can be answered."""
+        """The possible answers."""
         return tuple(c for c in CHOICES if c in ("once", "no") or c in (self.keys or {}))
 
     def as_dict(self) -> dict[str, Json]:
@@ -137,13 +137,13 @@ class ApprovalsFold:
 
     def __init__(self) -> None:
         self.by_id: dict[str, Approval] = {}
-        #: Those that have no answer yet, or one that nobody has used: by action.
+        #: By action: questions without an answer, and answers that are not used.
         self.by_action: dict[str, str] = {}
         self.standing: dict[str, str] = {}
         self._past: list[str] = []
 
     def apply(self, entry: Entry) -> None:
-        """Take an entry in."""
+        """Apply an entry."""
         data = entry.data
         if entry.kind == "asked":
             approval = _approval(data)
@@ -158,9 +158,9 @@ class ApprovalsFold:
                 self._answered(known, data["choice"], data["by"])
         elif entry.kind == "approval_used":
             if known.state in ("yes", "no"):
-                self._over(replace(known, used_by=str(data.get("call") or "")), "used")
+                self._close(replace(known, used_by=str(data.get("call") or "")), "used")
         elif known.state not in ("used", "revoked"):
-            self._over(known, "revoked")
+            self._close(known, "revoked")
 
     def _answered(self, known: Approval, choice: Choice, by: str) -> None:
         lasting = choice in ("session", "always") and known.keys is not None and choice in known.keys
@@ -169,13 +169,13 @@ class ApprovalsFold:
         if lasting and known.keys is not None:
             self.standing[known.keys[choice]] = known.id
 
-    def _over(self, known: Approval, state: State) -> None:
+    def _close(self, known: Approval, state: State) -> None:
         self.by_id[known.id] = replace(known, state=state)
         if self.by_action.get(known.action) == known.id:
             del self.by_action[known.action]
         for key in [k for k, v in self.standing.items() if v == known.id]:
             del self.standing[key]
-            # Another one may have been given for the same calls; that one is listed, and holds.
+            # Another lasting answer may cover the same calls; it applies from now on.
             for other in self.by_id.values():
                 if (
                     other.state == "standing"
@@ -197,7 +197,7 @@ class ApprovalsFold:
         }
 
     def load(self, state: Json) -> None:
-        """Be in this state."""
+        """Replace the state by a dumped one."""
         self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
         for data in state["approvals"]:
             known = replace(
@@ -235,7 +235,7 @@ def _approval(data: Mapping[str, Any]) -> Approval:
 
 
 class Approvals:
-    """The questions of a home, as the log has them."""
+    """The questions of a home, as the ledger has them."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -244,14 +244,15 @@ class Approvals:
         self._following = ledger.follow(self._fold)
 
     def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
-        """Write a question down; one about the same action that is still open is the same question.
+        """Record a question, or return the open one about the same action.
 
-        One about the same step of the same run that is no longer what would be done is taken back. Without a `scope` it can be
-        answered for this once only.
+        A question about the same step of the same run is revoked, because the action has changed.
 
-        `facts` are those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
-        ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``. Without `scope` no answer
-        lasts.
+        Args:
+            facts: Those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
+                ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``.
+            scope: The calls that a lasting answer covers; None if no answer may last.
+            seconds: How long the question waits.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -261,7 +262,7 @@ class Approvals:
             if known is not None and known.state == "open":
                 return known
             instead_of = ""
-            for instead_of in self._passed_by(facts):
+            for instead_of in self._replaced_by(facts):
                 self._ledger.append("approval_revoked", {"approval": instead_of})
             now = self._clock()
             choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
@@ -273,22 +274,22 @@ class Approvals:
         self._following.look()
         return self._fold.by_id[str(data["approval"])]
 
-    def _passed_by(self, facts: Mapping[str, Json]) -> list[str]:
-        """The questions about a step of a run, or about the call that it is, that came before this one about the same."""
+    def _replaced_by(self, facts: Mapping[str, Json]) -> list[str]:
+        """The earlier questions about the same step of the same run."""
         if not facts["run"]:
             return []
         place = facts["run"], facts["step"]
         return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
 
     def about(self, action: str) -> Approval | None:
-        """The question about an action that is open, or answered and not used yet; None when it has to be asked."""
+        """The question about an action that is open or has an unused answer; None if it has to be asked."""
         self._following.look()
         found = self._fold.by_action.get(action)
         known = None if found is None else self._shown(self._fold.by_id[found])
         return known if known is not None and known.state in ("open", "yes", "no") else None
 
     def standing(self, scope: Scope) -> Approval | None:
-        """A lasting answer that holds for a call."""
+        """The lasting answer that covers a call."""
         self._following.look()
         for choice in ("always", "session") if scope.trail else ("session",):
             found = self._fold.standing.get(scope.key(choice))
@@ -297,23 +298,27 @@ class Approvals:
         return None
 
     def answer(self, approval: str, choice: Choice, by: str) -> Approval:
-        """Answer a question, named by its id or the beginning of it. The first answer holds.
+        """Answer a question. The first answer counts.
 
         Args:
-            approval: Which.
+            approval: The question's id, or the beginning of it.
             choice: One of its `choices`.
             by: Who answers, for the record.
 
         Raises:
-            Failure: `not_found`; `exists`: it has been answered already; `invalid_arguments`: no such choice; `timeout`: too late.
+            Failure: `not_found`; `exists` if it has been answered; `invalid_arguments` for another choice; `timeout` if it is too
+                late.
         """
         with self._ledger.exclusively():
             known = self.get(approval)
             if choice not in known.choices:
                 why = "; a call made by hand can't be allowed for ever" if choice == "always" else ""
-                raise Failure("invalid_arguments", f"{choice!r} is no answer{why}: {', '.join(known.choices)}")
+                possible = f"answer with one of {', '.join(known.choices)}"
+                raise Failure("invalid_arguments", f"{choice!r} is not a possible answer{why}", hint=possible)
             if known.state == "expired":
-                raise Failure("timeout", f"the question {known.id} has expired", hint="let the call be made again")
+                raise Failure(
+                    "timeout", f"the question {known.id} has expired", hint="make the call again to ask a new question"
+                )
             if known.state != "open":
                 raise Failure("exists", f"the question {known.id} has been answered: {known.choice or known.state}")
             mark = self._ledger.append("answered", {"approval": known.id, "choice": choice, "by": by[:256]})
@@ -321,10 +326,10 @@ class Approvals:
         return self.get(known.id)
 
     def use(self, approval: Approval, call: str) -> None:
-        """Use an answer up; to be called inside `Ledger.exclusively`, with what is done on the strength of it.
+        """Use an answer up. Call it inside `Ledger.exclusively`, together with the entry of the call that it allows.
 
         Raises:
-            Failure: `permission_denied`: it isn't there to be used any more.
+            Failure: `permission_denied` if it can't be used any more.
         """
         known = self.get(approval.id)
         if approval.state == "standing":
@@ -336,31 +341,31 @@ class Approvals:
         self._ledger.append("approval_used", {"approval": known.id, "call": call})
 
     def revoke(self, approval: str) -> Approval:
-        """Take a lasting answer, an unused one or a question back.
+        """Revoke a question, an unused answer or a lasting one.
 
         Raises:
-            Failure: `not_found`; `exists`: nothing of it is left to take back.
+            Failure: `not_found`; `exists` if it is used or revoked already.
         """
         with self._ledger.exclusively():
             known = self.get(approval)
             if known.state in ("used", "revoked"):
-                raise Failure("exists", f"the approval {known.id} is {known.state} already")
+                raise Failure("exists", f"the approval {known.id} is already {known.state}")
             mark = self._ledger.append("approval_revoked", {"approval": known.id})
         self._ledger.durable(mark)
         return self.get(known.id)
 
     def get(self, approval: str) -> Approval:
-        """One, by its id or the beginning of it.
+        """An approval by its id or the beginning of it.
 
         Raises:
-            Failure: `not_found`; `invalid_arguments` where several begin so.
+            Failure: `not_found`; `invalid_arguments` if several ids begin like this.
         """
         self._following.look()
         found = only_one(approval, self._fold.by_id, "approval", "albert approvals")
         return self._shown(self._fold.by_id[found])
 
     def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
-        """Those in one of `states`, the oldest first."""
+        """The approvals in one of `states`, the oldest first."""
         self._following.look()
         return [a for a in map(self._shown, self._fold.by_id.values()) if a.state in states]
 

@@ -1,6 +1,6 @@
-"""May this call be made? Everything that has a say, each as a decision: the tool, its category, the mode, what it touches.
+"""Judges a call by everything that has a say: the tool, its category, the mode, and what the call touches.
 
-The gravest verdict holds (`gravest`). Where it is *ask*, a person is asked if there is one; nobody to ask means no.
+Each gives a decision, and the strictest applies. *Ask* with nobody to ask means no.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.outgoing import Outgoing
     from albert_tools.engine.policy.settings import Governance
 
-#: What a person can answer: yes to this one call, to those of the session or of the saved tool's version, or no.
+#: What a person can answer: yes once, yes for the session, yes always for a version of a composite, or no.
 Choice = Literal["once", "session", "always", "no"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
 class Question(NamedTuple):
-    """What a person is asked: may `tool` be called with `arguments`? `decision` says which rule asks, `callers` who calls it.
+    """What a person is asked: may `tool` be called with `arguments`?
 
-    `reason` is what the agent says it is for: a claim. `id` names the question's record, `choices` what can be answered.
+    `decision` says which rule asks, `callers` which composites make the call. `reason` is the agent's own claim. `id` names the
+    approval in the record, `choices` are the possible answers.
     """
 
     tool: ToolDefinition
@@ -47,18 +48,18 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a person said, one of the question's choices, or yes (once) or no; and `by` whom, for the record: a name, and where."""
+    """A person's answer: one of the question's choices, or True (once) or False; and `by` whom, for the record."""
 
     choice: bool | Choice
     by: str
 
 
-#: Answers a question with one of its choices, or with yes (once) or no; in an `Answer`, where it is known who that is.
+#: Answers a question: with one of its choices, True (once) or False, or an `Answer`, which also says who answered.
 Asker = Callable[[Question], Awaitable[bool | Choice | Answer]]
 
 
 class Authority:
-    """Judges calls by the rules and the mode. Changes nothing."""
+    """Judges calls by the rules and the mode. It has no effects."""
 
     def __init__(self, policy: Policy, modes: Modes) -> None:
         self.policy = policy
@@ -72,7 +73,7 @@ class Authority:
         workspace: Workspace,
         mode: Mode,
     ) -> list[Decision]:
-        """Every verdict on a call whose arguments are valid; at least one.
+        """All decisions on a call with valid arguments; at least one.
 
         Raises:
             Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
@@ -95,59 +96,59 @@ class Authority:
         `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
         """
         bound = self.policy.max_file_bytes(definition)
-        judge = partial(self.policy.path, definition)
+        judge = partial(self.policy.paths.judge, definition)
         found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
-        found.selective = self.policy.selective(definition)
-        found.beyond = tuple(root.real for root in self.policy.roots)
+        found.selective = self.policy.paths.selective(definition)
+        found.beyond = tuple(root.real for root in self.policy.paths.roots)
         return found
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
     ) -> Outgoing:
-        """The rules of the network, for one call of a tool."""
+        """The network rules for one call of a tool."""
         from albert_tools.engine.policy.outgoing import Outgoing
 
         return Outgoing(self.policy, definition, _urls(primitive, arguments), rules.secrets)
 
     def reaching(self, workspace: Workspace) -> Workspace:
         """The workspace with the folders that the owner's rules open beside it."""
-        return workspace.reaching(self.policy.roots) if self.policy.roots else workspace
+        return workspace.reaching(self.policy.paths.roots) if self.policy.paths.roots else workspace
 
 
-def parsed(primitive: Primitive) -> bool:
-    """Whether a parser reads what its calls ask for, so that judging one may take a while."""
+def needs_parsing(primitive: Primitive) -> bool:
+    """Whether judging a call means parsing a command, which may take a while."""
     return not PARSED.isdisjoint(primitive.judged.values())
 
 
-def parse(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
-    """Lets the parser read what a call asks for, so that judging it takes no time. Gives nothing; safe in any thread.
+def parse_ahead(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
+    """Parse the commands of a call into the parser's cache, so that judging takes no time. Safe in any thread.
 
     Raises:
-        Failure: `permission_denied` for what can't be judged.
+        Failure: `permission_denied` for an argument that can't be judged.
     """
     for resource in _others(primitive, arguments):
         if resource.kind in PARSED:
             read_ahead(resource.kind, resource.name)
 
 
-def nobody(decision: Decision, tool: str) -> Failure:
-    """The denial that an *ask* comes to when there is nobody to ask."""
+def nobody_to_ask(decision: Decision, tool: str) -> Failure:
+    """The denial of an *ask* when nobody can be asked."""
     return Failure(
         "permission_denied",
         f"{decision.message}, and there is nobody to ask",
-        hint="call it where a person can answer, as `albert run` on a terminal does, or let the owner's rules allow it",
+        hint="call it where a person can answer, such as `albert run` on a terminal, or ask the owner for a rule that allows it",
         rule=decision.rule,
         tool=tool,
         details={"rationale_code": decision.rationale, "asked": "nobody"},
     )
 
 
-def refused(decision: Decision, tool: str) -> Failure:
-    """The denial that it comes to when the person says no."""
+def refused_by_person(decision: Decision, tool: str) -> Failure:
+    """The denial of an *ask* when the person says no."""
     return Failure(
         "permission_denied",
         f"{decision.message}, and a person said no",
-        hint="do without it, or ask what they would rather have",
+        hint="do without it, or ask the person for an alternative",
         rule=decision.rule,
         tool=tool,
         details={"rationale_code": "refused"},
@@ -158,7 +159,7 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     found = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
-            # An empty one is a folder to work in that isn't given.
+            # An empty path stands for an optional folder that wasn't given.
             found += [Resource("path", workspace.absolute(path), use)] if path else []
     return [*found, *_urls(primitive, arguments), *_others(primitive, arguments)]
 
@@ -167,7 +168,7 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource
     found = []
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
-        # A program and its arguments are one thing, not several.
+        # A program and its arguments are judged as one command.
         found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return found
 
@@ -181,17 +182,17 @@ def _urls(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
 
 
 def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:
-    """What one argument names: a text, several, or none.
+    """The texts of one argument: one, several, or none.
 
     Raises:
-        Failure: `permission_denied` for what can't be judged because it is something else.
+        Failure: `permission_denied` for a value that is neither a text nor a list of texts.
     """
     value = arguments.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(text, str) for text in found):
         raise Failure(
             "permission_denied",
-            f"{name} of {primitive.name} holds neither a text nor a list of texts, so the rules can't judge it",
+            f"{name} of {primitive.name} is neither a text nor a list of texts, so the rules can't judge it",
             rule="unjudged",
             tool=primitive.name,
         )

@@ -1,8 +1,8 @@
-"""The same call again: under the same key a call is made once, and whoever repeats it gets the first one's result.
+"""Dedupe keys: under one key a call is made once, and every other call with that key gets its result.
 
-Keys belong to a session and a tool. What was begun is an entry of the log before anything is done, so of two at once, in
-whatever processes, one does it and the other waits for its result. What was denied is as if it had not been asked. Where the
-one who did it has died, nobody knows what was done: that is the answer, and nothing is done again.
+A key belongs to a session and a tool. The ledger has an entry before the call is made, so of two calls at once, in whatever
+processes, one is made and the other waits for its result. A denied call frees its key. If the process that makes the call dies,
+nobody knows what it did: the others get `unknown_outcome`, and nothing is done again.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from albert_tools.engine.model.record_types import Entry
 
 #: Seconds that a key is remembered.
 KEPT_SECONDS = 24 * 3600.0
-#: Keys that are remembered; the oldest go first.
+#: Keys that are remembered; the oldest are forgotten first.
 MAX_KEYS = 100_000
 
 State = Literal["begun", "kept", "dropped"]
 
 
 @dataclass(slots=True)
-class Repeat:
-    """What is known of a key: the digest of the call, the run that has its result, and who began it."""
+class DedupeKey:
+    """What is known of a key: the digest of its call, the run with the result, and the ledger's segment of the calling process.
+
+    `at` is in seconds since 1970.
+    """
 
     digest: str
     run: str
@@ -37,7 +40,7 @@ class Repeat:
     at: float
 
 
-class RepeatsFold:
+class DedupeKeyFold:
     """The keys: kind ``repeat``."""
 
     name = "repeats"
@@ -45,24 +48,29 @@ class RepeatsFold:
     kinds = frozenset({"repeat"})
 
     def __init__(self) -> None:
-        self.by_key: dict[str, Repeat] = {}
+        self.by_key: dict[str, DedupeKey] = {}
 
     def apply(self, entry: Entry) -> None:
-        """Take an entry in."""
+        """Apply an entry."""
         data, at = entry.data, datetime.fromisoformat(entry.at).timestamp()
         key = data["key"]
+        known = self.by_key.get(key)
         if data["state"] == "begun":
+            # Removed first, so that the keys stay in the order of their time.
             self.by_key.pop(key, None)
-            self.by_key[key] = Repeat(data["digest"], data["run"], entry.segment, "begun", at)
-        elif data["state"] == "dropped":
-            if key in self.by_key and self.by_key[key].run == data["run"]:
+            self.by_key[key] = DedupeKey(data["digest"], data["run"], entry.segment, "begun", at)
+        elif known is not None and known.run == data["run"]:
+            if data["state"] == "dropped":
                 del self.by_key[key]
-        elif key in self.by_key and self.by_key[key].run == data["run"]:
-            self.by_key[key].state = "kept"
+            else:
+                known.state = "kept"
+        self._forget(at)
+
+    def _forget(self, now: float) -> None:
         while self.by_key:
             oldest = next(iter(self.by_key))
-            if len(self.by_key) <= MAX_KEYS and self.by_key[oldest].at > at - KEPT_SECONDS:
-                break
+            if len(self.by_key) <= MAX_KEYS and self.by_key[oldest].at > now - KEPT_SECONDS:
+                return
             del self.by_key[oldest]
 
     def dump(self) -> Json:
@@ -70,21 +78,21 @@ class RepeatsFold:
         return {k: [r.digest, r.run, r.segment, r.state, r.at] for k, r in self.by_key.items()}
 
     def load(self, state: Json) -> None:
-        """Be in this state."""
-        self.by_key = {k: Repeat(*r) for k, r in state.items()}
+        """Replace the state by a dumped one."""
+        self.by_key = {k: DedupeKey(*r) for k, r in state.items()}
 
 
-class Repeats:
-    """What was called under which key."""
+class DedupeKeys:
+    """The keys of a home."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._fold = RepeatsFold()
+        self._fold = DedupeKeyFold()
         self._following = ledger.follow(self._fold)
 
-    def begin(self, key: str, digest: str, run: str) -> Repeat | None:
-        """None when the call is to be made, and then it is begun; else what there is under the key.
+    def begin(self, key: str, digest: str, run: str) -> DedupeKey | None:
+        """Claim a key for a call. None means that the caller makes the call; else the key is taken.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -98,17 +106,17 @@ class Repeats:
                 self._ledger.append("repeat", {"key": key, "digest": digest, "run": run, "state": "begun"})
             return known
 
-    def look(self, key: str) -> Repeat | None:
-        """What there is under a key now."""
+    def find(self, key: str) -> DedupeKey | None:
+        """What is known of a key now."""
         self._following.look()
         return self._fold.by_key.get(key)
 
-    def say(self, key: str, run: str, state: State) -> None:
-        """How a call that was begun has ended: its result is ``kept`` in its run, or it is ``dropped``, as if never made."""
+    def finish(self, key: str, run: str, state: State) -> None:
+        """Record how the call ended: its result is ``kept`` in its run, or the key is ``dropped``, as if never used."""
         self._ledger.append("repeat", {"key": key, "run": run, "state": state})
 
 
 def key_of(session: str | None, tool: str, key: str) -> str:
-    """The name that a caller's key has in the records: a hash, for a key may be anything, a secret too."""
+    """The name of a caller's key in the record: a hash, because a key may be anything, even a secret."""
     text = "\0".join((session or "", tool, key))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

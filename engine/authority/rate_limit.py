@@ -1,8 +1,8 @@
-"""How often: sliding windows of an hour over what has been called.
+"""Rate limits: calls per hour, in sliding windows.
 
-A window is named by the rule that bounds it (``tool:write_file``, ``category:network``) and counted per session, with the
-calls of the sessions within it; calls without one count together. The calls are entries of the log, so a restart forgets none
-and every process counts the same.
+A window is named by the rule that limits it (``tool:write_file``, ``category:network``) and counted per session, with the calls
+of the sessions within it; calls without a session are counted together. The counts come from the ledger, so they survive a restart
+and are the same in every process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from albert_tools.engine.model.record_types import Entry
 WINDOW_SECONDS = 3600.0
 
 
-class WindowsFold:
-    """When what was called, within the last hour: kind ``use``."""
+class RateLimitFold:
+    """The times of calls within the last hour, by window and session: kind ``use``."""
 
     name = "windows"
     version = 1
@@ -32,11 +32,11 @@ class WindowsFold:
         self.times: dict[str, deque[float]] = {}
 
     def apply(self, entry: Entry) -> None:
-        """Take an entry in."""
+        """Apply an entry."""
         windows = entry.data.get("windows")
         if not windows:
             return
-        # Not the entry's time, which never goes back: a clock that was set back would be off by as much until it has caught up.
+        # The entry's own time never goes back; after a clock was set back it would be wrong for that long.
         at = entry.data["clock"]
         for window in windows:
             for session in entry.data.get("sessions") or [None]:
@@ -50,7 +50,7 @@ class WindowsFold:
         return {key: list(times) for key, times in self.times.items() if times}
 
     def load(self, state: Json) -> None:
-        """Be in this state."""
+        """Replace the state by a dumped one."""
         self.times = {key: deque(times) for key, times in state.items()}
 
 
@@ -58,25 +58,24 @@ def _key(window: str, session: str | None) -> str:
     return f"{session or ''} {window}"
 
 
-class Windows:
-    """What may still be called within this hour."""
+class RateLimits:
+    """The calls of a home within the last hour."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._fold = WindowsFold()
+        self._fold = RateLimitFold()
         self._following = ledger.follow(self._fold)
 
     def demand(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str], tool: str) -> None:
-        """Whether one more call is within all `limits`, each a window and its calls per hour.
+        """Refuse a call that would exceed one of `limits`.
 
         Args:
-            limits: As the rules have them.
-            sessions: Whose calls are counted: the session and those it is within; none for calls without one.
+            limits: Windows, each with its calls per hour.
+            sessions: The session of the call and those it is within; empty for a call without one.
             tool: For the message.
 
         Raises:
-            Failure: `rate_limited`, with `retry_after_ms`: when all windows that are full have room again. Never, for a
-                limit of 0.
+            Failure: `rate_limited`; `retry_after_ms` says when all full windows have room again. None for a limit of 0.
         """
         self._following.look()
         now = self._clock()
@@ -87,35 +86,35 @@ class Windows:
                 if wait is not None and (longest is None or wait > longest[0]):
                     longest = wait, window, most
         if longest is not None:
-            raise _full(tool, *longest)
+            raise _exceeded(tool, *longest)
 
     def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
-        """What the entry of a call says for it to be counted: to be appended inside `Ledger.exclusively`, after `demand`."""
+        """The data that a call's entry needs to be counted. Append it inside `Ledger.exclusively`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
     def _wait(self, key: str, most: int, now: float) -> float | None:
-        """Seconds until a window has room; None when it has."""
+        """Seconds until a window has room; None if it has room now."""
         if not most:
             return math.inf
         times = self._fold.times.get(key)
         if not times:
             return None
         if max(times) > now:
-            # The clock was set back: calls of the future would be in the window until then. They count from now on.
+            # The clock was set back. Calls with a time in the future would stay in the window until then; count them from now.
             times = self._fold.times[key] = deque(min(t, now) for t in times)
         within = sorted(t for t in times if t > now - WINDOW_SECONDS)
         return None if len(within) < most else max(0.0, within[len(within) - most] + WINDOW_SECONDS - now)
 
 
-def _full(tool: str, wait: float, window: str, most: int) -> Failure:
+def _exceeded(tool: str, wait: float, window: str, most: int) -> Failure:
     ever = wait < math.inf
     kind, _, name = window.partition(":")
-    said = f"{tool} may be called {most:,} times an hour, and has been"
+    message = f"{tool} may be called {most:,} times an hour, and has been"
     if kind == "category":
-        said = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
+        message = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
     return Failure(
         "rate_limited",
-        said if ever else f"{tool} may not be called at all",
+        message if ever else f"{tool} may not be called at all",
         hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
         retryable=ever,
         retry_after_ms=math.ceil(wait * 1000) if ever else None,

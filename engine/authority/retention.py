@@ -1,9 +1,8 @@
-"""What is kept of old records: what still decides, and no more.
+"""Which old entries of the ledger are kept: those that decisions still depend on.
 
-Calls and what came of them, denials, repeats and outputs handed over are history; after their time they go. What sessions,
-questions, answers and modes are made of stays, for what a session has used and whom an answer is for counts for as long as they
-last: entries that only add something up are added up, and what is over in every way is left out. What is over is left out only
-together with its beginning: an answer that was used must not look unused because the entry that says so is gone.
+Calls, results, denials, repeats and large outputs are history and are dropped. Entries of sessions, questions, answers and modes
+stay. What a session has used is added up into one entry. A question that is used or revoked is dropped, but only together with the
+entry that began it: a used answer must not look unused because the entry that says so is gone.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from typing import Any
 from albert_tools.engine.authority.idempotency import KEPT_SECONDS
 from albert_tools.engine.model.record_types import Entry
 
-#: History: what nothing is decided by.
+#: Kinds of entries that no decision depends on.
 HISTORY = frozenset({"call", "result", "denied", "handed", "repeated", "settled", "run"})
-#: Days that records are kept at the least: keys and windows look back as far as this.
+#: Days that entries are kept at least, because dedupe keys and rate limits look back that far.
 MIN_DAYS = KEPT_SECONDS / 86400
 
 Kept = tuple[str, str, Mapping[str, Any]]
 
 
 def condensed(entries: Iterable[Entry]) -> Iterator[Kept]:
-    """The entries that are kept, in order. All are older than `MIN_DAYS`, so no window and no key looks back at them."""
+    """The entries that are kept, in order. All must be older than `MIN_DAYS`."""
     found = [entry for entry in entries if entry.kind not in HISTORY]
     over = _over(found)
     last = ""
@@ -36,7 +35,7 @@ def condensed(entries: Iterable[Entry]) -> Iterator[Kept]:
         elif (entry.kind, entry.data.get(_NAMED_BY.get(entry.kind, ""))) not in over:
             yield entry.at, entry.kind, entry.data
             last = entry.at
-    # A session's own entry is before what it has used.
+    # They come last, because a session's own entry must come before what it has used.
     for session, amounts in used.items():
         yield last, "use", {"session": session, "used": amounts}
 
@@ -50,7 +49,7 @@ def _add(used: dict[str, dict[str, float]], data: Mapping[str, Any]) -> None:
         of[unit] = of.get(unit, 0) + amount
 
 
-#: What says which question, or which key, an entry is about.
+#: The key of the data that identifies the question or the dedupe key of an entry, by kind.
 _NAMED_BY = {
     **dict.fromkeys(("asked", "answered", "approval_used", "approval_revoked"), "approval"),
     "repeat": "key",
@@ -58,7 +57,7 @@ _NAMED_BY = {
 
 
 def _over(entries: Iterable[Entry]) -> set[tuple[str, Any]]:
-    """The questions that are used or taken back, and the keys, that were begun here: kinds of entry with whose they are."""
+    """The questions and dedupe keys that both begin and end in these entries, as (kind of entry, id)."""
     begun: set[tuple[str, Any]] = set()
     over: set[tuple[str, Any]] = set()
     for entry in entries:
@@ -75,5 +74,5 @@ def _over(entries: Iterable[Entry]) -> set[tuple[str, Any]]:
 
 
 def until(days: float) -> datetime:
-    """The moment up to which records may go that are kept for so many days."""
+    """The time before which entries may be dropped that are kept for `days`."""
     return datetime.now(UTC) - timedelta(days=max(days, MIN_DAYS))

@@ -20,9 +20,9 @@ from albert_tools.engine.sandbox.worker.pool import RunReport
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Standing
     from albert_tools.engine.authority.approvals import Approvals
-    from albert_tools.engine.authority.desks import Desks
-    from albert_tools.engine.authority.idempotency import Repeats
-    from albert_tools.engine.authority.rate_limit import Windows
+    from albert_tools.engine.authority.idempotency import DedupeKeys
+    from albert_tools.engine.authority.projections import Projections
+    from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.sessions import Session, Sessions
     from albert_tools.engine.call.caching import Cache
     from albert_tools.engine.call.resource_locks import Turns
@@ -65,7 +65,7 @@ class Surroundings:
     #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
     patience: float | None = None
     ledger: Ledger | None = None
-    desks: Desks | None = None
+    projections: Projections | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
     artifacts: ArtifactStore | None = None
@@ -97,7 +97,7 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.ruling(str(self.workspace.root), self.modes, say=say)
+        ruling = rules.in_force(str(self.workspace.root), self.modes, audit=say)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
@@ -105,22 +105,22 @@ class Surroundings:
     @property
     def sessions(self) -> Sessions | None:
         """The home's sessions."""
-        return self.desks.sessions if self.desks is not None else None
+        return self.projections.sessions if self.projections is not None else None
 
     @property
     def approvals(self) -> Approvals | None:
         """The home's questions and answers."""
-        return self.desks.approvals if self.desks is not None else None
+        return self.projections.approvals if self.projections is not None else None
 
     @property
-    def windows(self) -> Windows | None:
+    def rate_limits(self) -> RateLimits | None:
         """How often what was called."""
-        return self.desks.windows if self.desks is not None else None
+        return self.projections.rate_limits if self.projections is not None else None
 
     @property
-    def repeats(self) -> Repeats | None:
+    def dedupe_keys(self) -> DedupeKeys | None:
         """What was called under which key."""
-        return self.desks.repeats if self.desks is not None else None
+        return self.projections.dedupe_keys if self.projections is not None else None
 
     @property
     def governance(self) -> Governance | Failure:

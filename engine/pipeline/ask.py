@@ -14,7 +14,14 @@ from typing import Any
 
 from albert_tools.engine.authority.approval_digest import action_of
 from albert_tools.engine.authority.approvals import Approval, Approvals, Scope, arguments_digest
-from albert_tools.engine.authority.authorization import CHOICES, Answer, Choice, Question, nobody, refused
+from albert_tools.engine.authority.authorization import (
+    CHOICES,
+    Answer,
+    Choice,
+    Question,
+    nobody_to_ask,
+    refused_by_person,
+)
 from albert_tools.engine.call.context import Chain, Request
 from albert_tools.engine.call.ledger import reason_of
 from albert_tools.engine.call.lookup import Target
@@ -52,9 +59,9 @@ async def approved(
     if desk is None:
         # No records, so no runs either: all that counts is what is said here and now.
         if request.surroundings.ask is None:
-            raise nobody(decision, name)
+            raise nobody_to_ask(decision, name)
         if _choice(await _asked(_question(target, arguments, decision, chain), chain, clock))[0] == "no":
-            raise refused(decision, name)
+            raise refused_by_person(decision, name)
         return Approval("", "", name, "", None, decision.rule, "", 0, 0)
     scope = Scope(
         name,
@@ -89,10 +96,10 @@ async def approved(
         return known
     if known is not None and known.state == "no":
         _use(desk, known, chain)
-        raise refused(decision, name)
+        raise refused_by_person(decision, name)
     if known is None:
         if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
-            raise nobody(decision, name)
+            raise nobody_to_ask(decision, name)
         known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
         _kept_whole(known, arguments, chain)
     if request.surroundings.ask is not None:
@@ -112,7 +119,7 @@ async def approved(
             if desk.get(known.id).state == "yes":
                 with suppress(Failure):
                     desk.revoke(known.id)
-            raise refused(decision, name)
+            raise refused_by_person(decision, name)
         return None
     if await _answered_elsewhere(desk, known, chain, clock):
         return None

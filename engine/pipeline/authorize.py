@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.authority.approval_digest import standing_objects
 from albert_tools.engine.authority.approvals import arguments_digest
-from albert_tools.engine.authority.authorization import Authority, parse, parsed
+from albert_tools.engine.authority.authorization import Authority, needs_parsing, parse_ahead
 from albert_tools.engine.call.arguments import validated
 from albert_tools.engine.call.budget import session_seconds
 from albert_tools.engine.call.context import Again, Chain, Judged, Request, Surroundings
@@ -25,7 +25,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, gravest
+from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.runs.journal import Entered, Step
 from albert_tools.engine.runs.lifecycle import begin_run
@@ -33,7 +33,7 @@ from albert_tools.engine.runs.replay import entered, step_of
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
-    from albert_tools.engine.authority.rate_limit import Windows
+    from albert_tools.engine.authority.rate_limit import RateLimits
 
 #: How often a person is asked about one call, where something changes each time while they think.
 MAX_QUESTIONS = 3
@@ -65,9 +65,9 @@ class Authoriser:
                     from albert_tools.engine.pipeline.repeat import begin_once
 
                     await begin_once(request, target, arguments, chain.deadline, self._clock)
-            if target.primitive is not None and parsed(target.primitive):
+            if target.primitive is not None and needs_parsing(target.primitive):
                 # Not here: everybody else's calls would wait for it.
-                await asyncio.to_thread(parse, target.primitive, arguments)
+                await asyncio.to_thread(parse_ahead, target.primitive, arguments)
             for _ in range(MAX_QUESTIONS + 1):
                 chain.approved = None
                 surroundings.modes.look()
@@ -82,7 +82,7 @@ class Authoriser:
                 if known is not None and target.primitive is not None and target.primitive.settle is not None:
                     await _settle(target.primitive, judged, known, chain, own)
                 if known is not None and not _again_is_harmless(target, arguments, chain):
-                    decision = gravest([_interrupted(chain, definition.name), decision])
+                    decision = strictest([_interrupted(chain, definition.name), decision])
                     chain.asks = (*chain.asks, ("interrupted", chain.call.id))
                 chain.decision, chain.mode = decision, mode
                 if not chain.depth:
@@ -92,7 +92,7 @@ class Authoriser:
                 before = entered(target, arguments, chain)
                 windows = () if before is not None else authority.policy.rate_limits(definition)
                 if windows:
-                    _windows(surroundings).demand(windows, _line(request), definition.name)
+                    _rate_limits(surroundings).demand(windows, _line(request), definition.name)
                 if request.session is not None and surroundings.sessions is not None and before is None:
                     surroundings.sessions.afford(request.session, definition.name)
                 approval = None
@@ -180,7 +180,7 @@ async def _begin(
     with ledger.exclusively() if ledger is not None and counted else nullcontext():
         if counted and ledger is not None:
             if windows:
-                _windows(surroundings).demand(windows, _line(request), definition.name)
+                _rate_limits(surroundings).demand(windows, _line(request), definition.name)
             if request.session is not None and surroundings.sessions is not None:
                 # A person may have taken days to answer: waiting stops the call's clock, not the lease's.
                 surroundings.sessions.demand(request.session, definition.name)
@@ -191,7 +191,7 @@ async def _begin(
             if before is None and (windows or session):
                 use: dict[str, Json] = {"session": session, "used": {"calls": 1}}
                 if windows:
-                    use |= _windows(surroundings).use(windows, _line(request))
+                    use |= _rate_limits(surroundings).use(windows, _line(request))
                 try:
                     ledger.append("use", use)
                 except Failure as failure:
@@ -255,7 +255,7 @@ def _in_session(tool: str, request: Request, first: bool) -> None:
             raise Failure("permission_denied", "there are no sessions here", rule="session.unknown", tool=tool)
         root = str(surroundings.workspace.root)
         if resumed is not None:
-            request.session = surroundings.sessions.again(resumed, root, request.run.id)
+            request.session = surroundings.sessions.find_for_run(resumed, root, request.run.id)
         else:
             request.session = surroundings.sessions.find(token or "", root)
         if request.session.cwd:
@@ -268,7 +268,7 @@ def _judged(target: Target, arguments: dict[str, Any], chain: Chain, authority: 
     request = chain.request
     try:
         found = authority.judge(target.definition, target.primitive, arguments, request.workspace, mode)
-        decision = gravest(found)
+        decision = strictest(found)
         chain.asks = ()
         if decision.verdict == "ask":
             about = {d: arguments_digest(arguments) if d.subject == WHOLE_CALL else d.subject for d in found}
@@ -324,12 +324,12 @@ def _still(surroundings: Surroundings, mode: str, governance: Governance) -> boo
     return surroundings.modes.mode == mode and surroundings.ruling()[0].revision == governance.revision
 
 
-def _windows(surroundings: Surroundings) -> Windows:
-    if surroundings.windows is None:
+def _rate_limits(surroundings: Surroundings) -> RateLimits:
+    if surroundings.rate_limits is None:
         raise Failure(
             "governance_unavailable", "the rules limit how often this is called, and calls can't be counted here"
         )
-    return surroundings.windows
+    return surroundings.rate_limits
 
 
 def _allowed(begun: Entered, mode: Mode, request: Request) -> bool:
@@ -347,7 +347,7 @@ def _allowed(begun: Entered, mode: Mode, request: Request) -> bool:
 def _line(request: Request) -> list[str]:
     """The session and those it is within, whose windows a call is counted in."""
     sessions = request.surroundings.sessions
-    return [] if request.session is None or sessions is None else sessions.line(request.session)
+    return [] if request.session is None or sessions is None else sessions.lineage(request.session)
 
 
 def _demand_harmless(target: Target, chain: Chain, governance: Governance) -> None:

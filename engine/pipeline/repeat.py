@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from albert_tools.engine.authority.idempotency import Repeat, Repeats, key_of
+from albert_tools.engine.authority.idempotency import DedupeKey, DedupeKeys, key_of
 from albert_tools.engine.call.context import Again, Request
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.definition import digest
@@ -30,12 +30,12 @@ async def begin_once(
         Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it
             has died; `timeout`: it takes too long.
     """
-    repeats, key = request.surroundings.repeats, request.invocation.dedupe_key
-    if repeats is None:
+    keys, key = request.surroundings.dedupe_keys, request.invocation.dedupe_key
+    if keys is None:
         return
     name = target.definition.name
     if request.run.steps is not None:
-        _go_on(request, repeats, name)
+        _go_on(request, keys, name)
         return
     if not key:
         return
@@ -43,7 +43,7 @@ async def begin_once(
     # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
     asked = digest([request.invocation.version, arguments])
     while True:
-        known = repeats.begin(place, asked, request.run.id)
+        known = keys.begin(place, asked, request.run.id)
         if known is None:
             request.repeat = f"{place}:{asked}"
             return
@@ -64,13 +64,13 @@ async def begin_once(
             result = result_of(last, contents, known.run, definition.name, definition.version, definition.family)
             if known.state == "begun" and _refused(result.error) and not changed(run.entries):
                 # Whoever began it has died before saying so, or is about to.
-                repeats.say(place, known.run, "dropped")
+                keys.finish(place, known.run, "dropped")
                 continue
             raise Again(result)
         ledger = request.surroundings.ledger
         if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
             # It may have ended between the two looks.
-            now = repeats.look(place)
+            now = keys.find(place)
             if now is not None and now.run == known.run and now.state == "begun" and _run(request, known) is None:
                 raise _unknown(name, known)
             continue
@@ -86,7 +86,7 @@ async def begin_once(
         await asyncio.sleep(_PAUSE)
 
 
-def _go_on(request: Request, repeats: Repeats, name: str) -> None:
+def _go_on(request: Request, keys: DedupeKeys, name: str) -> None:
     """A run that goes on began it, and has the key still or again.
 
     Raises:
@@ -96,7 +96,7 @@ def _go_on(request: Request, repeats: Repeats, name: str) -> None:
     if request.repeat is None:
         return
     place, _, asked = request.repeat.partition(":")
-    known = repeats.begin(place, asked, request.run.id)
+    known = keys.begin(place, asked, request.run.id)
     if known is not None and known.run != request.run.id:
         raise Failure(
             "dedupe_conflict",
@@ -113,17 +113,17 @@ def _refused(error: Failure | None) -> bool:
 
 def ended_once(request: Request, error: Failure | None) -> None:
     """The call under the key has ended: its result is kept, but for a denial, which is as if it had not been asked."""
-    repeats = request.surroundings.repeats
-    if request.repeat is None or repeats is None or (error is not None and error.code == "suspended"):
+    keys = request.surroundings.dedupe_keys
+    if request.repeat is None or keys is None or (error is not None and error.code == "suspended"):
         return
     # Nothing was begun where there is no journal: it was refused. A program may have come far before it was.
     steps = request.run.steps
     dropped = steps is None or (_refused(error) and not steps.changed())
     with suppress(Failure):
-        repeats.say(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
+        keys.finish(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
 
 
-def _run(request: Request, known: Repeat) -> LoadedRun | None:
+def _run(request: Request, known: DedupeKey) -> LoadedRun | None:
     """The run that was begun under a key, its form proved; None where it has no journal yet.
 
     Raises:
@@ -147,7 +147,7 @@ def _last(run: LoadedRun) -> Mapping[str, Any] | None:
     return None if last is None or last["state"] == "resumed" else last
 
 
-def _unknown(name: str, known: Repeat) -> Failure:
+def _unknown(name: str, known: DedupeKey) -> Failure:
     return Failure(
         "unknown_outcome",
         f"{name} was called under the same key by a process that has died; what it did is not known",

@@ -1,30 +1,45 @@
-"""Which commands a tool may run: each part of a command is judged, and the gravest answer holds.
+"""Rules on commands. Each part of a command is judged, and the strictest decision applies.
 
-What is shipped asks about what is dangerous and about what can't be told before it runs. The rules forbid further commands, or
-allow only some, or name further dangerous ones. An answer to such a question is about this very call, never about others like it.
+The shipped rules ask about commands that are dangerous and about those whose effect is known only when they run. The rules in files
+can forbid further commands, allow only some, or list further dangerous ones. An approval is for this one call, never for others.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, gravest
-from albert_tools.engine.policy.layers import Layer, Resource
+from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
+from albert_tools.engine.policy.layers import Layer, Resource, Section, sections_of, written_at
+from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind, nonempty
 
-# What judges is imported where it is used: most processes never run a command.
+# The shell room is imported where it is used: most processes never judge a command.
 if TYPE_CHECKING:
     from albert_tools.engine.shell.verdict import Judgement, Part
 
+_COMMAND = nonempty("a command")
 
-#: The kinds of a call's resources that a parser reads: what is long takes a while.
+ALLOWED = ListKey(
+    "allowed_commands",
+    _COMMAND,
+    4096,
+    '[git status, "git diff *"]',
+    "the only commands that may run; every part of a command must fit one ([more](commands.md#the-owners-patterns))",
+)
+FORBIDDEN = ListKey("forbidden_commands", _COMMAND, 4096, '["git push *"]', "commands that are denied")
+DANGEROUS = ListKey(
+    "dangerous_commands", _COMMAND, 4096, '["terraform apply *"]', "further commands that need approval"
+)
+
+#: The kinds of resources that a command parser reads, which takes a while for long ones.
 PARSED = frozenset({"shell", "program"})
 
 
 def read_ahead(kind: str, text: str) -> None:
-    """Reads a command, one of `PARSED`, so that it is at hand when it is judged. For a thread: it takes seconds at worst."""
+    """Parses a command, of a kind in `PARSED`, so that judging it later takes no time. For a thread: at worst it takes seconds."""
     from albert_tools.engine.shell.judge import judge_argv, judge_command
 
     if kind == "shell":
@@ -34,22 +49,22 @@ def read_ahead(kind: str, text: str) -> None:
 
 
 def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of a command for a shell; None where they leave it to what holds for the whole tool."""
+    """The decision on a command for a shell; None where the rules have nothing against it."""
     from albert_tools.engine.shell.judge import judge_command
 
-    return _judged(layers, definition, judge_command(resource.name))
+    return _judge(layers, definition, judge_command(resource.name))
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of a program and its arguments, which are joined as a shell would need them."""
+    """The decision on a program and its arguments, joined as a shell would need them."""
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
-    return _judged(layers, definition, judge_argv(argv)) if argv else None
+    return _judge(layers, definition, judge_argv(argv)) if argv else None
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of an environment variable, ``NAME=value``: whether it changes what a command comes to."""
+    """The decision on an environment variable, ``NAME=value``: a question where it changes which programs run."""
     from albert_tools.engine.shell.dangers import PATTERNS, is_harmful
     from albert_tools.engine.shell.verdict import shown
 
@@ -59,64 +74,62 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
         message = f"the variable `{shown(name)}` is dangerous ({pattern.name}): {pattern.why}"
         return Decision("ask", "shipped.dangerous_command", "dangerous_command", message, pattern.instead, WHOLE_CALL)
     if "[" in value and ("$(" in value or "`" in value):
-        message = f"the variable `{shown(name)}` holds what arithmetic of a shell would run"
-        hint = "do without it"
+        message = f"the variable `{shown(name)}` contains a command that a shell runs when it does arithmetic with it"
+        hint = "remove the variable"
         return Decision("ask", "shipped.dynamic_command", "dynamic_command", message, hint, WHOLE_CALL)
     return None
 
 
-def _judged(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
+def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
     found = [
         decision
-        for layer in layers
-        for place, section in layer.sections(definition)
-        for decision in (
-            *_forbidden(place, section.forbidden_commands, judgement),
-            *_allowed(place, section.allowed_commands, judgement, definition.name),
-            *_listed(place, section.dangerous_commands, judgement),
-        )
+        for _, place, section in sections_of(layers, definition)
+        for judge in (_forbidden, _allowed, _listed)
+        for decision in judge(place, section, judgement, definition.name)
     ]
     found += _shipped(layers, definition, judgement)
-    return gravest(found) if found else None
+    return strictest(found) if found else None
 
 
-def _forbidden(place: str, patterns: tuple[str, ...], judgement: Judgement) -> Iterator[Decision]:
+def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches, may_match
 
-    rule = f"{place}.forbidden_commands"
+    patterns = FORBIDDEN.of(section)
+    rule = f"{place}.{FORBIDDEN.name}"
     for part in judgement.parts if patterns else ():
-        hint = "do without it"
         if part.pattern == "unreadable":
-            message = f"{_name(part)} can't be read, so it can't be told from what is forbidden"
+            message = f"{_name(part)} can't be read, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
-        for pattern in patterns if part.argv else ():
+        for pattern in patterns or () if part.argv else ():
             if may_match(pattern, part.argv):
                 certain = matches(pattern, part.argv) or "\0" not in "".join(part.argv)
-                said = "is" if certain else "can't be told from what is"
-                message = f"{_name(part)} {said} forbidden by {pattern!r}"
-                yield Decision("deny", rule, "command", message, hint if certain else "write it out, without variables")
+                message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
+                hint = "do without it" if certain else "write it out, without variables"
+                yield Decision("deny", rule, "command", message, hint)
 
 
-def _allowed(place: str, patterns: tuple[str, ...] | None, judgement: Judgement, tool: str) -> Iterator[Decision]:
+def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches
 
+    patterns = ALLOWED.of(section)
+    rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
         if part.argv or part.pattern == "unreadable":
             if not any(matches(pattern, part.argv) for pattern in patterns or ()):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
-                hint = "use one that is, or ask the owner to add it"
-                yield Decision("deny", f"{place}.allowed_commands", "command", message, hint)
+                hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"
+                yield Decision("deny", rule, "command", message, hint)
 
 
-def _listed(place: str, patterns: tuple[str, ...], judgement: Judgement) -> Iterator[Decision]:
+def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import may_match
 
+    patterns = DANGEROUS.of(section)
+    rule = f"{place}.{DANGEROUS.name}"
     for part in judgement.parts if patterns else ():
-        if part.argv and any(may_match(pattern, part.argv) for pattern in patterns):
+        if part.argv and any(may_match(pattern, part.argv) for pattern in patterns or ()):
             message = f"{_name(part)} is dangerous: the rules list it"
-            yield Decision(
-                "ask", f"{place}.dangerous_commands", "dangerous_command", message, "do without it", WHOLE_CALL
-            )
+            yield Decision("ask", rule, "dangerous_command", message, "do without it", WHOLE_CALL)
 
 
 def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Iterator[Decision]:
@@ -133,15 +146,14 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
 
 
 def _vouched(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:
-    """Whether it only runs a file of the workspace, and the owner's rules name this very program with it."""
+    """Whether the part only runs a file of the workspace, and the owner's rules list that very program."""
     from albert_tools.engine.shell.command_patterns import matches, names_a_program
 
     return part.file and any(
         names_a_program(pattern) and matches(pattern, part.argv)
-        for layer in layers
+        for layer, _, section in sections_of(layers, definition)
         if layer.owner
-        for _, section in layer.sections(definition)
-        for pattern in section.allowed_commands or ()
+        for pattern in ALLOWED.of(section) or ()
     )
 
 
@@ -149,3 +161,22 @@ def _name(part: Part) -> str:
     from albert_tools.engine.shell.verdict import shown
 
     return f"`{shown(part.text)}`"
+
+
+def _lint(examined: Examined) -> Iterator[Finding]:
+    """Patterns with the operators of a shell, which match no command."""
+    for key in (ALLOWED, FORBIDDEN, DANGEROUS):
+        for pattern in key.of(examined.section) or ():
+            unquoted = re.sub(r"'[^']*'|\"[^\"]*\"|\\.", "", pattern)
+            if any(operator in unquoted for operator in ";|&<>$`"):
+                message = f"{pattern!r} matches nothing: a pattern is one program with its arguments"
+                yield f"{examined.place}.{key.name}", message
+
+
+COMMANDS = RuleKind(
+    (ALLOWED, FORBIDDEN, DANGEROUS),
+    {"shell": judge_shell, "program": judge_program, "environment": judge_environment},
+    effects=frozenset({"execute"}),
+    not_for="runs no commands",
+    lint=_lint,
+)

@@ -1,4 +1,4 @@
-"""The answer to "may this be done?", with the rule that gave it."""
+"""The outcome of judging a call or a part of it: allow, ask or deny, with the rule that gave it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from albert_tools.engine.model.failure import Failure
 
 Verdict = Literal["allow", "ask", "deny"]
 
-#: The graver verdict wins, whatever rule it comes from: how closely a rule fits never counts.
-GRAVITY: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+#: The strictest verdict applies. How closely a rule fits never counts.
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
-#: Why, in a word that programs can match on.
+#: The reason, in a word that programs can compare.
 Rationale = Literal[
     "allowed",
     "no_rule",
@@ -37,26 +37,26 @@ Rationale = Literal[
     "interrupted",
 ]
 
-#: A subject: a lasting answer is about the call with the very arguments that it has, whoever makes it.
+#: A subject: a lasting answer is for calls with exactly these arguments.
 WHOLE_CALL = "the call as it is"
 
-#: Of verdicts that weigh the same, those that say most about the call are the ones to be shown.
-_TELLING: dict[Rationale, int] = {"dangerous_command": 2, "dynamic_command": 1}
+#: Among equally strict decisions, the one that says most about the call is shown.
+_SPECIFIC: dict[Rationale, int] = {"dangerous_command": 2, "dynamic_command": 1}
 
 
 class Decision(NamedTuple):
-    """One verdict. `rule` names the rule as it is written in the file, `message` says it in a sentence."""
+    """One verdict. `rule` is the place of the rule in the file, `message` a sentence for people and agents, empty for *allow*."""
 
     verdict: Verdict
     rule: str
     rationale: Rationale
     message: str = ""
     hint: str | None = None
-    #: What a lasting answer is about, where that is less than the whole call: ``GET example.org``.
+    #: What a lasting answer covers, where that is less than the whole call: ``GET example.org``.
     subject: str = ""
 
     def failure(self, tool: str) -> Failure:
-        """The denial that this is, or that it comes to when nobody can be asked."""
+        """The denial that this decision is, or becomes when nobody can be asked."""
         why: dict[str, Json] = {"rationale_code": self.rationale}
         return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool, details=why)
 
@@ -71,10 +71,10 @@ class Decision(NamedTuple):
         }
 
 
-def gravest(decisions: Iterable[Decision]) -> Decision:
-    """The one that holds when several speak: the first of those that weigh most; a dangerous command before other reasons.
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """The decision that applies: the first of the strictest; a dangerous command comes before other reasons.
 
     Raises:
-        ValueError: there is none.
+        ValueError: `decisions` is empty.
     """
-    return max(decisions, key=lambda d: (GRAVITY[d.verdict], _TELLING.get(d.rationale, 0)))
+    return max(decisions, key=lambda d: (STRICTNESS[d.verdict], _SPECIFIC.get(d.rationale, 0)))

@@ -1,56 +1,30 @@
-"""Rules as they are written, in YAML or in Python: read, and every mistake told with its line, its column and the nearest name."""
+"""Reads rules as YAML or Python gives them; reports each mistake with its line, its column and the nearest name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from ipaddress import IPv6Address, ip_network
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from albert_tools.engine.model.definition import CATEGORIES, MODES, Category, Mode
+from albert_tools.engine.model.definition import CATEGORIES, Category
 from albert_tools.engine.model.nearest_name import did_you_mean
-from albert_tools.engine.policy.path_patterns import PathRules
-from albert_tools.engine.policy.sections import (
-    MAX_RULE_FILE_SIZE_MB,
-    MAX_RULE_RATE_PER_HOUR,
-    MAX_RULE_TIMEOUT_SECONDS,
-    Section,
-)
+from albert_tools.engine.policy.host_rules import read_host
+from albert_tools.engine.policy.layers import Section
+from albert_tools.engine.policy.rule_kind import Key, ListKey
+from albert_tools.engine.policy.rule_table import KEYS
 
-#: Where a part of a document stands: its keys from the top → (line, column), both from 1.
+#: Where a part of a document is written: its keys from the top → (line, column), both from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
 
-
-def _pattern(text: str) -> str:
-    PathRules([(text, "")], "/workspace", "/home/user")
-    return text
+#: Mistakes that one message lists.
+_MAX_MISTAKES = 5
 
 
-def _host(text: str) -> str:
-    name = text.removeprefix("*.")
+def _secret_host(text: str) -> str:
     if text == "*":
-        return text
-    if ":" in text:
-        with suppress(ValueError):
-            return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
-    if not name or any(c in name for c in "/:*@ ?#") or not name.isascii():
-        raise ValueError("a host is a name such as example.org, *.example.org for all below it, or * for every host")
-    return text.lower()
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ip_network(text))
-    except ValueError:
-        raise ValueError("an address is one such as 10.0.0.7, or a network such as 10.0.0.0/24 or fd00::/8") from None
-
-
-def _bound(text: str) -> str:
-    if text == "*":
-        raise ValueError("a secret is for hosts that are named")
-    return _host(text)
+        raise ValueError("a secret is only sent to hosts that are listed by name")
+    return read_host(text)
 
 
 def _secret(text: str) -> str:
@@ -59,96 +33,57 @@ def _secret(text: str) -> str:
     return text
 
 
-def _method(text: str) -> str:
-    if not text.isascii() or not text.isalpha():
-        raise ValueError("a method is a word such as GET")
-    return text.upper()
-
-
-def _operation(text: str) -> str:
-    if not text.isascii() or not text.replace("_", "").isalpha():
-        raise ValueError("an operation is a word such as PUSH")
-    return text.upper()
-
-
-def _command(text: str) -> str:
-    if not text.strip():
-        raise ValueError("a command is words such as `git status`, with * for any others")
-    return text
-
-
 def _module(text: str) -> str:
     module, colon, attribute = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or (colon and not attribute.isidentifier()):
-        raise ValueError("it is written package.module:name, or package.module for all primitives of a module")
+        raise ValueError("write package.module:name, or package.module for all primitives of a module")
     return text
 
 
-Pattern = Annotated[str, Field(max_length=4096), AfterValidator(_pattern)]
-Host = Annotated[str, Field(max_length=253), AfterValidator(_host)]
 Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
-Address = Annotated[str, Field(max_length=64), AfterValidator(_address)]
-SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_bound)]
+SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
 SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
-Method = Annotated[str, Field(max_length=32), AfterValidator(_method)]
-Operation = Annotated[str, Field(max_length=32), AfterValidator(_operation)]
-Command = Annotated[str, Field(max_length=4096), AfterValidator(_command)]
-Named = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class LimitsDocument(_Strict):
-    """Limits of every run; each can only be lowered."""
-
-    own_seconds: float | None = Field(None, gt=0)
-    run_seconds: float | None = Field(None, gt=0)
-    call_seconds: float | None = Field(None, gt=0)
-    cpu_seconds: int | None = Field(None, gt=0)
-    memory_bytes: int | None = Field(None, ge=16 * 1024 * 1024)
-    result_bytes: int | None = Field(None, gt=0)
-    log_bytes: int | None = Field(None, gt=0)
-    calls: int | None = Field(None, ge=0)
-    recursion: int | None = Field(None, ge=1)
+def _optional(name: str, annotations: Mapping[str, Any]) -> type[BaseModel]:
+    """A model whose keys may be missing. A key without a value is a mistake, because it must not count as a missing key."""
+    fields: dict[str, Any] = {key: (annotation, None) for key, annotation in annotations.items()}
+    return create_model(name, __base__=_Strict, **fields)
 
 
-class SectionDocument(_Strict):
-    """What is said of one tool or one category."""
+def _number(kind: type, *, above: float | None = None, least: float | None = None, most: float | None = None) -> Any:
+    return Annotated[kind, Field(gt=above, ge=least, le=most)]
 
-    allowed_in_modes: list[Mode] | None = None
-    requires_approval_in_modes: list[Mode] | None = None
-    forbidden_in_modes: list[Mode] | None = None
-    allowed_paths: list[Pattern] | None = None
-    forbidden_paths: list[Pattern] = []
-    max_file_size_mb: float | None = Field(None, ge=0, le=MAX_RULE_FILE_SIZE_MB)
-    allowed_hosts: list[Host] | None = None
-    forbidden_hosts: list[Host] = []
-    allowed_methods: list[Method] | None = None
-    allowed_addresses: list[Address] | None = None
-    allowed_commands: list[Command] | None = None
-    dangerous_commands: list[Command] = []
-    forbidden_commands: list[Command] = []
-    allowed_operations: list[Operation] | None = None
-    asking_operations: list[Operation] = []
-    forbidden_operations: list[Operation] = []
-    allowed_providers: list[Named] | None = None
-    allowed_models: list[Named] | None = None
-    timeout_seconds: float | None = Field(None, gt=0, le=MAX_RULE_TIMEOUT_SECONDS)
-    rate_limit_per_hour: int | None = Field(None, ge=1, le=MAX_RULE_RATE_PER_HOUR)
 
-    def section(self) -> Section:
-        """The frozen form."""
-        found = {name: getattr(self, name) for name in Section._fields}
-        for name, value in found.items():
-            if isinstance(value, list):
-                found[name] = frozenset(value) if name.endswith("_in_modes") else tuple(value)
-        return Section(**found)
+#: Limits of every run; each can only be lowered.
+LimitsDocument = _optional(
+    "LimitsDocument",
+    {
+        **dict.fromkeys(("own_seconds", "run_seconds", "call_seconds"), _number(float, above=0)),
+        **dict.fromkeys(("cpu_seconds", "result_bytes", "log_bytes"), _number(int, above=0)),
+        "memory_bytes": _number(int, least=16 * 1024 * 1024),
+        "calls": _number(int, least=0),
+        "recursion": _number(int, least=1),
+    },
+)
+
+
+def _annotation(key: Key) -> Any:
+    if isinstance(key, ListKey):
+        return list[Annotated[str, Field(max_length=key.max_length), AfterValidator(key.read)]]
+    return _number(key.type, above=key.above, least=key.least, most=key.most)
+
+
+#: The rules on one tool or one category.
+SectionDocument = _optional("SectionDocument", {key.name: _annotation(key) for key in KEYS})
 
 
 class RecordsDocument(_Strict):
-    """How long records are kept; the owner's alone to say."""
+    """How long records are kept; only the owner's file says so."""
 
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
@@ -158,9 +93,9 @@ class RulesDocument(_Strict):
 
     allow: list[str] = []
     deny: list[str] = []
-    tools: dict[str, SectionDocument] = {}
-    categories: dict[Category, SectionDocument] = {}
-    limits: LimitsDocument = LimitsDocument()  # type: ignore[call-arg]
+    tools: dict[str, SectionDocument] = {}  # type: ignore[valid-type]
+    categories: dict[Category, SectionDocument] = {}  # type: ignore[valid-type]
+    limits: LimitsDocument = LimitsDocument()  # type: ignore[valid-type]
     primitives: dict[str, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
@@ -168,11 +103,11 @@ class RulesDocument(_Strict):
 
 
 class Mistaken(Exception):
-    """A document has mistakes; the text says all of them (the first few)."""
+    """A document has mistakes; the text lists the first few."""
 
 
 def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> RulesDocument:
-    """The rules that a document spells.
+    """The rules of a document.
 
     Raises:
         Mistaken: it has mistakes.
@@ -180,16 +115,22 @@ def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> Ru
     try:
         return RulesDocument.model_validate(dict(document))
     except ValidationError as error:
-        raise Mistaken("; ".join(_said(e, marks or {}) for e in error.errors()[:5])) from None
+        raise Mistaken("; ".join(_mistake(e, marks or {}) for e in error.errors()[:_MAX_MISTAKES])) from None
+
+
+def section_of(document: BaseModel) -> Section:
+    """The keys that a section has. Lists are sorted, because their order means nothing: it must not make another revision."""
+    found = document.model_dump(exclude_unset=True)
+    return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
 
 
 _PARTS = (RulesDocument, LimitsDocument, SectionDocument, RecordsDocument)
 _NAMES = [name for part in _PARTS for name in part.model_fields]
 
 
-def _said(error: Any, marks: Marks) -> str:
-    """One finding of pydantic's, with its place."""
-    # Where a key is wrong, pydantic adds a part of its own.
+def _mistake(error: Any, marks: Marks) -> str:
+    """One of pydantic's errors as a sentence, with its place."""
+    # Where a key of a mapping is wrong, pydantic adds a part of its own.
     place = tuple(part for part in error["loc"] if part != "[key]")
     at = next((marks[place[:n]] for n in range(len(place), 0, -1) if place[:n] in marks), None)
     where = f"line {at[0]}, column {at[1]}: " if at else ""
@@ -197,8 +138,10 @@ def _said(error: Any, marks: Marks) -> str:
     if error["type"] == "extra_forbidden":
         return f"{where}{name}: there is no such rule{did_you_mean(str(place[-1]), _NAMES)}"
     message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "list_type" and isinstance(error["input"], str):
+    if error["input"] is None:
+        message = "it has no value; write one, or remove the key"
+    elif error["type"] == "list_type" and isinstance(error["input"], str):
         message = f"expected a list; write `{place[-1]}: [{error['input']}]`"
-    if error["type"] == "literal_error":
-        message += did_you_mean(str(error["input"]), [*MODES, *CATEGORIES])
+    elif error["type"] == "literal_error":
+        message += did_you_mean(str(error["input"]), CATEGORIES)
     return f"{where}{name}: {message[:1].lower()}{message[1:]}"

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from albert_tools.engine.policy.path_patterns import PathRules, is_wild, literal
-from albert_tools.engine.policy.sections import SHIPPED_FORBIDDEN_PATHS
+from albert_tools.engine.policy.path_patterns import PathPatterns, is_wild, literal
+from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 
 
 class Root(NamedTuple):
@@ -72,8 +72,8 @@ def _unfit(real: str, home: str) -> str | None:
 
 
 @cache
-def _forbidden(home: str) -> PathRules:
-    return PathRules([(p, p) for p in SHIPPED_FORBIDDEN_PATHS], "/", home)
+def _forbidden(home: str) -> PathPatterns:
+    return PathPatterns([(p, p) for p in SHIPPED_FORBIDDEN_PATHS], "/", home)
 
 
 def _in(path: str, folder: str) -> bool:

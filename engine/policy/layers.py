@@ -1,17 +1,19 @@
-"""The rules of one file, and what a call touches: what judges are given."""
+"""The rules of one file, its sections, and the resources that a call touches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import Category, ToolDefinition
-from albert_tools.engine.policy.sections import Section
+
+#: The rules on one tool or one category: the keys that the file has, lists as tuples. The keys are those of `rule_table.RULES`.
+Section = Mapping[str, Any]
 
 
 class Resource(NamedTuple):
-    """Something a call touches, by its kind: a ``path`` (absolute), a ``url``, or what `Primitive.judged` names.
+    """Something that a call touches. `kind` is ``path`` (absolute), ``url``, or a kind that `Primitive.judged` names.
 
     `use` is ``read``, ``write``, ``delete``, or the method of a URL.
     """
@@ -23,27 +25,40 @@ class Resource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The rules of one file. `owner` tells whose: the owner's have the shipped ones under them, a project's only tighten."""
+    """The rules of one file: the owner's, which replace the shipped ones, or a project's, which can only tighten."""
 
     tools: Mapping[str, Section] = field(default_factory=dict)
     categories: Mapping[Category, Section] = field(default_factory=dict)
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     owner: bool = True
-    #: Whether it speaks of gated tools at all; a project's that doesn't leaves them as they are.
+    #: Whether the file has the key `allow`. A project's file without it leaves gated tools to the owner.
     says_allow: bool = True
 
     @property
     def place(self) -> str:
-        """What its rules' ids begin with."""
+        """The prefix of its rule ids."""
         return "" if self.owner else "project."
 
     def sections(self, definition: ToolDefinition) -> list[tuple[str, Section]]:
-        """What it says of a tool, each with its place in the file."""
+        """Its sections on a tool, each with its place in the file."""
         found = []
         if definition.name in self.tools:
             found.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
-        # Of a saved tool only its own calls have a category; each of them is judged.
+        # A composite has no category: each of its calls is judged by the category of the tool that it calls.
         if definition.kind == "primitive" and definition.category in self.categories:
             found.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
         return found
+
+
+def sections_of(layers: Iterable[Layer], definition: ToolDefinition) -> Iterator[tuple[Layer, str, Section]]:
+    """All sections on a tool, each with its layer and its place."""
+    for layer in layers:
+        for place, section in layer.sections(definition):
+            yield layer, place, section
+
+
+def written_at(rule: str) -> str:
+    """Where a person writes a rule, for a hint: ``tools.bash.allowed_commands in the owner's governance.yaml``."""
+    whose = "the project's .albert/governance.yaml" if rule.startswith("project.") else "the owner's governance.yaml"
+    return f"`{rule.removeprefix('project.')}` in {whose}"

@@ -1,6 +1,6 @@
-"""Which models may be asked, and at whose place: names as providers write them, with ``*`` for whatever stands there.
+"""Rules on the providers and models that `inference` may ask, by the names that providers use; ``*`` stands for any characters.
 
-Where no rule speaks of them, what the owner has configured may be used: a provider without configuration can't be reached anyway.
+Without such a rule every provider that the owner has configured may be asked; others can't be reached anyway.
 """
 
 from __future__ import annotations
@@ -9,37 +9,35 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Layer, Resource
-
-#: Names that a denial lists.
-_MAX_SHOWN = 20
-
-
-def judge_name(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """What the rules say of a provider or a model; None where they allow it."""
-    for layer in layers:
-        for place, section in layer.sections(definition):
-            allowed = section.allowed_providers if resource.kind == "provider" else section.allowed_models
-            if not _among(resource.name, allowed):
-                return _denied(f"{place}.allowed_{resource.kind}s", definition, resource, allowed)
-    return None
-
-
-def _among(name: str, patterns: tuple[str, ...] | None) -> bool:
-    return patterns is None or any(matches_name(name, pattern) for pattern in patterns)
+from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, nonempty
 
 
 def matches_name(name: str, pattern: str) -> bool:
-    """Whether a pattern names `name`: letter by letter, ``*`` for any others."""
+    """Whether a pattern covers a name: letter by letter, ``*`` for any characters."""
     return Starred.of(pattern).fits(name)
 
 
-def _denied(rule: str, definition: ToolDefinition, resource: Resource, allowed: tuple[str, ...] | None) -> Decision:
-    kind: str = resource.kind
-    shown = ", ".join((allowed or ())[:_MAX_SHOWN]) or "none"
-    return Decision(
-        "deny",
-        rule,
-        "provider" if kind == "provider" else "model",
-        f"the {kind} {resource.name[:256]!r} is not among those that {definition.name} may use: {shown}",
-        "use one of these, or ask the owner to add it",
-    )
+PROVIDERS = ListKey(
+    "allowed_providers",
+    nonempty("a provider"),
+    256,
+    "[local]",
+    "the only providers that may be asked; `*` for any characters",
+)
+MODELS = ListKey("allowed_models", nonempty("a model"), 256, '["small-*"]', "the only models that may be asked")
+
+_PROVIDERS = NameRule("provider", matches_name, PROVIDERS)
+_MODELS = NameRule("model", matches_name, MODELS)
+
+
+def judge_provider(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """The denial of a provider; None where the rules have nothing against it."""
+    return _PROVIDERS.judge(layers, definition, resource.name)
+
+
+def judge_model(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """The denial of a model; None where the rules have nothing against it."""
+    return _MODELS.judge(layers, definition, resource.name)
+
+
+INFERENCE = RuleKind((PROVIDERS, MODELS), {"provider": judge_provider, "model": judge_model})

@@ -1,8 +1,8 @@
-"""The mode that the whole installation is in, and who may change it.
+"""The mode of the whole installation, and its changes.
 
-It lies in one small file, so that every process sees a change at its next call. A person switches it; by itself it only goes
-from `NORMAL` to `ALERT` (violations pile up) and between `NORMAL` and `DEGRADED` (the disk or the memory is nearly full).
-`LOCKDOWN` is left only by a person, and only for `RECOVERY`. A file that can't be understood counts as `LOCKDOWN`: fail closed.
+The mode is stored in one small file, so that every process sees a change at its next call. A person switches it. By itself it
+changes only from `NORMAL` to `ALERT` (too many violations) and between `NORMAL` and `DEGRADED` (disk or memory nearly full). Only
+a person leaves `LOCKDOWN`, and only for `RECOVERY`. A file that can't be read or understood counts as `LOCKDOWN`: fail closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ try:
 except ImportError:  # pragma: no cover
     fcntl = None  # type: ignore[assignment]
 
-#: Where each mode can be left for. Who may do it is another question: a service only does what `_BY_ITSELF` says.
+#: The modes that can follow each mode. A service by itself only makes the changes in `_AUTOMATIC`.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
     "NORMAL": ("ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"),
     "ALERT": ("NORMAL", "DEGRADED", "LOCKDOWN", "RECOVERY"),
@@ -34,32 +34,32 @@ NEXT: dict[Mode, tuple[Mode, ...]] = {
     "LOCKDOWN": ("RECOVERY",),
     "RECOVERY": ("NORMAL", "ALERT", "DEGRADED", "LOCKDOWN"),
 }
-_BY_ITSELF = {("NORMAL", "ALERT"), ("NORMAL", "DEGRADED"), ("DEGRADED", "NORMAL")}
+_AUTOMATIC = {("NORMAL", "ALERT"), ("NORMAL", "DEGRADED"), ("DEGRADED", "NORMAL")}
 
-#: Seconds to wait for another process that is just writing the mode.
+#: Seconds to wait for another process that is writing the mode.
 _LOCK_SECONDS = 1.0
 
-#: As much as a mode's file can sensibly have.
+#: Bytes read of the file; a valid one is much shorter.
 _MAX_BYTES = 8192
 
 
 class Thresholds(NamedTuple):
-    """When the mode changes by itself. The second of each pair is for the way back, so that it doesn't flicker."""
+    """When the mode changes by itself. Going back needs more room than was missing, so that the mode doesn't flicker."""
 
-    #: MiB free where the state is kept.
+    #: Free MiB on the disk of the state folder.
     disk_free_mb: float = 100
     disk_free_again_mb: float = 200
-    #: Memory that can be had, as a share of all there is.
+    #: Available memory as a share of all memory.
     memory_available: float = 0.03
     memory_available_again: float = 0.06
-    #: Violations of the workspace's bounds within so many seconds.
+    #: Attempts to leave the workspace, within so many seconds.
     violations: int = 20
     violation_seconds: float = 60
-    #: Seconds between two looks at disk and memory.
+    #: Seconds between two checks of disk and memory.
     look_seconds: float = 10
 
 
-class Standing(NamedTuple):
+class ModeState(NamedTuple):
     """The mode, since when (ISO 8601, UTC), by whom, and why."""
 
     mode: Mode = "NORMAL"
@@ -79,91 +79,96 @@ class Modes:
         ledger: Ledger | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
     ) -> None:
-        """`file` keeps the mode; None keeps it in this process. `ledger` is told of each change that is made here; `free` gives
-        MiB of disk and the share of memory left."""
+        """Args:
+        file: Stores the mode; None keeps it in this process only.
+        thresholds: When the mode changes by itself.
+        clock: Gives seconds.
+        ledger: Records the changes that are made here.
+        free: Gives the free MiB of the disk and the available share of memory.
+        """
         self._file = file
         self._thresholds = thresholds or Thresholds()
         self._clock = clock
         self._ledger = ledger
         self._free = free or self._measured
         self._seen: tuple[int, int, int] | None = None
-        self._standing = Standing()
-        self._listeners: list[Callable[[Standing, Standing], None]] = []
+        self._state = ModeState()
+        self._listeners: list[Callable[[ModeState, ModeState], None]] = []
         self._violations: deque[float] = deque()
         self._looked = -1e9
 
     @property
     def mode(self) -> Mode:
         """The mode now."""
-        return self.standing().mode
+        return self.state().mode
 
-    def standing(self) -> Standing:
-        """The mode now, with its history's last step."""
+    def state(self) -> ModeState:
+        """The mode now, with its last change."""
         if self._file is None:
-            return self._standing
+            return self._state
         try:
             facts = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
-            # It is there from the first change on, and nothing of ours removes it: what it said isn't taken back by its absence.
-            gone = self._seen is not None and self._standing.mode != "NORMAL"
-            seen, standing = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else Standing()
+            # Nothing of ours removes the file, so its absence doesn't take back a mode that it had.
+            gone = self._seen is not None and self._state.mode != "NORMAL"
+            seen, state = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else ModeState()
         except OSError as error:
-            seen, standing = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
+            seen, state = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
         else:
             seen = _stamp(facts)
             if seen == self._seen:
-                return self._standing
-            standing = _read(self._file)
-        before, self._standing, self._seen = self._standing, standing, seen
-        if before.mode != standing.mode:
-            self._tell(before, standing)
-        return standing
+                return self._state
+            state = _read(self._file)
+        before, self._state, self._seen = self._state, state, seen
+        if before.mode != state.mode:
+            self._tell(before, state)
+        return state
 
-    def listen(self, listener: Callable[[Standing, Standing], None]) -> None:
-        """Be told of each change that this process sees: what it was, and what it is."""
+    def listen(self, listener: Callable[[ModeState, ModeState], None]) -> None:
+        """Call `listener` with the old and the new state at each change that this process sees."""
         self._listeners.append(listener)
 
-    def switch(self, mode: Mode, by: str, cause: str) -> Standing:
-        """Change the mode, as a person decided.
+    def switch(self, mode: Mode, by: str, cause: str) -> ModeState:
+        """Change the mode on behalf of a person.
 
         Raises:
-            Failure: `invalid_arguments` for what is no mode or can't be reached from the present one, `io_error`.
+            Failure: `invalid_arguments` for an unknown mode or one that can't follow the present one; `io_error`.
         """
         if mode not in MODES:
             raise Failure("invalid_arguments", f"there is no mode {mode!r}", hint=f"the modes are {', '.join(MODES)}")
-        with ExitStack() as alone:
+        with ExitStack() as stack:
             try:
-                alone.enter_context(self._alone())
+                stack.enter_context(self._locked())
             except Failure:
-                # Whoever holds the lock must not keep anyone from a lockdown.
+                # A lock that is held must not prevent a lockdown.
                 if mode != "LOCKDOWN":
                     raise
             before, now = self._switched(mode, by, cause)
         self._changed(before, now)
         return now
 
-    def _switched(self, mode: Mode, by: str, cause: str) -> tuple[Standing, Standing]:
-        now = self.standing()
+    def _switched(self, mode: Mode, by: str, cause: str) -> tuple[ModeState, ModeState]:
+        now = self.state()
         if mode != now.mode and mode not in NEXT[now.mode]:
             raise Failure(
                 "invalid_arguments",
-                f"{now.mode} can't be left for {mode}",
-                hint=f"it can be left for {', '.join(NEXT[now.mode])}",
+                f"the mode can't change from {now.mode} to {mode}",
+                hint=f"from {now.mode} it can change to {', '.join(NEXT[now.mode])}",
             )
-        standing = Standing(mode, _now(), by, cause)
-        # What can't be written down is no change, but for a lockdown: that holds here all the same.
+        state = ModeState(mode, _now(), by, cause)
+        # A change that can't be stored fails, except for a lockdown, which then applies to this process.
         try:
-            self._write(standing)
+            self._write(state)
         except Failure:
             if mode == "LOCKDOWN":
-                self._standing = standing
-                self._changed(now, standing)
+                self._state = state
+                self._changed(now, state)
             raise
-        self._standing = standing
-        return now, standing
+        self._state = state
+        return now, state
 
     def violation(self) -> None:
-        """Count an attempt to leave the workspace's bounds; too many raise `ALERT`."""
+        """Count an attempt to leave the workspace; too many switch to `ALERT`."""
         now = self._clock()
         self._violations.append(now)
         while self._violations and self._violations[0] < now - self._thresholds.violation_seconds:
@@ -172,10 +177,10 @@ class Modes:
             count = len(self._violations)
             self._violations.clear()
             seconds = self._thresholds.violation_seconds
-            self._by_itself("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
+            self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
 
     def look(self) -> None:
-        """Look at disk and memory, if it is time to, and go to `DEGRADED` or back."""
+        """Check disk and memory, if the last check is long enough ago, and switch to `DEGRADED` or back."""
         now = self._clock()
         if now - self._looked < self._thresholds.look_seconds:
             return
@@ -186,12 +191,12 @@ class Modes:
             return
         t, mode = self._thresholds, self.mode
         if mode == "NORMAL" and disk < t.disk_free_mb:
-            self._by_itself("DEGRADED", f"{disk:.0f} MiB of the disk are left")
+            self._automatic("DEGRADED", f"{disk:.0f} MiB of disk are free")
         elif mode == "NORMAL" and memory < t.memory_available:
-            self._by_itself("DEGRADED", f"{memory:.1%} of the memory are left")
+            self._automatic("DEGRADED", f"{memory:.1%} of memory is available")
         elif mode == "DEGRADED" and disk >= t.disk_free_again_mb and memory >= t.memory_available_again:
-            if self.standing().by == "albert":
-                self._by_itself("NORMAL", "there is room again")
+            if self.state().by == "albert":
+                self._automatic("NORMAL", "disk and memory have room again")
 
     def _measured(self) -> tuple[float, float]:
         import psutil
@@ -202,33 +207,33 @@ class Modes:
         memory = psutil.virtual_memory()
         return psutil.disk_usage(str(place)).free / 2**20, memory.available / memory.total
 
-    def _by_itself(self, mode: Mode, cause: str) -> None:
+    def _automatic(self, mode: Mode, cause: str) -> None:
         try:
-            with self._alone():
-                change = self._stepped(mode, cause, keep=True)
+            with self._locked():
+                change = self._stepped(mode, cause, store=True)
         except Failure:
-            change = self._stepped(mode, cause, keep=False)
+            change = self._stepped(mode, cause, store=False)
         if change is not None:
             self._changed(*change)
 
-    def _stepped(self, mode: Mode, cause: str, keep: bool) -> tuple[Standing, Standing] | None:
-        # Only now: a person's lockdown of a moment ago must not be written over.
-        before = self.standing()
-        if (before.mode, mode) not in _BY_ITSELF:
+    def _stepped(self, mode: Mode, cause: str, store: bool) -> tuple[ModeState, ModeState] | None:
+        # Read under the lock: a lockdown that a person has just ordered must not be overwritten.
+        before = self.state()
+        if (before.mode, mode) not in _AUTOMATIC:
             return None
-        self._standing = now = Standing(mode, _now(), "albert", cause)
-        if keep:
-            # What can't be written down holds in this process all the same.
+        self._state = now = ModeState(mode, _now(), "albert", cause)
+        if store:
+            # A change that can't be stored still applies to this process.
             with suppress(Failure):
                 self._write(now)
         return before, now
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While the mode is read and written, no other process writes it.
+    def _locked(self) -> Iterator[None]:
+        """Lock out other writers while the mode is read and written.
 
         Raises:
-            Failure: `io_error`: the lock can't be had, or not within `_LOCK_SECONDS`.
+            Failure: `io_error`: the lock can't be taken within `_LOCK_SECONDS`.
         """
         if self._file is None or fcntl is None:
             yield
@@ -240,38 +245,38 @@ class Modes:
         except OSError as error:
             raise _unwritten(self._file, error) from error
         try:
-            given_up = time.monotonic() + _LOCK_SECONDS
+            deadline = time.monotonic() + _LOCK_SECONDS
             while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except OSError as error:
-                    if time.monotonic() > given_up:
+                    if time.monotonic() > deadline:
                         raise _unwritten(self._file, error) from error
                 time.sleep(0.01)
             yield
         finally:
             os.close(lock)
 
-    def _write(self, standing: Standing) -> None:
+    def _write(self, state: ModeState) -> None:
         if self._file is not None:
-            _write(self._file, standing)
+            _write(self._file, state)
             with suppress(OSError):
                 self._seen = _stamp(os.stat(self._file))
 
-    def _changed(self, before: Standing, now: Standing) -> None:
+    def _changed(self, before: ModeState, now: ModeState) -> None:
         if before.mode != now.mode:
             self._tell(before, now)
             self._record(before, now)
 
-    def _record(self, before: Standing, now: Standing) -> None:
+    def _record(self, before: ModeState, now: ModeState) -> None:
         if self._ledger is not None:
-            # What can't be written down must not keep anyone from a lockdown.
+            # A ledger that can't be written must not prevent a lockdown.
             with suppress(Failure):
                 data = {"from": before.mode, "to": now.mode, "by": now.by, "cause": now.cause}
                 self._ledger.durable(self._ledger.append("mode", data))
 
-    def _tell(self, before: Standing, now: Standing) -> None:
+    def _tell(self, before: ModeState, now: ModeState) -> None:
         for listener in self._listeners:
             listener(before, now)
 
@@ -281,7 +286,7 @@ def _now() -> str:
 
 
 def _stamp(facts: os.stat_result) -> tuple[int, int, int]:
-    """What a change of the file changes; the time of its inode too, which nobody can set back."""
+    """Facts that differ after a change of the file. Unlike the other times, the inode's can't be set back."""
     return facts.st_ino, facts.st_ctime_ns, facts.st_size
 
 
@@ -289,28 +294,28 @@ def _unwritten(file: Path, error: OSError) -> Failure:
     return Failure("io_error", f"the mode can't be written to {str(file)!r}: {error.strerror}")
 
 
-def _unknown(why: str) -> Standing:
-    return Standing("LOCKDOWN", "", "albert", f"the mode can't be read: {why}")
+def _unknown(why: str) -> ModeState:
+    return ModeState("LOCKDOWN", "", "albert", f"the mode can't be read: {why}")
 
 
-def _read(file: Path) -> Standing:
+def _read(file: Path) -> ModeState:
     try:
         with open(file, "rb") as opened:
             document = json.loads(opened.read(_MAX_BYTES))
-        standing = Standing(*(document[name] for name in Standing._fields))
+        state = ModeState(*(document[name] for name in ModeState._fields))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         return _unknown(str(error) or type(error).__name__)
-    if standing.mode not in MODES or not all(isinstance(part, str) for part in standing):
-        return _unknown(f"{standing.mode!r} is no mode")
-    return standing
+    if state.mode not in MODES or not all(isinstance(part, str) for part in state):
+        return _unknown(f"{state.mode!r} is not a mode")
+    return state
 
 
-def _write(file: Path, standing: Standing) -> None:
+def _write(file: Path, state: ModeState) -> None:
     temporary = file.with_name(f".{file.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(temporary, "x", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as opened:
-            opened.write(json.dumps(standing._asdict(), indent=1) + "\n")
+            opened.write(json.dumps(state._asdict(), indent=1) + "\n")
             opened.flush()
             os.fsync(opened.fileno())
         os.replace(temporary, file)

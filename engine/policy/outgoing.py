@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import LOCALHOST, Address, Network, parsed, refusal
-from albert_tools.engine.policy.decision import gravest
-from albert_tools.engine.policy.hosts import UNREACHABLE, host_of, is_host
+from albert_tools.engine.policy.decision import strictest
+from albert_tools.engine.policy.host_rules import UNREACHABLE, host_of, is_host
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
 
@@ -46,7 +46,7 @@ class Outgoing:
             Failure: `permission_denied`, with the URL in `details`.
         """
         found = self._policy.touches(self._definition, [Resource("url", url, method)])
-        decision = gravest(found) if found else None
+        decision = strictest(found) if found else None
         if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
             return
         if by_owner and decision.rule == UNREACHABLE:

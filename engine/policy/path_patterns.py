@@ -25,7 +25,7 @@ _WILD = re.compile(r"[*?\[\\]")
 _FOLDED = sys.platform in ("darwin", "win32")
 
 
-class PathRules:
+class PathPatterns:
     """Patterns, each with the name of its rule, over absolute paths."""
 
     def __init__(self, patterns: Iterable[tuple[str, str]], workspace: str, home: str) -> None:

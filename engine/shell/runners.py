@@ -157,23 +157,23 @@ def inner(program: str, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     elif program == "trap":
         yield from _trap(args)
     elif program in _ELSEWHERE and any(a.text in _ELSEWHERE[program] or not a.known for a in args):
-        yield Finding("", "which command it runs can't be told")
+        yield Finding("", "the command that it runs can't be determined")
     elif program in _BEHIND_WORD:
         if any(a.text == _BEHIND_WORD[program] or a.splits or a.text.startswith(HOLE) for a in args):
             if args[0].text != _BEHIND_WORD[program] or len(args) < 2 or args[1].text.startswith(("-", HOLE)):
-                yield Finding("", "which command it runs can't be told")
+                yield Finding("", "the command that it runs can't be determined")
             else:
                 yield Inner(tuple(args[1:]))
     elif program == "eval":
         yield Inner(text=_joined(args))
     elif program in _RUNNERS:
         if program == "flock" and any(a.text in ("-c", "--command") for a in args):
-            yield Finding("", "which command it runs can't be told")
+            yield Finding("", "the command that it runs can't be determined")
         if program in ("time", "gtime"):
             options = Options(args, "fo", "format output", until_operand=True)
             for target in options.given("o", "output"):
                 if place(target) or not target.known:
-                    yield Finding(place(target), "where it writes isn't known before it runs")
+                    yield Finding(place(target), "the place where it writes is known only when it runs")
         yield from _behind(_RUNNERS[program], args)
 
 
@@ -182,12 +182,12 @@ def _behind(runner: _Runner, args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     rest = args[options.first + runner.before :]
     # A hole before the command can be anything, the command included.
     if any(HOLE in a.text or a.splits for a in args[: options.first + runner.before]):
-        yield Finding("", "which command it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
     elif rest and _NO_NAME.fullmatch(rest[0].text):
-        yield Finding("", "which command it runs can't be told")
+        yield Finding("", "the command that it runs can't be determined")
     known = {*_FLAGS, *runner.long.split()}
     if not all(any(full.startswith(name) for full in known) for name in options.names):
-        yield Finding("", "which command it runs can't be told")
+        yield Finding("", "the command that it runs can't be determined")
     if rest:
         yield Inner(tuple(rest))
 
@@ -203,7 +203,7 @@ def _env(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
                 yield Finding("environment")
             continue
         if arg.splits or HOLE in text[:1] or (text.startswith("-") and HOLE in text):
-            yield Finding("", "which command it runs isn't known before it runs")
+            yield Finding("", "the command that it runs is known only then")
             return
         if text == "--":
             continue
@@ -213,18 +213,18 @@ def _env(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
         option, value, given = _env_option(text)
         if option and not given:
             if index == len(args) or args[index].glob or args[index].splits:
-                yield Finding("", "which command it runs isn't known before it runs")
+                yield Finding("", "the command that it runs is known only then")
                 return
             value, index = args[index].text, index + 1
         if option == "?":
-            yield Finding("", "which command it runs can't be told")
+            yield Finding("", "the command that it runs can't be determined")
         elif option == "S":
             yield from _split(Arg(value), args[index:])
             return
         elif option == "C":
             found = place(Arg(value))
             if found or HOLE in value or given:
-                yield Finding(found, "which folder it enters isn't known before it runs")
+                yield Finding(found, "the folder that it enters is known only when it runs")
 
 
 def _env_option(text: str) -> tuple[str, str, bool]:
@@ -245,14 +245,14 @@ def _env_option(text: str) -> tuple[str, str, bool]:
 
 def _split(text: Arg, more: Sequence[Arg]) -> Iterator[Inner | Finding]:
     if not text.known or "\\" in text.text or "$" in text.text:
-        yield Finding("", "which command it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
         return
     try:
         words = shlex.split(text.text)
     except ValueError:
         words = []
     if not words:
-        yield Finding("", "which command it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
         return
     yield from _env([*map(plain, words), *more])
 
@@ -266,7 +266,7 @@ def _xargs(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     )
     rest = list(args[options.first :])
     if options.unknown:
-        yield Finding("", "which command it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
     marks = [a.text for a in options.given("I", "J", "replace")] + (["{}"] if options.has("i", "replace") else [])
     if not rest:
         return
@@ -293,7 +293,7 @@ def _find(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
         elif text in ("-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"):
             target = args[index + 1 : index + 2]
             if any(place(a) or not a.known for a in target):
-                yield Finding(place(target[0]), "where it writes isn't known before it runs")
+                yield Finding(place(target[0]), "the place where it writes is known only when it runs")
         elif text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = index + 1
             while end < len(args) and args[end].text not in (";", "+"):
@@ -312,7 +312,7 @@ def _fd(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
             yield Inner((*rest, Arg(HOLE)))
             return
         if arg.text.startswith(("--exec", "-x", "-X", HOLE)) or arg.splits:
-            yield Finding("", "which command it runs isn't known before it runs")
+            yield Finding("", "the command that it runs is known only then")
 
 
 def _joined(args: Sequence[Arg]) -> Arg:
@@ -323,7 +323,7 @@ def _watch(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     options = Options(args, "nqs", "interval equexit shotsdir", until_operand=True)
     rest = args[options.first :]
     if options.unknown:
-        yield Finding("", "which command it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
     if rest and options.has("x", "exec"):
         yield Inner(tuple(rest))
     elif rest:
@@ -335,7 +335,7 @@ def _parallel(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     options = Options(args, "jaNnIJSXLP", "jobs arg-file results joblog", until_operand=True)
     rest = list(args[options.first :])
     end = next((n for n, a in enumerate(rest) if a.text.startswith(":::")), len(rest))
-    yield Finding("", "which commands it makes of its arguments can't be told")
+    yield Finding("", "the commands that it makes of its arguments can't be determined")
     if rest[:end]:
         yield Inner(text=_joined(rest[:end]))
 
@@ -344,6 +344,6 @@ def _trap(args: Sequence[Arg]) -> Iterator[Inner | Finding]:
     rest = [a for a in args if a.text != "--"]
     if len(rest) < 2 or rest[0].text in ("-p", "-l", "-", ""):
         if any(HOLE in a.text for a in rest):
-            yield Finding("", "what it does isn't known before it runs")
+            yield Finding("", "its effect is known only when it runs")
         return
     yield Inner(text=rest[0])

@@ -287,7 +287,7 @@ class Words:
             if quoted and self.char in ("'", '"', "\\"):
                 raise Unreadable("there are quotes inside a quoted ${…}")
             if self.char in ("<", ">") and self.source[self.at + 1 : self.at + 2] == "(":
-                raise Unreadable("a process substitution stands inside ${…}")
+                raise Unreadable("a process substitution is inside ${…}")
             if self.char in "$`\\'\"":
                 self._inside(rest, quoted)
             else:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.path_patterns import expanded
-from albert_tools.engine.policy.sections import SHIPPED_FORBIDDEN_PATHS, SHIPPED_FORBIDDEN_PUBLIC
+from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS, SHIPPED_FORBIDDEN_PUBLIC
 from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER
 from albert_tools.engine.workspace.workspace import Workspace

@@ -214,7 +214,7 @@ class GuardedWorkspace:
                 raise Failure(
                     "budget_exceeded",
                     f"{self._tool} would write more than the {self._left:,} bytes that the session's budget has left",
-                    hint="what is left to do needs a session with a larger budget",
+                    hint="ask for a session with a larger budget",
                     rule="lease.budget.bytes_written",
                     tool=self._tool,
                 )

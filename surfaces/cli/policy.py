@@ -28,11 +28,11 @@ def mode(options: argparse.Namespace, console: Console) -> int:
     state = Homes.resolve(environ_of(options)).state
     with Log(state / "log") as ledger:
         modes = Modes(state / "mode.json", ledger=ledger)
-        before = modes.standing()
+        before = modes.state()
         if options.mode is not None:
             demand_person("the mode is switched")
             modes.switch(options.mode.upper(), person(), options.cause)
-        now = modes.standing()
+        now = modes.state()
     if console.json:
         console.document({"ok": True, **now._asdict()})
         return 0
@@ -78,7 +78,7 @@ async def _check(service: ToolService, console: Console) -> int:
 
 
 async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.policy.decision import gravest
+    from albert_tools.engine.policy.decision import strictest
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     described = await service.describe(options.name)
@@ -102,7 +102,7 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
     given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
     present = authority.modes.mode
     decisions = authority.judge(described.definition, primitive, given, surroundings.workspace, present)
-    holds = gravest(decisions)
+    holds = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
         "mode": present,
@@ -111,7 +111,7 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
         "timeout_seconds": policy.timeout(described.definition),
         "max_file_bytes": policy.max_file_bytes(described.definition),
         "calls_per_hour": dict(policy.rate_limits(described.definition)),
-        "beyond_the_workspace": policy.opened(described.definition),
+        "beyond_the_workspace": policy.paths.opened(described.definition),
         "revision": rules.revision,
     }
     if console.json:

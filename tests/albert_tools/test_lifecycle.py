@@ -170,8 +170,8 @@ def test_rules_by_path(opened: Open, tmp_path: Path, work: Path) -> None:
     rules.write_text("deny: [list_directory]")
     assert opened(governance=rules).invoke("list_directory").error.rule == "deny"  # type: ignore[union-attr]
     for path, said in (
-        (tmp_path / "none.yaml", "there are no rules in"),
-        ("x" * 5000, "there are no rules in"),
+        (tmp_path / "none.yaml", "there is no file of rules"),
+        ("x" * 5000, "there is no file of rules"),
         (work, "not a file"),
     ):
         error = opened(governance=path).invoke("list_directory").error

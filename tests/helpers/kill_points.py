@@ -15,8 +15,8 @@ from typing import Any
 
 from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
 from albert_tools.engine import service as engine
-from albert_tools.engine.authority.desks import Desks
-from albert_tools.engine.authority.rules_source import RulesSource, Ruling
+from albert_tools.engine.authority.projections import Projections
+from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -149,7 +149,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         s,
         rules=rules,
         ledger=ledger,
-        desks=Desks(ledger),
+        projections=Projections(ledger),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
         observer=s.observer or PointedObserver(points),
@@ -281,9 +281,9 @@ class PointedRules(RulesSource):
         super().__init__(rules, None)
         self._points = points
 
-    def ruling(self, workspace: str, modes: Modes, *, say: bool = True) -> Ruling | Failure:
+    def in_force(self, workspace: str, modes: Modes, *, audit: bool = True) -> RulesInForce | Failure:
         self._points.before("the judging")
-        return super().ruling(workspace, modes, say=say)
+        return super().in_force(workspace, modes, audit=audit)
 
 
 class PointedObserver:

@@ -146,7 +146,7 @@ def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
     assert asking("approvals", "revoke", question).out == f"revoked the lasting answer {question} about write_file\n"
     assert asking("run", "notes", "n=1").code == 4
     again = asking("approvals", "revoke", question)
-    assert (again.code, f"the approval {question} is revoked already" in again.err) == (1, True)
+    assert (again.code, f"the approval {question} is already revoked" in again.err) == (1, True)
 
 
 def test_the_first_answer_holds(asking: Albert) -> None:

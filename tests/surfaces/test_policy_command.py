@@ -43,7 +43,8 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
         1,
-        "error[invalid_arguments]: LOCKDOWN can't be left for NORMAL\n  help: it can be left for RECOVERY\n",
+        "error[invalid_arguments]: the mode can't change from LOCKDOWN to NORMAL\n"
+        "  help: from LOCKDOWN it can change to RECOVERY\n",
     )
     assert albert("mode", "RECOVERY", "--json").document()["mode"] == "RECOVERY"
     assert albert("run", "list_directory").code == 0
@@ -79,7 +80,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     asked = albert("policy", "explain", "write_file", f"path={shared}/a", "content=b")
     assert asked.out == (
         "allow  shipped.categories.system_write.allowed_in_modes\n"
-        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where write_file always asks to write\n"
+        f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where each write needs approval\n"
         "so: ask\n"
     )
     assert "calls_per_hour: category:system_write 50\n" in asked.err
@@ -94,7 +95,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     shared.rmdir()
     found = albert("policy", "check")
     assert found.code == 1
-    assert found.out.endswith(f"opens nothing beyond the workspace: there is no folder '{shared}'\n")
+    assert found.out.endswith(f"opens nothing outside the workspace: there is no folder '{shared}'\n")
 
 
 def test_explain_a_command(albert: Any) -> None:

@@ -124,7 +124,7 @@ def dd(args: Sequence[Arg]) -> Iterator[Finding]:
 def chmod(args: Sequence[Arg]) -> Iterator[Finding]:
     """``chmod``."""
     if any(len(a.text) > 4 and "--reference".startswith(a.text.partition("=")[0]) for a in args):
-        yield Finding("", "which permissions it gives is another file's to say")
+        yield Finding("", "it copies the permissions of another file")
     operands = [a for a in args if not a.text.startswith("--") and not re.fullmatch("-[Rcfv]+", a.text)]
     if operands and _harmful_mode(operands[0].text):
         yield Finding("permissions")
@@ -166,7 +166,7 @@ def sort(args: Sequence[Arg]) -> Iterator[Finding]:
     options = Options(args, "kotST", "output compress-program temporary-directory key field-separator buffer-size")
     yield from written(options.given("o", "output"))
     if options.has("", "compress-program"):
-        yield Finding("", "it runs a program of its own")
+        yield Finding("", "it runs another program")
     if options.unknown:
         yield from unknown(args)
 
@@ -176,9 +176,9 @@ def tar(args: Sequence[Arg]) -> Iterator[Finding]:
     texts = [a.text for a in args]
     runs = ("--to-c", "--checkpoint-a", "--us", "--rsh", "--rm", "--inf", "--new-v", "-I", "-F")
     if any(t.startswith(runs) for t in texts) or any(re.match("-?[A-Za-z]*[IF]", t) for t in texts[:1]):
-        yield Finding("", "it runs a program of its own")
+        yield Finding("", "it runs another program")
     if any("C" in t and not t.startswith("-") for t in texts[:1]):
-        yield Finding("", "where it writes can't be told")
+        yield Finding("", "the place where it writes is known only when it runs")
     if any(t.startswith("--ab") or re.match("-[A-Za-z]*P", t) for t in texts) or "P" in "".join(texts[:1]):
         yield Finding("system_files")
     if any(t.startswith(("--remo", "--recursive-u")) for t in texts):
@@ -197,11 +197,11 @@ def sed(args: Sequence[Arg]) -> Iterator[Finding]:
     scripts = [*options.given("e", "expression")]
     operands = options.operands
     if options.has("f", "file"):
-        yield Finding("", "what it does stands in a file")
+        yield Finding("", "its commands are in a file")
     elif not scripts:
         scripts, operands = operands[:1], operands[1:]
     if not all(script.known or (not script.splits and "\0" not in script.text) for script in scripts):
-        yield Finding("", "what it does isn't known before it runs")
+        yield Finding("", "its effect is known only when it runs")
     elif not all(len(script.text) <= MAX_PATTERN and _plain_sed(script.text) for script in scripts):
         yield Finding("", "its script may run commands or write files")
     if any(a.text.startswith(("-i", "--i")) or re.match("-[nErsuz]+i", a.text) for a in args):
@@ -236,7 +236,7 @@ def awk(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("", "its program may run commands or write files")
     program = options.operands[:1]
     if options.unknown or any("\0" in p.text or p.splits for p in program):
-        yield Finding("", "what it does isn't known before it runs")
+        yield Finding("", "its effect is known only when it runs")
     elif any(
         len(p.text) > MAX_PATTERN or re.search(r"system|getline|[|>@]|close|include|load", _without_texts(p.text))
         for p in program

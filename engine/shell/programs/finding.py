@@ -23,7 +23,7 @@ Look = Callable[[Sequence[Arg]], Iterator[Finding]]
 def unknown(args: Iterable[Arg]) -> Iterator[Finding]:
     """One finding where any of them isn't known."""
     if any(HOLE in arg.text or arg.splits for arg in args):
-        yield Finding("", "what it is given isn't known before it runs")
+        yield Finding("", "its arguments are known only when it runs")
 
 
 def written(args: Iterable[Arg]) -> Iterator[Finding]:
@@ -50,6 +50,6 @@ def naming(*options: str) -> Look:
             short = len(name) > 3 and name.startswith("--") and any(o.startswith(name) for o in begin)
             # Of one that isn't known it isn't known either which it is.
             if name in alone or arg.text[:2] in alone or arg.text.startswith(begin) or short or HOLE in arg.text[:1]:
-                yield Finding("", "it runs a program of its own")
+                yield Finding("", "it runs another program")
 
     return look

@@ -41,7 +41,7 @@ def git(args: Sequence[Arg]) -> Iterator[Finding]:
         return
     operation, rest = args[top.first].text, args[top.first + 1 :]
     if not args[top.first].known:
-        yield Finding("", "which operation of git it is isn't known before it runs")
+        yield Finding("", "its git operation is known only when it runs")
         return
     if operation not in ("add", "stage", "commit"):
         yield from _anywhere(rest)
@@ -49,7 +49,7 @@ def git(args: Sequence[Arg]) -> Iterator[Finding]:
     if look is not None:
         yield from look(rest)
     elif operation not in _HARMLESS:
-        yield Finding("", f"git {operation} isn't an operation that is known, so it may be an alias for any command")
+        yield Finding("", f"git {operation} is an unknown operation, so it may be an alias for any command")
 
 
 def _anywhere(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -192,7 +192,7 @@ def _config(args: Sequence[Arg]) -> Iterator[Finding]:
     reads = options.has("l", "get get-all get-regexp list get-urlmatch get-color get-colorbool")
     reads = reads or (bool(options.operands) and options.operands[0].text in ("get", "list"))
     if options.unknown or any(HOLE in a.text or a.splits for a in operands[:1]):
-        yield Finding("", "which setting it is isn't known before it runs")
+        yield Finding("", "its setting is known only when it runs")
     elif options.has("e", "edit"):
         yield Finding("git_config")
     elif (not reads and len(operands) != 1) or options.has("", "unset unset-all replace-all add"):

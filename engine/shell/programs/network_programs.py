@@ -27,7 +27,7 @@ def curl(args: Sequence[Arg]) -> Iterator[Finding]:
         "output config upload-file output-dir cookie-jar dump-header trace trace-ascii stderr data header request user url",
     )
     if options.has("K", "config"):
-        yield Finding("", "what it does stands in a file")
+        yield Finding("", "its commands are in a file")
     targets = (
         "o",
         "output",
@@ -43,7 +43,7 @@ def curl(args: Sequence[Arg]) -> Iterator[Finding]:
     )
     yield from written(options.given(*targets))
     if any(name.startswith(("unix-s", "abstract-u")) for name in options.names):
-        yield Finding("remote", "it talks to a program of the machine")
+        yield Finding("remote", "it talks to another program on this machine")
     if options.unknown:
         yield from unknown(args)
 

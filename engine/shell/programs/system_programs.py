@@ -65,26 +65,26 @@ def declare(args: Sequence[Arg]) -> Iterator[Finding]:
         name, _, value = text.partition("=")
         if text.startswith(("-", "+")):
             if set(text[1:]) - set("aAgxprtlufF"):
-                yield Finding("", "it makes a variable that runs or stands for something else")
+                yield Finding("", "it makes a variable that runs code or refers to another one")
         elif is_harmful(name.rstrip("+")):
             yield Finding("environment")
         elif HOLE in name or not _NAME.fullmatch(name.rstrip("+")):
-            yield Finding("", "which variable it is isn't known before it runs")
+            yield Finding("", "the name of its variable is known only when it runs")
         if value.startswith("("):
             # A quoted list is taken apart like one that isn't, and the substitutions in it run.
-            yield Finding("", "it reads a text as a list, and runs what stands in it")
+            yield Finding("", "it reads a text as a list, and runs code in it")
 
 
 def names(args: Sequence[Arg]) -> Iterator[Finding]:
     """``read``, ``unset``, …: builtins that take names of variables, whose subscripts they evaluate."""
     options = Options(args, "dinNptuO")
     if options.has("C"):
-        yield Finding("", "it runs a command for what it reads")
+        yield Finding("", "it runs a command for its input")
     for arg in options.operands:
         if is_harmful(arg.text):
             yield Finding("environment")
         elif not _NAME.fullmatch(arg.text):
-            yield Finding("", "which variable it is isn't known before it runs")
+            yield Finding("", "the name of its variable is known only when it runs")
     yield from unknown(args)
 
 
@@ -93,23 +93,23 @@ def printf(args: Sequence[Arg]) -> Iterator[Finding]:
     if args and args[0].text.startswith("-v"):
         yield from names([Arg(args[0].text[2:])] if args[0].text[2:] else args[1:2])
     elif args and args[0].text.startswith(HOLE):
-        yield Finding("", "it may set a variable that isn't known before it runs")
+        yield Finding("", "it may set a variable whose name is known only when it runs")
 
 
 def test(args: Sequence[Arg]) -> Iterator[Finding]:
     """``test``, ``[``: asked whether a variable is set, they evaluate its subscript."""
     for before, arg in itertools.pairwise(args):
         if before.text in ("-v", "-R") and not _NAME.fullmatch(arg.text):
-            yield Finding("", "which variable it is isn't known before it runs")
+            yield Finding("", "the name of its variable is known only when it runs")
         # An operator that isn't known could be that one.
         elif HOLE in before.text and arg.text not in _OPERATORS and (HOLE in arg.text or "[" in arg.text):
-            yield Finding("", "which test it is isn't known before it runs")
+            yield Finding("", "its test is known only when it runs")
 
 
 def let(args: Sequence[Arg]) -> Iterator[Finding]:
     """``let``."""
     if not all(re.fullmatch(r"[\w\s+\-*/%=<>!&|()~^?:,]*", a.text) for a in args):
-        yield Finding("", "it evaluates what isn't known before it runs")
+        yield Finding("", "it evaluates a text that is known only when it runs")
 
 
 def settings(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -128,12 +128,12 @@ def settings(args: Sequence[Arg]) -> Iterator[Finding]:
                 "noglob",
                 "noclobber",
             ):
-                yield Finding("", "it changes how the shell reads what follows")
+                yield Finding("", "it changes how the shell parses what follows")
             index += 1
         elif re.fullmatch(r"[-+][eufxCvo]+", text):
             index += text.endswith("o")
         elif text.startswith(("-", "+", HOLE)):
-            yield Finding("", "it changes how the shell reads what follows")
+            yield Finding("", "it changes how the shell parses what follows")
         else:
             return
         index += 1
@@ -165,7 +165,7 @@ def enter(args: Sequence[Arg]) -> Iterator[Finding]:
         elif arg.text.startswith("/") and is_broad(arg):
             yield Finding("system_files")
         elif HOLE in arg.text or arg.splits or arg.glob:
-            yield Finding("", "which folder it enters isn't known before it runs")
+            yield Finding("", "the folder that it enters is known only when it runs")
 
 
 def _temporary(arg: Arg) -> bool:
@@ -175,7 +175,7 @@ def _temporary(arg: Arg) -> bool:
 
 def complete(args: Sequence[Arg]) -> Iterator[Finding]:
     """``compgen``, ``bind``, …"""
-    yield Finding("", "it can run commands of its own")
+    yield Finding("", "it can run other commands")
 
 
 def runs_others(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -193,9 +193,9 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
     """``make``, whose variables and options name programs."""
     options = Options(args, "CfIjloW", "directory file makefile jobs eval")
     if options.has("E", "eval"):
-        yield Finding("", "it runs a text of its own")
+        yield Finding("", "it runs a text as code")
     if any(is_stdin(a.text) for a in options.given("f", "file", "makefile")):
-        yield Finding("", "it runs what it reads, which can't be judged")
+        yield Finding("", "it runs its input as code, which can't be judged")
     yield from (f for f in written(options.given("C", "directory")) if f.pattern)
     if any(
         a.text.partition("=")[0].rstrip(":?+!")
@@ -206,27 +206,27 @@ def make(args: Sequence[Arg]) -> Iterator[Finding]:
         yield Finding("environment")
     if options.unknown or any("$" in a.text for a in args):
         yield from unknown(args)
-        yield Finding("", "what it runs isn't known before it runs")
+        yield Finding("", "the command that it runs is known only then")
 
 
 def cmake(args: Sequence[Arg]) -> Iterator[Finding]:
     """``cmake``, which is also a way to run scripts and to delete."""
     if any(a.text.startswith(("-P", "-E", HOLE)) for a in args):
-        yield Finding("", "it runs commands of its own")
+        yield Finding("", "it runs other commands")
     yield from make(args)
 
 
 def compiler(args: Sequence[Arg]) -> Iterator[Finding]:
     """``gcc``, which can be told to run other programs as its parts."""
     if any(a.text.startswith(("-wrapper", "-B", "-fplugin", "-specs", "--specs", "-fuse-ld", "@")) for a in args):
-        yield Finding("", "it runs a program of its own")
+        yield Finding("", "it runs another program")
     yield from archive(args)
 
 
 def dumps(args: Sequence[Arg]) -> Iterator[Finding]:
     """``tcpdump``."""
     if Options(args, "zwrciFGWCsTy").has("z", "postrotate-command"):
-        yield Finding("", "it runs a program of its own")
+        yield Finding("", "it runs another program")
 
 
 def typeset(args: Sequence[Arg]) -> Iterator[Finding]:
@@ -252,9 +252,9 @@ def copies(args: Sequence[Arg]) -> Iterator[Finding]:
     """``cpio``, which unpacks to wherever the names in its archive say."""
     options = Options(args, "CDEFHIMORW", "file format directory rsh-command pattern-file")
     if options.has("", "rsh-command"):
-        yield Finding("", "it runs a program of its own")
+        yield Finding("", "it runs another program")
     if options.has("p", "pass-through") or (options.has("i", "extract") and not options.has("t", "list")):
-        yield Finding("", "where it writes can't be told")
+        yield Finding("", "the place where it writes is known only when it runs")
     yield from written([*options.given("D", "directory", "O")])
 
 

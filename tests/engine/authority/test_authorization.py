@@ -165,12 +165,12 @@ def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
 
 
 def test_a_question_stops_the_clocks(make_bench: Any) -> None:
-    person = Person(True, True)
-    person.seconds = 2.1
-    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 2, "own_seconds": 1.9}}, ask=person)
+    person = Person(True)
+    person.seconds = 1.1
+    bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 1, "own_seconds": 0.9}}, ask=person)
     bench.value("list_directory")
-    bench.define('tools.write_file(path="a", content="")\n    return tools.write_file(path="b", content="")["path"]')
-    assert bench.value("t") == "b"
+    bench.define('tools.list_directory()\n    return tools.write_file(path="a", content="")["path"]')
+    assert bench.value("t") == "a"
 
 
 def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
@@ -364,7 +364,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
     policy = Policy(read_governance({"tools": {"x": {"forbidden_paths": ["secrets"]}}}).layers(), str(work), "/home/u")
 
     def judge(path: str, use: str) -> Any:
-        decision = policy.path(discard.definition, path, use)
+        decision = policy.paths.judge(discard.definition, path, use)
         (work / "open").rename(work / "gone")
         (work / "open").symlink_to("secrets")
         return decision

@@ -1,4 +1,4 @@
-"""Keys of repeats: one begins, whoever else comes is told; what was dropped is as if it had not been."""
+"""Keys of keys: one begins, whoever else comes is told; what was dropped is as if it had not been."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.authority.idempotency import KEPT_SECONDS, Repeats, key_of
+from albert_tools.engine.authority.idempotency import KEPT_SECONDS, DedupeKeys, key_of
 from albert_tools.store.log.log import Log
 
 
@@ -20,7 +20,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 def test_one_of_many_begins(log: Log) -> None:
-    desks = [Repeats(log) for _ in range(4)] + [Repeats(Log(log.folder)) for _ in range(4)]
+    desks = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Log(log.folder)) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
         told = list(threads.map(lambda n: desks[n].begin("k", "d", f"run{n}"), range(8)))
     (first,) = [n for n, known in enumerate(told) if known is None]
@@ -28,19 +28,19 @@ def test_one_of_many_begins(log: Log) -> None:
 
 
 def test_kept_and_dropped(log: Log) -> None:
-    repeats = Repeats(log)
-    assert repeats.begin("k", "d", "one") is None
+    keys = DedupeKeys(log)
+    assert keys.begin("k", "d", "one") is None
     # Only who has begun it can say so.
-    repeats.say("k", "another", "dropped")
-    repeats.say("k", "another", "kept")
-    known = repeats.look("k")
+    keys.finish("k", "another", "dropped")
+    keys.finish("k", "another", "kept")
+    known = keys.find("k")
     assert known is not None
     assert (known.run, known.state) == ("one", "begun")
-    repeats.say("k", "one", "dropped")
-    assert repeats.look("k") is None
-    assert repeats.begin("k", "d", "two") is None
-    repeats.say("k", "two", "kept")
-    known = Repeats(Log(log.folder)).begin("k", "d", "three")
+    keys.finish("k", "one", "dropped")
+    assert keys.find("k") is None
+    assert keys.begin("k", "d", "two") is None
+    keys.finish("k", "two", "kept")
+    known = DedupeKeys(Log(log.folder)).begin("k", "d", "three")
     assert known is not None
     assert (known.run, known.state) == ("two", "kept")
 
@@ -48,16 +48,16 @@ def test_kept_and_dropped(log: Log) -> None:
 def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     now = [1_700_000_000.0]
     log = Log(tmp_path / "log", nanoseconds=lambda: round(now[0] * 1e9))
-    repeats = Repeats(log, lambda: now[0])
-    repeats.begin("k", "d", "one")
-    repeats.begin("under way", "d", "other")
-    repeats.say("k", "one", "kept")
+    keys = DedupeKeys(log, lambda: now[0])
+    keys.begin("k", "d", "one")
+    keys.begin("under way", "d", "other")
+    keys.finish("k", "one", "kept")
     now[0] += KEPT_SECONDS - 1
-    assert repeats.begin("k", "d", "two") is not None
+    assert keys.begin("k", "d", "two") is not None
     now[0] += 1
     # What has not ended isn't forgotten by the clock alone.
-    assert repeats.begin("under way", "d", "two") is not None
-    assert repeats.begin("k", "d", "two") is None
+    assert keys.begin("under way", "d", "two") is not None
+    assert keys.begin("k", "d", "two") is None
     log.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.authority.rate_limit import WINDOW_SECONDS, Windows
+from albert_tools.engine.authority.rate_limit import WINDOW_SECONDS, RateLimits
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log.log import Log
 
@@ -15,7 +15,7 @@ LIMITS = [("tool:write_file", 3)]
 
 
 class Hour:
-    """Windows on a log, and a clock for both."""
+    """RateLimits on a log, and a clock for both."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,13 +23,13 @@ class Hour:
         self.logs: list[Log] = []
         self.windows = self.again()
 
-    def again(self) -> Windows:
+    def again(self) -> RateLimits:
         """As another process would have them."""
         self.logs.append(Log(self.folder, nanoseconds=lambda: round(self.now * 1e9)))
-        return Windows(self.logs[-1], lambda: self.now)
+        return RateLimits(self.logs[-1], lambda: self.now)
 
     def call(
-        self, *sessions: str, limits: list[tuple[str, int]] = LIMITS, windows: Windows | None = None
+        self, *sessions: str, limits: list[tuple[str, int]] = LIMITS, windows: RateLimits | None = None
     ) -> int | None:
         """Make a call if there is room; else the milliseconds until there is."""
         try:

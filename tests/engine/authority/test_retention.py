@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.authority.approvals import Approvals, Scope
-from albert_tools.engine.authority.idempotency import Repeats
+from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.retention import condensed
 from albert_tools.engine.authority.sessions import Budget, Sessions
 from albert_tools.engine.model.failure import Failure
@@ -79,7 +79,7 @@ def test_sessions_have_used_what_they_had_used(old: Old) -> None:
             sessions.afford(within, "put")
         assert caught.value.rule == "lease.budget.calls"
         with pytest.raises(Failure) as caught:
-            sessions.again(gone.id, "/w", "r")
+            sessions.find_for_run(gone.id, "/w", "r")
         assert caught.value.rule == "session.ended"
     assert old.fold().segments == 0
 
@@ -135,9 +135,9 @@ def test_a_use_whose_question_is_not_folded_stays(old: Old) -> None:
 
 def test_keys_are_forgotten_after_their_time(old: Old) -> None:
     with old.open() as log:
-        repeats = Repeats(log)
-        repeats.begin("k", "d", "r")
-        repeats.say("k", "r", "kept")
+        keys = DedupeKeys(log)
+        keys.begin("k", "d", "r")
+        keys.finish("k", "r", "kept")
     assert old.fold().kept == 0
     with Log(old.folder) as log:
-        assert Repeats(log).begin("k", "other", "r2") is None
+        assert DedupeKeys(log).begin("k", "other", "r2") is None

@@ -1,4 +1,4 @@
-"""Rules that change while a service runs: taken over whole or not at all, and a bad edit leaves what was there."""
+"""Rules that change while a service runs: an edit applies as a whole or not at all, and one with a mistake changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ = ToolDefinition("read_file", "", (), {}, ("read",))
 
 
 class Owner:
-    """Somebody who edits both files, and hears what comes of it."""
+    """Edits both files, and listens for changes of the rules."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.user, self.project = folder / "user.yaml", folder / "project.yaml"
@@ -34,8 +34,15 @@ class Owner:
 
     def denied(self) -> set[str] | str:
         """What is denied now, or the message of the failure that denies everything."""
-        found = self.source.ruling("/w", self.modes)
+        found = self.source.in_force("/w", self.modes)
         return found.message if isinstance(found, Failure) else set(found.governance.denied)
+
+    def denied_in_the_end(self, expected: set[str]) -> bool:
+        """Whether `expected` is denied when the time is over in which a file can change without a new timestamp."""
+        end = time.monotonic() + 10
+        while self.denied() != expected and time.monotonic() < end:
+            time.sleep(0.005)
+        return self.denied() == expected
 
     def recorded(self) -> list[dict[str, Any]]:
         return [entry.data for entry in self.log.entries(kinds=["policy"])]
@@ -48,7 +55,7 @@ def owner(tmp_path: Path) -> Any:
     made.log.close()
 
 
-def test_an_edit_is_in_force_at_the_next_call(owner: Owner) -> None:
+def test_an_edit_applies_to_the_next_call(owner: Owner) -> None:
     assert owner.denied() == set()
     first = owner.source.current()
     owner.user.write_text("deny: [a]")
@@ -62,22 +69,21 @@ def test_an_edit_is_in_force_at_the_next_call(owner: Owner) -> None:
     assert [(r["event"], r["revision"]) for r in owner.recorded()] == [("loaded", c.revision) for c in owner.heard]
 
 
-def test_an_edit_of_the_same_length_at_the_same_moment_is_seen(owner: Owner) -> None:
-    for n in range(200):
+def test_an_edit_with_the_same_length_and_timestamp_is_seen(owner: Owner) -> None:
+    for n in range(100):
         owner.user.write_text(f"deny: [a{n % 2}]")
         owner.denied()
-    time.sleep(0.12)
-    assert owner.denied() == {"a1"}
+    assert owner.denied_in_the_end({"a1"})
 
 
-def test_a_bad_edit_keeps_the_old_rules_and_says_so_once(owner: Owner) -> None:
+def test_a_bad_edit_keeps_the_old_rules_and_is_reported_once(owner: Owner) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
-    ruling = owner.source.ruling("/w", owner.modes)
+    rules = owner.source.in_force("/w", owner.modes)
     owner.user.write_text("deny: [a\n")
     for _ in range(3):
         assert owner.denied() == {"a"}
-    assert owner.source.ruling("/w", owner.modes) is ruling
+    assert owner.source.in_force("/w", owner.modes) is rules
     os.utime(owner.user)
     assert owner.denied() == {"a"}
     refused = owner.heard[-1]
@@ -86,15 +92,15 @@ def test_a_bad_edit_keeps_the_old_rules_and_says_so_once(owner: Owner) -> None:
     assert "line 2" in refused.message
     assert owner.source.problem == refused.message
     assert owner.recorded()[-1]["message"] == refused.message
-    # The good file of before is no new rules, but the trouble is over.
+    # The rules are the old ones, but the mistake is corrected.
     owner.user.write_text("deny:\n- a\n")
     assert owner.denied() == {"a"}
-    assert owner.source.ruling("/w", owner.modes) is ruling
+    assert owner.source.in_force("/w", owner.modes) is rules
     assert owner.source.problem is None
     assert [c.kind for c in owner.heard] == ["loaded", "refused", "loaded"]
 
 
-def test_a_bad_project_file_spoils_a_good_edit_of_the_owners(owner: Owner) -> None:
+def test_a_mistake_in_the_projects_file_holds_back_an_edit_of_the_owners(owner: Owner) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
     owner.user.write_text("deny: [b]")
@@ -104,7 +110,7 @@ def test_a_bad_project_file_spoils_a_good_edit_of_the_owners(owner: Owner) -> No
     assert owner.denied() == {"b", "c"}
 
 
-def test_without_anything_usable_everything_is_denied(owner: Owner) -> None:
+def test_without_usable_rules_everything_is_denied(owner: Owner) -> None:
     owner.user.write_text("dny: [a]")
     said = owner.denied()
     assert "did you mean 'deny'?" in said
@@ -115,7 +121,7 @@ def test_without_anything_usable_everything_is_denied(owner: Owner) -> None:
 
 
 @pytest.mark.parametrize("which", ["user", "project"])
-def test_a_file_that_is_gone_loosens_nothing(owner: Owner, which: str) -> None:
+def test_a_missing_file_loosens_nothing(owner: Owner, which: str) -> None:
     file = getattr(owner, which)
     file.write_text("deny: [a]")
     assert owner.denied() == {"a"}
@@ -123,7 +129,7 @@ def test_a_file_that_is_gone_loosens_nothing(owner: Owner, which: str) -> None:
     assert owner.denied() == {"a"}
     assert owner.source.problem is not None
     assert "gone" in owner.source.problem
-    # An edit of the other file doesn't bring the loss in by the back door.
+    # An edit of the other file doesn't make the loss effective.
     (owner.project if which == "user" else owner.user).write_text("deny: [b]")
     assert owner.denied() == {"a"}
     file.write_text("")
@@ -131,7 +137,7 @@ def test_a_file_that_is_gone_loosens_nothing(owner: Owner, which: str) -> None:
     assert owner.source.problem is None
 
 
-def test_a_link_in_its_place_is_a_bad_edit(owner: Owner, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_file_is_a_bad_edit(owner: Owner, tmp_path: Path) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
     (tmp_path / "other").write_text("")
@@ -141,14 +147,14 @@ def test_a_link_in_its_place_is_a_bad_edit(owner: Owner, tmp_path: Path) -> None
     assert "symbolic link" in str(owner.source.problem)
 
 
-def test_a_file_that_must_be_there(tmp_path: Path) -> None:
+def test_a_required_file(tmp_path: Path) -> None:
     owner = Owner(tmp_path, required=True)
-    assert "there are no rules in" in owner.denied()
+    assert "there is no file of rules" in owner.denied()
     owner.user.write_text("deny: [a]")
     assert owner.denied() == {"a"}
 
 
-def test_the_rules_of_an_application_stand_and_the_project_still_tightens(tmp_path: Path) -> None:
+def test_a_project_tightens_the_rules_of_an_application(tmp_path: Path) -> None:
     project = tmp_path / "project.yaml"
     source = RulesSource(read_governance({"deny": ["a"]}), project)
     found = source.current()
@@ -160,20 +166,20 @@ def test_the_rules_of_an_application_stand_and_the_project_still_tightens(tmp_pa
     assert found.denied == {"a", "b"}
 
 
-def test_looks_can_be_as_far_apart_as_one_likes(tmp_path: Path) -> None:
+def test_the_interval_between_looks(tmp_path: Path) -> None:
     (tmp_path / "user.yaml").write_text("deny: [a]")
-    source = RulesSource(tmp_path / "user.yaml", None, interval=0.2)
+    source = RulesSource(tmp_path / "user.yaml", None, interval=0.05)
     first = source.current()
     (tmp_path / "user.yaml").write_text("deny: [b]")
     end = time.monotonic() + 10
     while source.current() is first and time.monotonic() < end:
-        time.sleep(0.02)
+        time.sleep(0.005)
     found = source.current()
     assert isinstance(found, Governance)
     assert found.denied == {"b"}
 
 
-def test_looking_leaves_no_record(owner: Owner) -> None:
+def test_reading_the_rules_writes_no_entry(owner: Owner) -> None:
     owner.source.current()
     assert owner.recorded() == []
     owner.denied()
@@ -188,26 +194,26 @@ def test_a_secret_in_a_mistake_is_not_recorded(owner: Owner) -> None:
 
 
 def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
-    one, two = owner.source.ruling("/one", owner.modes), owner.source.ruling("/two", owner.modes)
-    assert owner.source.ruling("/one", owner.modes) is one
-    assert owner.source.ruling("/two", owner.modes) is two
+    one, two = owner.source.in_force("/one", owner.modes), owner.source.in_force("/two", owner.modes)
+    assert owner.source.in_force("/one", owner.modes) is one
+    assert owner.source.in_force("/two", owner.modes) is two
     assert not isinstance(one, Failure)
     owner.user.write_text("tools: {read_file: {forbidden_paths: [/one/x]}}")
-    new = owner.source.ruling("/one", owner.modes)
+    new = owner.source.in_force("/one", owner.modes)
     assert not isinstance(new, Failure)
     assert new is not one
-    # Who has begun by the old rules ends by them.
-    assert one.authority.policy.path(READ, "/one/x", "read") is None
-    assert new.authority.policy.path(READ, "/one/x", "read") is not None
+    # A call that began under the old rules ends under them.
+    assert one.authority.policy.paths.judge(READ, "/one/x", "read") is None
+    assert new.authority.policy.paths.judge(READ, "/one/x", "read") is not None
 
 
-def test_a_file_that_never_stands_still_changes_nothing(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_all_the_time_changes_nothing(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
     load = rules_source.load_governance
 
     def interrupted(*files: Any) -> Any:
-        """The file vanishes just while it is to be read, and is there again after."""
+        """The file is missing just while it is read."""
         owner.user.unlink()
         try:
             return load(*files)
@@ -221,8 +227,8 @@ def test_a_file_that_never_stands_still_changes_nothing(owner: Owner, monkeypatc
     assert owner.denied() == {"b"}
 
 
-def test_threads_see_one_file_s_rules_or_the_other_s(owner: Owner) -> None:
-    """Both files are replaced again and again; what is denied is always what one whole edit said."""
+def test_threads_never_see_half_an_edit(owner: Owner) -> None:
+    """Both files are replaced again and again; what is denied always comes from both."""
     files = owner.user, owner.project
 
     def write(n: int) -> None:
@@ -238,7 +244,7 @@ def test_threads_see_one_file_s_rules_or_the_other_s(owner: Owner) -> None:
     def read() -> None:
         while not done.is_set():
             found = owner.denied()
-            # Between the two writes the owner's is one ahead; never anything else, and never nothing.
+            # Between the two writes the owner's file is one edit ahead; neither file is ever missing.
             if not (isinstance(found, set) and {name.rpartition("_")[0] for name in found} == {"user", "project"}):
                 wrong.append(found)
 
@@ -246,20 +252,19 @@ def test_threads_see_one_file_s_rules_or_the_other_s(owner: Owner) -> None:
     for thread in threads:
         thread.start()
     try:
-        for n in range(1, 40):
+        for n in range(1, 20):
             write(n)
-            time.sleep(0.005)
+            time.sleep(0.002)
     finally:
         done.set()
         for thread in threads:
             thread.join()
-    time.sleep(0.12)
     assert wrong == []
-    assert owner.denied() == {"user_39", "project_39"}
+    assert owner.denied_in_the_end({"user_19", "project_19"})
     assert not [c for c in owner.heard if c.kind == "refused" and "while they are read" not in c.message]
 
 
-def test_a_revision_stands_for_what_is_in_force() -> None:
+def test_the_revision_identifies_the_rules() -> None:
     one = {"deny": ["a", "b"], "tools": {"x": {"forbidden_in_modes": ["NORMAL", "ALERT"], "rate_limit_per_hour": 3}}}
     same = {"tools": {"x": {"rate_limit_per_hour": 3, "forbidden_in_modes": ["ALERT", "NORMAL"]}}, "deny": ["b", "a"]}
     revision = read_governance(one).revision

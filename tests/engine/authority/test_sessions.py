@@ -27,7 +27,7 @@ class Desk:
     def open(self, **options: Any) -> tuple[Session, str]:
         return self.sessions.open("client", WORK, **options)
 
-    def again(self) -> Sessions:
+    def reopened(self) -> Sessions:
         """As another process would see them."""
         return Sessions(Log(self.folder), lambda: self.now)
 
@@ -52,7 +52,7 @@ def rule(work: Any, *arguments: Any, **options: Any) -> str | None:
 
 def test_a_token_finds_its_session_in_every_process(desk: Desk) -> None:
     session, token = desk.open(cwd="src", tools=frozenset({"read_file"}), budget=Budget(calls=3))
-    for sessions in (desk.sessions, desk.again()):
+    for sessions in (desk.sessions, desk.reopened()):
         found = sessions.find(token, WORK)
         assert (found.id, found.cwd, found.lease) == (session.id, "src", session.lease)
 
@@ -82,7 +82,7 @@ def test_the_end_of_a_session(desk: Desk) -> None:
     desk.now += 0.001
     assert rule(desk.sessions.find, token, WORK) == "session.expired"
     session, token = desk.open()
-    desk.again().end(session.id[:6])
+    desk.reopened().end(session.id[:6])
     assert rule(desk.sessions.find, token, WORK) == "session.ended"
     # One that was found before is no longer let do anything either.
     assert rule(desk.sessions.demand, session, "read_file") == "session.ended"
@@ -152,7 +152,7 @@ def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])
 def test_what_is_no_budget(value: Any) -> None:
-    with pytest.raises(Failure, match="no budget of calls"):
+    with pytest.raises(Failure, match="the budget of calls can't be"):
         Budget(calls=value)
 
 
@@ -167,12 +167,12 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
     grant = desk.sessions.grant(session, "run1", 5_000.0)
     assert (grant.lease.tools, grant.lease.budget.calls, grant.lease.expires) == ({"read_file"}, 3, 5_000.0)
     desk.now += 1_000
-    for sessions in (desk.sessions, desk.again()):
-        assert sessions.again(grant.id, WORK, "run1").id == grant.id
+    for sessions in (desk.sessions, desk.reopened()):
+        assert sessions.find_for_run(grant.id, WORK, "run1").id == grant.id
     # It is this run's alone.
-    assert rule(desk.sessions.again, grant.id, WORK, "run2") == "session.unknown"
-    assert rule(desk.sessions.again, session.id, WORK, "run1") == "session.expired"
-    assert rule(desk.sessions.again, ["x"], WORK, "run1") == "session.unknown"
+    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run2") == "session.unknown"
+    assert rule(desk.sessions.find_for_run, session.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.find_for_run, ["x"], WORK, "run1") == "session.unknown"
     # What is left of what is left.
     desk.use(grant, calls=1)
     second = desk.sessions.grant(grant, "run1", 6_000.0)
@@ -180,9 +180,9 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
     desk.use(session, calls=2)
     assert desk.sessions.left(second, "calls") == 0
     desk.now = 5_500
-    assert rule(desk.sessions.again, grant.id, WORK, "run1") == "session.expired"
+    assert rule(desk.sessions.find_for_run, grant.id, WORK, "run1") == "session.expired"
     desk.sessions.end(above.id)
-    assert rule(desk.sessions.again, second.id, WORK, "run1") == "session.ended"
+    assert rule(desk.sessions.find_for_run, second.id, WORK, "run1") == "session.ended"
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,9 @@ def test_whoever_made_it_has_died(make: Any) -> None:
     assert other.stdin is not None
     other.stdin.write("\n")
     other.stdin.flush()
-    repeats = bench.service.service.surroundings.repeats
+    repeats = bench.service.service.surroundings.dedupe_keys
     while not repeats._fold.by_key:
-        repeats.look("")
+        repeats.find("")
     other.kill()
     other.wait()
     for _ in range(2):
@@ -248,7 +248,7 @@ def test_a_repeat_waits_no_longer_than_a_run_may(make: Any) -> None:
     digest = hashlib.sha256(canonical([None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
         # Somebody lives, and has begun it.
-        other.service.surroundings.repeats.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
+        other.service.surroundings.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})
     assert not (bench.work / "count").exists()

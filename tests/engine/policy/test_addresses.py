@@ -142,7 +142,7 @@ def test_which_addresses_the_rules_name(
         (section(allowed_addresses=["localhost"]), "an address is one such as"),
         (section(allowed_addresses=["10.0.0.1/8"]), "an address is one such as"),
         ({"secrets": {"A-B": ["a.example"]}}, "a secret's name is"),
-        ({"secrets": {"AB": ["*"]}}, "a secret is for hosts that are named"),
+        ({"secrets": {"AB": ["*"]}}, "a secret is only sent to hosts that are listed by name"),
     ],
 )
 def test_a_mistake_in_the_rules(document: dict[str, Any], said: str) -> None:

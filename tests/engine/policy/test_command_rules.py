@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.policy.decision import Decision, gravest
+from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
@@ -22,7 +22,7 @@ def judged(command: str, owner: Mapping[str, Any], project: Mapping[str, Any] | 
     if project is not None:
         rules = rules.tightened(read_governance({"tools": {"bash": project}}))
     found = Policy(rules.layers(), "/w", "/home/user").touches(BASH, [Resource("shell", command, "")])
-    return gravest(found) if found else None
+    return strictest(found) if found else None
 
 
 ALLOWED = {"allowed_commands": ["git status", "git * --stat", "ls *", "./build.sh *", "tests/*", "cat *"]}
@@ -107,7 +107,7 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     decision = judged("ls; rm $x", {})
     assert decision is not None
     assert decision.rationale == "dynamic_command"
-    assert decision.message == "`rm …` can't be judged: what it is given isn't known before it runs"
+    assert decision.message == "`rm …` can't be judged: its arguments are known only when it runs"
 
 
 def test_a_program_is_judged_by_its_arguments() -> None:

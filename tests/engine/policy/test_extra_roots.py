@@ -15,7 +15,7 @@ import pytest
 from albert_tools import primitive
 from albert_tools.engine.authority.authorization import Authority
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.decision import gravest
+from albert_tools.engine.policy.decision import strictest
 from albert_tools.engine.policy.extra_roots import Root, root_of
 from albert_tools.engine.policy.lint import lint
 from albert_tools.engine.policy.modes import Modes
@@ -80,7 +80,7 @@ class Machine:
             found = authority.judge(tool.definition, tool, {"path": path}, self.workspace, "NORMAL")
         except Failure as failure:
             return "deny", str(failure.rule)
-        decision = gravest(found)
+        decision = strictest(found)
         return decision.verdict, decision.rule
 
 

@@ -27,18 +27,18 @@ TOOLS = [
             ["allow.htp_request: there is no primitive named 'htp_request'; did you mean 'http_request'?"],
         ),
         ({"tools": {"nothing": {}}}, ["tools.nothing: there is no tool named 'nothing'"]),
-        ({"allow": ["calm"], "deny": ["calm"]}, ["allow.calm: it never counts: `deny` names the tool too"]),
+        ({"allow": ["calm"], "deny": ["calm"]}, ["allow.calm: it has no effect: `deny` lists the tool too"]),
         (
             {"tools": {"read_file": {"allowed_in_modes": ["NORMAL", "ALERT"], "forbidden_in_modes": ["ALERT"]}}},
-            ["tools.read_file.allowed_in_modes: ALERT never counts here: `forbidden_in_modes` has it too"],
+            ["tools.read_file.allowed_in_modes: ALERT has no effect here: `forbidden_in_modes` lists it too"],
         ),
         (
             {"tools": {"read_file": {"forbidden_in_modes": ["NORMAL"]}}},
-            ["tools.read_file: it allows no mode, so it forbids the tool altogether; `deny` says that more plainly"],
+            ["tools.read_file: no mode is allowed, so every call is denied; write `deny` instead"],
         ),
         (
             {"tools": {"calm": {"allowed_in_modes": ["ALERT"]}}},
-            ["tools.calm.allowed_in_modes: the tool's own definition doesn't permit ALERT"],
+            ["tools.calm.allowed_in_modes: the tool's definition doesn't permit ALERT"],
         ),
         ({"tools": {"calm": {"allowed_paths": ["x"]}}}, ["tools.calm.allowed_paths: calm touches no files"]),
         (
@@ -48,8 +48,8 @@ TOOLS = [
         (
             {"tools": {"bash": {"allowed_commands": ["ls *", "awk '{print $1}' *", "ls | wc", "ls > x"]}}},
             [
-                "tools.bash.allowed_commands: 'ls | wc' fits nothing: a pattern is of one program with its arguments",
-                "tools.bash.allowed_commands: 'ls > x' fits nothing: a pattern is of one program with its arguments",
+                "tools.bash.allowed_commands: 'ls > x' matches nothing: a pattern is one program with its arguments",
+                "tools.bash.allowed_commands: 'ls | wc' matches nothing: a pattern is one program with its arguments",
             ],
         ),
         (
@@ -67,7 +67,7 @@ TOOLS = [
         (
             {"tools": {"mine": {"forbidden_paths": ["x"]}}},
             [
-                "tools.mine: mine is a saved tool: paths, hosts and sizes are judged in the calls that it makes, by their names"
+                "tools.mine: mine is a composite, so `forbidden_paths` has no effect: write it under the tools that it calls"
             ],
         ),
         (

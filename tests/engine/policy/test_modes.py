@@ -1,4 +1,4 @@
-"""The mode: seen by every process, switched along its ways only, and nothing but LOCKDOWN when it can't be told."""
+"""The mode: every process sees it, only permitted changes are made, and an unreadable mode is LOCKDOWN."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.model.definition import MODES
-from albert_tools.engine.policy.modes import NEXT, Modes, Standing, Thresholds
+from albert_tools.engine.policy.modes import NEXT, Modes, ModeState, Thresholds
 
 
-def test_at_first_it_is_normal_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_new_home_is_in_normal_and_has_no_file(tmp_path: Path) -> None:
     modes = Modes(tmp_path / "state" / "mode.json")
-    assert modes.standing() == Standing("NORMAL")
+    assert modes.state() == ModeState("NORMAL")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_process_sees_it_at_its_next_look(tmp_path: Path) -> None:
+def test_every_process_sees_a_change_at_its_next_look(tmp_path: Path) -> None:
     one, two = Modes(tmp_path / "mode.json"), Modes(tmp_path / "mode.json")
     heard: list[tuple[str, str]] = []
     two.listen(lambda before, now: heard.append((before.mode, now.mode)))
     assert two.mode == "NORMAL"
     one.switch("ALERT", "ada", "a drill")
-    assert (two.mode, two.standing().by, two.standing().cause) == ("ALERT", "ada", "a drill")
+    assert (two.mode, two.state().by, two.state().cause) == ("ALERT", "ada", "a drill")
     two.switch("NORMAL", "bob", "")
     assert one.mode == "NORMAL"
     (tmp_path / "mode.json").unlink()
@@ -37,7 +37,7 @@ def test_every_process_sees_it_at_its_next_look(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(MODES, MODES)))
-def test_ways(before: str, after: str, tmp_path: Path) -> None:
+def test_permitted_changes(before: str, after: str, tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     file.write_text(json.dumps({"mode": before, "since": "", "by": "x", "cause": ""}))
     modes = Modes(file)
@@ -46,12 +46,12 @@ def test_ways(before: str, after: str, tmp_path: Path) -> None:
         assert Modes(file).mode == after
     else:
         assert before == "LOCKDOWN"
-        with pytest.raises(Failure, match="can't be left for"):
+        with pytest.raises(Failure, match="the mode can't change from LOCKDOWN to"):
             modes.switch(after, "ada", "")  # type: ignore[arg-type]
         assert Modes(file).mode == before
 
 
-def test_no_such_mode(tmp_path: Path) -> None:
+def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="there is no mode 'CALM'"):
         Modes(tmp_path / "m").switch("CALM", "ada", "")  # type: ignore[arg-type]
 
@@ -59,16 +59,16 @@ def test_no_such_mode(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"mode": "NORMAL"}', '{"mode": "CALM", "since": "", "by": "", "cause": ""}', "\x00\xff"]
 )
-def test_what_can_not_be_understood_is_lockdown(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_lockdown(text: str, tmp_path: Path) -> None:
     (tmp_path / "mode.json").write_text(text, encoding="latin-1")
     modes = Modes(tmp_path / "mode.json")
     assert modes.mode == "LOCKDOWN"
-    assert modes.standing().cause.startswith("the mode can't be read: ")
+    assert modes.state().cause.startswith("the mode can't be read: ")
     modes.switch("RECOVERY", "ada", "mended")
     assert Modes(tmp_path / "mode.json").mode == "RECOVERY"
 
 
-def test_a_folder_in_its_place_is_lockdown_and_can_not_be_written(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_lockdown_and_an_error_to_write(tmp_path: Path) -> None:
     (tmp_path / "mode.json").mkdir()
     modes = Modes(tmp_path / "mode.json")
     assert modes.mode == "LOCKDOWN"
@@ -86,16 +86,16 @@ class World:
         return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
 
 
-def test_a_full_disk_degrades_and_room_brings_it_back_with_hysteresis(tmp_path: Path) -> None:
+def test_a_full_disk_degrades_until_there_is_clearly_room(tmp_path: Path) -> None:
     world = World()
     modes = world.modes(tmp_path / "m.json")
     modes.look()
     world.disk = 50
     modes.look()
-    assert modes.mode == "NORMAL"  # Not yet time to look again.
+    assert modes.mode == "NORMAL"  # The last check is too recent.
     world.now = 11
     modes.look()
-    assert (modes.mode, modes.standing().cause) == ("DEGRADED", "50 MiB of the disk are left")
+    assert (modes.mode, modes.state().cause) == ("DEGRADED", "50 MiB of disk are free")
     world.now, world.disk = 22, 150
     modes.look()
     assert modes.mode == "DEGRADED"
@@ -108,7 +108,7 @@ def test_a_full_disk_degrades_and_room_brings_it_back_with_hysteresis(tmp_path: 
 
 
 @pytest.mark.parametrize("mode", ["ALERT", "LOCKDOWN", "RECOVERY", "DEGRADED"])
-def test_what_a_person_decided_stays(mode: str, tmp_path: Path) -> None:
+def test_a_mode_set_by_a_person_stays(mode: str, tmp_path: Path) -> None:
     world = World()
     modes = world.modes(tmp_path / "m.json")
     modes.switch(mode, "ada", "")  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def test_what_a_person_decided_stays(mode: str, tmp_path: Path) -> None:
         assert modes.mode == mode
 
 
-def test_violations_raise_the_alarm(tmp_path: Path) -> None:
+def test_many_violations_switch_to_alert(tmp_path: Path) -> None:
     world = World()
     modes = world.modes(tmp_path / "m.json")
     for _ in range(19):
@@ -128,32 +128,32 @@ def test_violations_raise_the_alarm(tmp_path: Path) -> None:
         modes.violation()
     assert modes.mode == "NORMAL"
     modes.violation()
-    assert (modes.mode, modes.standing().by) == ("ALERT", "albert")
+    assert (modes.mode, modes.state().by) == ("ALERT", "albert")
 
 
-def test_what_is_measured_is_a_number() -> None:
+def test_disk_and_memory_are_measured() -> None:
     disk, memory = Modes(Path("/nowhere/at/all/mode.json"))._measured()
     assert disk > 0
     assert 0 < memory < 1
 
 
-def test_a_lockdown_is_never_written_over_by_an_alert(tmp_path: Path) -> None:
+def test_an_alert_never_overwrites_a_lockdown(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     person = Modes(file)
 
     class Slow(Modes):
-        """One in which a person is quicker, just as it has seen a mode."""
+        """A person orders a lockdown just after it has read the mode."""
 
         def violation_and_lockdown(self) -> None:
             assert self.mode == "NORMAL"
             person.switch("LOCKDOWN", "ada", "now")
-            self._by_itself("ALERT", "too late")
+            self._automatic("ALERT", "too late")
 
     Slow(file).violation_and_lockdown()
     assert Modes(file).mode == "LOCKDOWN"
 
 
-def test_many_at_once_lose_no_lockdown(tmp_path: Path) -> None:
+def test_a_lockdown_survives_concurrent_alerts(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     for _ in range(10):
         file.unlink(missing_ok=True)
@@ -169,18 +169,18 @@ def test_many_at_once_lose_no_lockdown(tmp_path: Path) -> None:
         assert {m.mode for m in agents} == {"LOCKDOWN"}
 
 
-def test_a_lockdown_whose_file_is_removed_stays_one(tmp_path: Path) -> None:
+def test_a_lockdown_whose_file_is_removed_stays(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     one = Modes(file)
     one.switch("LOCKDOWN", "ada", "")
     file.unlink()
-    assert (one.mode, one.standing().cause) == ("LOCKDOWN", "the mode can't be read: its file is gone")
+    assert (one.mode, one.state().cause) == ("LOCKDOWN", "the mode can't be read: its file is gone")
     assert one.mode == "LOCKDOWN"
     assert Modes(file).switch("RECOVERY", "ada", "").mode == "RECOVERY"
     assert one.mode == "RECOVERY"
 
 
-def test_a_change_with_the_old_time_is_seen(tmp_path: Path) -> None:
+def test_a_change_with_the_old_modification_time_is_seen(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     one = Modes(file)
     one.switch("RECOVERY", "ada", "")
@@ -190,7 +190,7 @@ def test_a_change_with_the_old_time_is_seen(tmp_path: Path) -> None:
     assert one.mode == "LOCKDOWN"
 
 
-def test_what_can_not_be_written_loosens_nothing(tmp_path: Path) -> None:
+def test_a_mode_that_can_not_be_stored_loosens_nothing(tmp_path: Path) -> None:
     file = tmp_path / "state" / "mode.json"
     one = Modes(file)
     one.switch("RECOVERY", "ada", "")
@@ -203,7 +203,8 @@ def test_what_can_not_be_written_loosens_nothing(tmp_path: Path) -> None:
     assert Modes(file).mode == "LOCKDOWN"
 
 
-def test_a_lock_that_is_held_for_ever_keeps_nobody_from_a_lockdown(tmp_path: Path) -> None:
+def test_a_lock_held_for_ever_does_not_prevent_a_lockdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.engine.policy.modes._LOCK_SECONDS", 0.05)
     file = tmp_path / "mode.json"
     one = Modes(file, Thresholds(violations=1))
     one.switch("NORMAL", "ada", "")

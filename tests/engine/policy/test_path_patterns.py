@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from albert_tools.engine.policy import path_patterns
-from albert_tools.engine.policy.path_patterns import PathRules
+from albert_tools.engine.policy.path_patterns import PathPatterns
 
 ROOT, HOME = "/w/project", "/home/user"
 
@@ -41,7 +41,7 @@ ROOT, HOME = "/w/project", "/home/user"
     ],
 )
 def test_pattern(pattern: str, hits: list[str], misses: list[str]) -> None:
-    rules = PathRules([(pattern, "rule")], ROOT, HOME)
+    rules = PathPatterns([(pattern, "rule")], ROOT, HOME)
     for path in hits:
         assert rules.match(path) == (pattern, "rule"), path
     for path in misses:
@@ -50,14 +50,14 @@ def test_pattern(pattern: str, hits: list[str], misses: list[str]) -> None:
 
 @pytest.mark.parametrize("pattern", ["a/b", "./a/b", "$WORKSPACE/a/b", "a/*", "."])
 def test_a_workspace_whose_name_looks_like_a_pattern(pattern: str) -> None:
-    rules = PathRules([(pattern, "rule")], "/w/p[1]*", HOME)
+    rules = PathPatterns([(pattern, "rule")], "/w/p[1]*", HOME)
     assert rules.match("/w/p[1]*/a/b") == (pattern, "rule")
     assert rules.match("/w/p1x/a/b") is None
 
 
 def test_one_name_in_two_spellings_where_the_system_takes_them_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_patterns, "_fold", path_patterns._folded)
-    rules = PathRules([("Schl\u00fcssel", "rule")], ROOT, HOME)
+    rules = PathPatterns([("Schl\u00fcssel", "rule")], ROOT, HOME)
     assert rules.match("/w/project/schlu\u0308ssel/a")
     assert rules.match("/w/project/SCHL\u00dcSSEL")
     assert rules.match("/w/project/schlussel") is None
@@ -66,7 +66,7 @@ def test_one_name_in_two_spellings_where_the_system_takes_them_for_one(monkeypat
 @pytest.mark.parametrize("pattern", ["", "  ", "!x", "#x", "a/../b", "$HOEM/x", "a\0b"])
 def test_no_pattern(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|known"):
-        PathRules([(pattern, "")], ROOT, HOME)
+        PathPatterns([(pattern, "")], ROOT, HOME)
 
 
 PARTS = st.sampled_from(["a", "b", "ab", "a.x", "b.x", "c.x.y", "secret"])
@@ -92,7 +92,7 @@ def test_the_index_finds_what_trying_each_would(patterns: list[str], parts: list
             text = text[1:]
         return GitIgnoreSpec.from_lines([text]).match_file(inside)
 
-    found = PathRules([(p, p) for p in patterns], ROOT, HOME).match(f"{ROOT}/{inside}")
+    found = PathPatterns([(p, p) for p in patterns], ROOT, HOME).match(f"{ROOT}/{inside}")
     assert (found is not None) == any(alone(p) for p in patterns)
     if found is not None:
         assert alone(found[0])

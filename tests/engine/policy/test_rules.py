@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import MODES, ToolDefinition
-from albert_tools.engine.policy.decision import GRAVITY, Decision, gravest
-from albert_tools.engine.policy.hosts import host_of
+from albert_tools.engine.policy.decision import STRICTNESS, Decision, strictest
+from albert_tools.engine.policy.host_rules import host_of
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import Governance, read_governance
@@ -207,11 +207,19 @@ def test_both_layers_of_paths_hold() -> None:
         {"tools": {"read_file": {"allowed_paths": ["src/**"]}}},
         {"tools": {"read_file": {"allowed_paths": ["src/a/**"]}}},
     )
-    assert both.path(READ, "/w/src/a/x", "read") is None
-    refused = both.path(READ, "/w/src/b/x", "read")
+    assert both.paths.judge(READ, "/w/src/a/x", "read") is None
+    refused = both.paths.judge(READ, "/w/src/b/x", "read")
     assert refused is not None
     assert refused.rule == "project.tools.read_file.allowed_paths"
-    assert both.path(READ, "/w/x", "read") is not None
+    assert both.paths.judge(READ, "/w/x", "read") is not None
+
+
+@pytest.mark.parametrize(("use", "verdict"), [("read", None), ("write", "ask"), ("delete", "ask")])
+def test_every_change_outside_the_workspace_needs_approval(use: str, verdict: str | None) -> None:
+    opened = policy({"tools": {"delete_file": {"allowed_paths": ["/data/**"]}}})
+    decision = opened.paths.judge(DELETE, "/data/x", use)
+    assert (decision and decision.verdict) == verdict
+    assert decision is None or decision.rule == "shipped.outside_workspace_asks"
 
 
 def test_bounds_are_the_lowest_that_any_rule_names() -> None:
@@ -276,7 +284,7 @@ DOCUMENTS = st.fixed_dictionaries(
 def test_a_project_never_loosens(owner: dict[str, Any], project: dict[str, Any], mode: Any) -> None:
     alone = policy(owner).permits(WRITE, False, mode)
     both = policy(owner, project).permits(WRITE, False, mode)
-    assert GRAVITY[both.verdict] >= GRAVITY[alone.verdict]
+    assert STRICTNESS[both.verdict] >= STRICTNESS[alone.verdict]
 
 
 @given(DOCUMENTS, st.sampled_from(MODES))
@@ -299,7 +307,7 @@ def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> Non
 
 def test_gravest_is_the_first_of_the_gravest() -> None:
     one, two = Decision("deny", "a", "denied"), Decision("deny", "b", "denied")
-    assert gravest([Decision("ask", "c", "approval_required"), one, two]) is one
+    assert strictest([Decision("ask", "c", "approval_required"), one, two]) is one
 
 
 def test_without_any_rule_there_are_the_shipped_ones() -> None:
@@ -366,6 +374,12 @@ def test_a_host_that_no_rule_of_the_owners_names_asks() -> None:
     assert asked({"categories": {"network": {"allowed_hosts": ["example.org"]}}}) == []
 
 
+def test_a_projects_hosts_do_not_count_as_the_owners() -> None:
+    project = {"tools": {"http_request": {"allowed_hosts": ["example.org"]}}}
+    (decision,) = policy({}, project).touches(FETCH, [Resource("url", "https://example.org/a", "GET")])
+    assert (decision.verdict, decision.rule) == ("ask", "shipped.new_host_asks")
+
+
 def test_an_address_in_the_rules_has_many_spellings_too() -> None:
     rules = policy({"tools": {"http_request": {"forbidden_hosts": ["9.9"]}}})
     (found,) = rules.touches(FETCH, [Resource("url", "http://9.0.0.9/", "GET")])
@@ -379,6 +393,6 @@ def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:
     (real / ".ssh").mkdir(parents=True)
     (tmp_path / "home").symlink_to("var")
     rules = Policy(read_governance({}).layers(), f"{real}/.ssh", str(tmp_path / "home" / "ada"))
-    found = rules.path(READ, f"{real}/.ssh/id", "read")
+    found = rules.paths.judge(READ, f"{real}/.ssh/id", "read")
     assert found is not None
     assert found.rule == "shipped.forbidden_paths"

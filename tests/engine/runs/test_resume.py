@@ -295,10 +295,10 @@ def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
     with opened(place) as service:
         run = only_run(service)
         # As if whoever was denied in going on with it had died before it could say that it is over.
-        repeats = service.service.surroundings.repeats
+        repeats = service.service.surroundings.dedupe_keys
         assert repeats is not None
         (entry,) = service.service.surroundings.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
-        repeats.say(entry.data["key"], run, "dropped")
+        repeats.finish(entry.data["key"], run, "dropped")
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
         assert code(service.resume(run)) == "dedupe_conflict"
         assert place.done == ["a"]

@@ -33,7 +33,7 @@ from hypothesis.stateful import (
 
 from albert_tools import SyncToolService, ToolResult, ToolService
 from albert_tools.engine import service as engine
-from albert_tools.engine.authority.desks import Desks
+from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.definition import MODES
 from albert_tools.engine.model.failure import Failure
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
         surroundings = replace(
             plain.surroundings,
             ledger=ledger,
-            desks=Desks(ledger, lambda: self.now),
+            projections=Projections(ledger, lambda: self.now),
         )
         return engine.ToolService(plain.registry, plain.store, surroundings, self.sandbox)
 

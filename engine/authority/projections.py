@@ -1,6 +1,6 @@
-"""What the log knows of sessions, approvals, windows and repeats, each made when it is first asked for.
+"""The sessions, approvals, rate limits and dedupe keys of one ledger, each loaded when it is first needed.
 
-Most calls ask for none of them, and a process that makes one call need not load what it doesn't use.
+Most processes make one call that needs none of them, so they don't pay for importing all four.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from albert_tools.engine.model.protocols import Ledger
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approvals
-    from albert_tools.engine.authority.idempotency import Repeats
-    from albert_tools.engine.authority.rate_limit import Windows
+    from albert_tools.engine.authority.idempotency import DedupeKeys
+    from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.sessions import Sessions
 
 
-class Desks:
-    """Those of one log, by one clock (seconds since 1970)."""
+class Projections:
+    """Read from one ledger, by one clock (seconds since 1970)."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -41,15 +41,15 @@ class Desks:
         return Approvals(self._ledger, self._clock)
 
     @cached_property
-    def windows(self) -> Windows:
-        """How often what was called."""
-        from albert_tools.engine.authority.rate_limit import Windows
+    def rate_limits(self) -> RateLimits:
+        """Calls within the last hour."""
+        from albert_tools.engine.authority.rate_limit import RateLimits
 
-        return Windows(self._ledger, self._clock)
+        return RateLimits(self._ledger, self._clock)
 
     @cached_property
-    def repeats(self) -> Repeats:
-        """What was called under which key."""
-        from albert_tools.engine.authority.idempotency import Repeats
+    def dedupe_keys(self) -> DedupeKeys:
+        """Calls by their dedupe keys."""
+        from albert_tools.engine.authority.idempotency import DedupeKeys
 
-        return Repeats(self._ledger)
+        return DedupeKeys(self._ledger)

@@ -1,0 +1,208 @@
+"""Rules on hosts and HTTP methods. A host that no rule of the owner's lists needs approval.
+
+The addresses that a host name resolves to are judged when the connection is made (`addresses`). Here only a URL that contains an
+address is judged, so that nobody is asked about a call that would be refused anyway. Only the owner's file can permit addresses
+that aren't public: under `allowed_addresses`, or by a literal address or ``localhost`` in `allowed_hosts`. A host name permits no
+address, because whoever controls the name decides where it leads.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from socket import inet_aton, inet_ntoa
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.layers import Layer, Resource
+from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, same, word
+
+if TYPE_CHECKING:
+    from albert_tools.engine.policy.addresses import Network
+
+#: The rule that refuses an address that isn't public.
+UNREACHABLE = "shipped.addresses"
+
+_BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
+#: The last part of an address as the system's resolver accepts it; no host name ends like this.
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+
+_PLAIN = "write it as https://example.org/…"
+
+
+def read_host(text: str) -> str:
+    """The normal form of a pattern of hosts.
+
+    Raises:
+        ValueError: it isn't one.
+    """
+    if text == "*":
+        return text
+    if ":" in text:
+        from ipaddress import IPv6Address
+
+        with suppress(ValueError):
+            return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
+    name = text.removeprefix("*.")
+    if not name or any(c in name for c in "/:*@ ?#") or not name.isascii():
+        raise ValueError("a host is a name such as example.org, *.example.org for all below it, or * for every host")
+    return text.lower()
+
+
+def _address(text: str) -> str:
+    from ipaddress import ip_network
+
+    try:
+        return str(ip_network(text))
+    except ValueError:
+        raise ValueError("an address is one such as 10.0.0.7, or a network such as 10.0.0.0/24 or fd00::/8") from None
+
+
+def is_host(host: str, pattern: str) -> bool:
+    """Whether `pattern` (``example.org``, ``*.example.org`` for all below it, ``*`` for every host) covers `host`."""
+    if pattern == "*":
+        return True
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:].rstrip(".").lower())
+    return host == plain_host(pattern)
+
+
+ALLOWED = ListKey(
+    "allowed_hosts",
+    read_host,
+    253,
+    '[example.org, "*.example.org"]',
+    "the only hosts that may be reached; `*.example.org` is every host below it, `*` every host",
+)
+FORBIDDEN = ListKey("forbidden_hosts", read_host, 253, "[ads.example.org]", "hosts that are denied")
+METHODS = ListKey(
+    "allowed_methods", word("a method", "GET"), 32, "[GET, HEAD]", "the only HTTP methods that may be used"
+)
+ADDRESSES = ListKey(
+    "allowed_addresses",
+    _address,
+    64,
+    '[10.20.0.0/16, "fd12::/64"]',
+    "addresses and networks that may be reached although they aren't public ([more](#the-network))",
+)
+
+_HOSTS = NameRule("host", is_host, ALLOWED, forbidden=FORBIDDEN)
+_METHODS = NameRule("method", same, METHODS)
+
+
+def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
+    """The decision on a URL; None where the rules have nothing against it."""
+    # The denials come first: nobody is asked about a URL that couldn't be reached.
+    if resource.name.partition(":")[0].lower() not in ("http", "https"):
+        return Decision("deny", "shipped.schemes", "host", "only http:// and https:// addresses can be reached", _PLAIN)
+    host = host_of(resource.name)
+    if host is None:
+        message = "the URL doesn't say unambiguously which host it means"
+        hint = f"{_PLAIN}, without a user's name, and an international name in its xn-- form"
+        return Decision("deny", "shipped.plain_hosts", "host", message, hint)
+    method = resource.use.upper()
+    denial = (
+        _HOSTS.judge(layers, definition, host)
+        or _METHODS.judge(layers, definition, method)
+        or _address_denial(layers, definition, host)
+    )
+    if denial is not None or _HOSTS.owner_lists(layers, definition):
+        return denial
+    return Decision(
+        "ask",
+        "shipped.new_host_asks",
+        "approval_required",
+        f"no rule lists the host {host!r}, which {definition.name} would reach",
+        f"the owner can list it under `tools.{definition.name}.allowed_hosts`",
+        f"{method} {host}",
+    )
+
+
+def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
+    """The addresses that a tool may reach though they aren't public: those that the owner's rules name, and of these only those
+    that the project's `allowed_addresses` name too, where it has that key."""
+    from ipaddress import ip_network
+
+    from albert_tools.engine.policy.addresses import LOCALHOST, parsed
+
+    found: list[Network] = []
+    for layer in layers:
+        sections = [s for _, s in layer.sections(definition)]
+        listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
+        if layer.owner:
+            found += listed
+            for host in (h for s in sections for h in ALLOWED.of(s) or ()):
+                if host == "localhost":
+                    found += LOCALHOST
+                elif (address := parsed(plain_host(host))) is not None:
+                    found.append(ip_network(address))
+        elif any(ADDRESSES.name in s for s in sections):
+            found = [n for n in found if any(n.version == m.version and n.subnet_of(m) for m in listed)]  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(found))
+
+
+def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:
+    """The denial of a host that is an address and not public."""
+    from albert_tools.engine.policy.addresses import parsed, refusal
+
+    address = parsed(host)
+    kind = refusal(address, named_addresses(layers, definition)) if address is not None else None
+    return unreached(host, kind, definition.name) if kind is not None else None
+
+
+def unreached(shown: str, kind: str, tool: str) -> Decision:
+    """The denial of an address that isn't public. `shown` is the address, or the host name that resolves to it."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    return Decision(
+        "deny",
+        UNREACHABLE,
+        "host",
+        f"{shown!r} is {article} {kind} address, which the owner's rules don't permit",
+        f"the owner can list it under `tools.{tool}.allowed_addresses`",
+    )
+
+
+HOSTS = RuleKind(
+    (ALLOWED, FORBIDDEN, METHODS, ADDRESSES),
+    {"url": judge_url},
+    effects=frozenset({"network"}),
+    not_for="doesn't use the network",
+)
+
+
+def host_of(url: str) -> str | None:
+    """The host of a URL in its normal form; None where two parsers could read two different hosts."""
+    if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return None
+    if "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc):
+        return None
+    # Other letters and escapes may become another name on the way, and a user's name can look like a host.
+    if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
+        return None
+    return plain_host(host)
+
+
+def plain_host(host: str) -> str:
+    """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in its normal form."""
+    host = host.lower().rstrip(".")
+    if ":" in host:
+        from ipaddress import IPv6Address
+
+        try:
+            address = IPv6Address(host)
+        except ValueError:
+            return host
+        return str(address.ipv4_mapped or address)
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        try:
+            return inet_ntoa(inet_aton(host))
+        except OSError:
+            return host
+    return host

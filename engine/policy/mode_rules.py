@@ -1,0 +1,112 @@
+"""Rules on the modes in which a tool may be called, and on gated tools.
+
+Permitted is (allowed ∪ requires approval) − forbidden, over all sections of one file together. The owner's file is asked first,
+with the shipped rules where it says nothing about the tool's modes, then the project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.model.definition import MODES, Mode, ToolDefinition
+from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.layers import Layer, Section, written_at
+from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
+from albert_tools.engine.policy.shipped import BY_CATEGORY, COMPOSITE, NAMED
+
+
+def _mode(text: str) -> str:
+    if text not in MODES:
+        raise ValueError(f"the modes are {', '.join(MODES)}, not {text!r}{did_you_mean(text, MODES)}")
+    return text
+
+
+ALLOWED = ListKey("allowed_in_modes", _mode, 16, "[NORMAL, ALERT]", "the modes in which calls are allowed")
+ASKING = ListKey("requires_approval_in_modes", _mode, 16, "[DEGRADED]", "the modes in which calls need approval")
+FORBIDDEN = ListKey("forbidden_in_modes", _mode, 16, "[LOCKDOWN]", "the modes in which calls are denied")
+_KEYS = (ALLOWED, ASKING, FORBIDDEN)
+
+
+def permissions(layers: tuple[Layer, ...], definition: ToolDefinition, gated: bool, mode: Mode) -> list[Decision]:
+    """The decisions that apply to every call of a tool in a mode, whatever its arguments; at least one."""
+    name = definition.name
+    if mode not in definition.allowed_modes:
+        return [Decision("deny", "definition.allowed_modes", "tool_mode", f"{name} can't be used in {mode}")]
+    found = [d for layer in layers if (d := _of_layer(layer, definition, gated, mode)) is not None]
+    if definition.approval:
+        found.append(Decision("ask", "definition.approval", "approval_required", f"{name} always needs approval"))
+    return found
+
+
+def _of_layer(layer: Layer, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision | None:
+    name = definition.name
+    if name in layer.deny:
+        rule = f"{layer.place}deny"
+        return Decision("deny", rule, "denied", f"{name} is denied by the rules", f"{written_at(rule)} lists it")
+    sections = [(place, s) for place, s in layer.sections(definition) if _speaks_of_modes(s)]
+    shipped = _shipped(definition, name in layer.allow)
+    # A category doesn't open a gated tool: nobody who writes about a category can see which gated tools are in it.
+    opened = name in layer.allow or (layer.owner and any(place == f"tools.{name}" for place, _ in sections))
+    if gated and not opened and (layer.owner or layer.says_allow):
+        decision = _in_mode([*sections, shipped], name, mode)
+        # In a mode that denies it anyway, opening it would change nothing.
+        return decision if decision.rationale == "mode" else _off(layer, name)
+    if not sections and not layer.owner:
+        return None
+    return _in_mode(sections or [shipped], name, mode)
+
+
+def _speaks_of_modes(section: Section) -> bool:
+    return any(key.name in section for key in _KEYS)
+
+
+def _shipped(definition: ToolDefinition, named: bool) -> tuple[str, Section]:
+    """The shipped section for a tool, with its rule id. `named`: the file lists the tool under `allow`."""
+    if named:
+        return "allow", NAMED
+    if definition.kind == "composite":
+        return "shipped.saved_tools", COMPOSITE
+    category = definition.category or "read_only"
+    return f"shipped.categories.{category}", BY_CATEGORY[category]
+
+
+def _off(layer: Layer, name: str) -> Decision:
+    rule = "gated" if layer.owner else "project.allow"
+    where = written_at(f"{layer.place}allow")
+    message = f"{name} is off until the {'owner' if layer.owner else 'project'} allows it"
+    hint = f"add {name} to {where} (`albert doctor` shows the path)"
+    return Decision("deny", rule, "off_by_default", message, hint)
+
+
+def _in_mode(sections: list[tuple[str, Section]], name: str, mode: Mode) -> Decision:
+    def first(key: ListKey) -> str | None:
+        return next((f"{place}.{key.name}" for place, s in sections if mode in (key.of(s) or ())), None)
+
+    if rule := first(FORBIDDEN):
+        hint = "`albert mode` shows why this mode is on; only a person can switch it" if mode != "NORMAL" else None
+        return Decision("deny", rule, "mode", f"{name} is forbidden in {mode}", hint)
+    if rule := first(ASKING):
+        return Decision("ask", rule, "approval_required", f"{name} needs a person's approval in {mode}")
+    if rule := first(ALLOWED):
+        return Decision("allow", rule, "allowed")
+    hint = f"{mode} can be added to {written_at(f'{sections[0][0]}.{ALLOWED.name}')}"
+    return Decision("deny", "no_rule", "no_rule", f"no rule allows {name} in {mode}", hint)
+
+
+def _lint(examined: Examined) -> Iterator[Finding]:
+    place, tools = examined.place, examined.tools
+    allowed, asked, forbidden = (set(key.of(examined.section) or ()) for key in _KEYS)
+    for mode in sorted(allowed & (forbidden | asked)):
+        stricter = FORBIDDEN if mode in forbidden else ASKING
+        yield f"{place}.{ALLOWED.name}", f"{mode} has no effect here: `{stricter.name}` lists it too"
+    for mode in sorted(asked & forbidden):
+        yield f"{place}.{ASKING.name}", f"{mode} has no effect here: `{FORBIDDEN.name}` lists it too"
+    if _speaks_of_modes(examined.section) and not allowed and not asked:
+        yield place, "no mode is allowed, so every call is denied; write `deny` instead"
+    for mode in sorted(allowed | asked):
+        if tools and all(mode not in d.allowed_modes for d in tools):
+            yield f"{place}.{ALLOWED.name}", f"the tool's definition doesn't permit {mode}"
+
+
+MODE_RULES = RuleKind(_KEYS, for_composites=True, lint=_lint)

@@ -1,0 +1,87 @@
+"""Rules on how much: the size of files, the time of a call, calls per hour. The lowest number that any rule gives applies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.layers import Layer, sections_of
+from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
+from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
+
+#: The largest size that a rule can set, in MiB: larger files aren't read anyway.
+_MOST_MB = 1024
+_MOST_SECONDS = 3600
+#: A tool that is called every few milliseconds isn't limited by the hour.
+_MOST_CALLS = 1_000_000
+
+SIZE = NumberKey(
+    "max_file_size_mb",
+    float,
+    _MOST_MB,
+    "2",
+    f"MiB of the largest file read or written; {MAX_FILE_SIZE_MB:g} by default",
+    least=0,
+)
+TIMEOUT = NumberKey(
+    "timeout_seconds",
+    float,
+    _MOST_SECONDS,
+    "20",
+    "seconds that a call may take; only lower than the tool's own limit",
+    above=0,
+)
+RATE = NumberKey(
+    "rate_limit_per_hour",
+    int,
+    _MOST_CALLS,
+    "200",
+    "calls within any hour: of the tool, or of all tools of the category together",
+    least=1,
+)
+
+
+def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[str, int]:
+    """The windows that a call is counted in, each with its calls per hour: ``{"tool:write_file": 100, …}``."""
+    found: dict[str, int] = {}
+    own = getattr(definition, "rate_limit", None)
+    if own is not None:
+        found[f"tool:{definition.name}"] = own
+    for layer, place, section in sections_of(layers, definition):
+        rate = section.get(RATE.name)
+        if rate is not None:
+            of_tool = place == f"{layer.place}tools.{definition.name}"
+            window = f"tool:{definition.name}" if of_tool else f"category:{definition.category}"
+            found[window] = min(rate, found.get(window, rate))
+    return found
+
+
+def _lint_rate(examined: Examined) -> Iterator[Finding]:
+    """Numbers of calls that are never reached, because a lower number counts the same calls."""
+    rate = RATE.of(examined.section)
+    if rate is None:
+        return
+    for rule, lower in _other_rates(examined):
+        if lower < rate:
+            yield f"{examined.place}.{RATE.name}", f"{rate:,} calls are never reached: {rule} says {lower:,}"
+            return
+
+
+def _other_rates(examined: Examined) -> Iterator[tuple[str, int]]:
+    layer, group, name = examined.layer, examined.group, examined.name
+    for other in examined.layers[: examined.layers.index(layer)]:
+        sections = other.tools if group == "tools" else other.categories
+        rate = sections.get(name, {}).get(RATE.name)  # type: ignore[call-overload]
+        if rate is not None:
+            yield f"{other.place}{group}.{name}.{RATE.name}", rate
+    for definition in examined.tools if group == "tools" else ():
+        own = getattr(definition, "rate_limit", None)
+        if own is not None:
+            yield "the tool's own definition", own
+        rate = layer.categories.get(definition.category, {}).get(RATE.name)  # type: ignore[arg-type]
+        if rate is not None:
+            yield f"{layer.place}categories.{definition.category}.{RATE.name}", rate
+
+
+SIZES = RuleKind((SIZE,))
+TIMES_AND_RATES = RuleKind((TIMEOUT, RATE), for_composites=True, lint=_lint_rate)

@@ -1,0 +1,162 @@
+"""Rules on paths: patterns that a tool may use or may not use, and the folders outside the workspace that they open.
+
+`extra_roots` says which folders a pattern opens, `path_patterns` how patterns are written and matched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.extra_roots import root_of, roots_of
+from albert_tools.engine.policy.layers import Layer, written_at
+from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
+from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
+from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
+
+#: A pattern that no path fits: an empty `allowed_paths` allows nothing.
+_NOTHING = "/nothing/is/allowed"
+
+
+def _pattern(text: str) -> str:
+    PathPatterns([(text, "")], "/workspace", "/home/user")
+    return text
+
+
+ALLOWED = ListKey(
+    "allowed_paths",
+    _pattern,
+    4096,
+    '["src/**", "*.md"]',
+    "the only paths that may be used, as in `.gitignore`; "
+    "`$WORKSPACE`, `$HOME` and `~` are replaced, `/data` is absolute ([more](#outside-the-workspace))",
+)
+FORBIDDEN = ListKey("forbidden_paths", _pattern, 4096, '[secrets, "*.pem"]', "paths that are denied")
+
+
+class _PathsOf(NamedTuple):
+    """The rules on the paths of one tool. `allowed` has one entry for each file with `allowed_paths`: the first rule, the patterns
+    of all sections, and whether the file is the owner's. `opened` are the (pattern, rule) that reach outside the workspace."""
+
+    forbidden: PathPatterns
+    allowed: list[tuple[str, PathPatterns, bool]]
+    opened: PathPatterns
+    opening: tuple[tuple[str, str], ...]
+
+
+class PathJudge:
+    """Judges paths in one workspace. Safe to use from any thread."""
+
+    def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
+        self._layers = layers
+        self._workspace = workspace
+        # Judged paths contain no links, but the path of a home folder often does (`/home` → `/var/home`).
+        self._home = home = os.path.realpath(home)
+        self._by_tool: dict[str, _PathsOf] = {}
+        self._root_of = {pattern: root_of(pattern, workspace, home) for pattern in self._absolute()}
+        #: The folders outside the workspace that the owner's rules open, each once.
+        self.roots = roots_of(self._root_of.values())
+        shipped = (expanded(p, home, workspace) for p in SHIPPED_FORBIDDEN_PATHS)
+        self._shipped_inside = any(p.startswith(f"{workspace}/") for p in shipped)
+        self._shipped = self._patterns([(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS])
+
+    def judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
+        """The decision on an absolute, canonical path; None where the rules have nothing against it."""
+        rules = self._rules_of(definition)
+        shown = self._shown(path)
+        hit = rules.forbidden.match(path) or self._shipped.match(path)
+        if hit:
+            pattern, rule = hit
+            return Decision("deny", rule, "path", f"{shown} is forbidden by {pattern!r}", "use another path")
+        outside = path != self._workspace and not path.startswith(f"{self._workspace}/")
+        if outside and rules.opened.match(path) is None:
+            message = f"{shown} is outside the workspace, and no rule opens it to {definition.name}"
+            hint = f"the owner can list it under `tools.{definition.name}.allowed_paths`"
+            return Decision("deny", "outside_workspace", "outside_workspace", message, hint)
+        for rule, patterns, owner in rules.allowed:
+            # Outside the workspace the owner's patterns have matched already: by their folders' real paths.
+            if not (outside and owner) and patterns.match(path) is None:
+                message = f"{shown} is not among the paths that {definition.name} may {use}"
+                hint = f"use a path that is listed, or ask for it to be added to {written_at(rule)}"
+                return Decision("deny", rule, "path", message, hint)
+        if outside and use != "read":
+            message = f"{shown} is outside the workspace, where each {use} needs approval"
+            return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
+        return None
+
+    def selective(self, definition: ToolDefinition) -> bool:
+        """Whether rules may deny a tool some paths inside the workspace."""
+        rules = self._rules_of(definition)
+        return bool(rules.forbidden) or bool(rules.allowed) or self._shipped_inside
+
+    def opened(self, definition: ToolDefinition) -> list[str]:
+        """The patterns that open folders outside the workspace to a tool, by the folders' real paths."""
+        return [pattern for pattern, _ in self._rules_of(definition).opening]
+
+    def _absolute(self) -> Iterator[str]:
+        """The patterns that may open a folder. A project's can't."""
+        for layer in self._layers:
+            if layer.owner:
+                for section in (*layer.tools.values(), *layer.categories.values()):
+                    yield from (p for p in ALLOWED.of(section) or () if p.startswith(("/", "~", "$HOME")))
+
+    def _patterns(self, patterns: list[tuple[str, str]]) -> PathPatterns:
+        return PathPatterns(patterns, self._workspace, self._home)
+
+    def _shown(self, path: str) -> str:
+        inside = path.removeprefix(f"{self._workspace}/")
+        return repr("." if inside == self._workspace else inside)
+
+    def _rules_of(self, definition: ToolDefinition) -> _PathsOf:
+        found = self._by_tool.get(definition.name)
+        if found is None:
+            found = self._by_tool[definition.name] = self._index(definition)
+        return found
+
+    def _index(self, definition: ToolDefinition) -> _PathsOf:
+        forbidden: list[tuple[str, str]] = []
+        allowed: list[tuple[str, PathPatterns, bool]] = []
+        opening: list[tuple[str, str]] = []
+        for layer in self._layers:
+            listed: list[tuple[str, str]] = []
+            for place, section in layer.sections(definition):
+                forbidden += [(p, f"{place}.{FORBIDDEN.name}") for p in FORBIDDEN.of(section) or ()]
+                patterns, rule = ALLOWED.of(section), f"{place}.{ALLOWED.name}"
+                if patterns is None:
+                    continue
+                listed += [(p, rule) for p in patterns or (_NOTHING,)]
+                if layer.owner:
+                    roots = (self._root_of.get(p) for p in patterns)
+                    opening += [(r.pattern, rule) for r in roots if r and not r.problem]
+            if listed:
+                allowed.append((listed[0][1], self._patterns(listed), layer.owner))
+        return _PathsOf(self._patterns(forbidden), allowed, self._patterns(opening), tuple(opening))
+
+
+def _lint(examined: Examined) -> Iterator[Finding]:
+    """Absolute patterns that open no folder."""
+    if not examined.workspace:
+        return
+    rule = f"{examined.place}.{ALLOWED.name}"
+    for pattern in ALLOWED.of(examined.section) or ():
+        root = root_of(pattern, examined.workspace, examined.home)
+        if root is None:
+            continue
+        opens_nothing = f"{pattern!r} opens nothing outside the workspace"
+        if not examined.layer.owner:
+            yield rule, f"{opens_nothing}: a project's file can only tighten"
+        elif root.problem is not None:
+            yield rule, f"{opens_nothing}: {root.problem}"
+        elif not os.path.isdir(root.real):
+            yield rule, f"{opens_nothing}: there is no folder {root.written!r}"
+
+
+PATHS = RuleKind(
+    (ALLOWED, FORBIDDEN),
+    effects=frozenset({"read", "write", "delete"}),
+    not_for="touches no files",
+    lint=_lint,
+)

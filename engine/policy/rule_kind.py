@@ -1,0 +1,185 @@
+"""What makes up a kind of rule: its keys in a section, how they are written, who judges by them, what lint finds in them.
+
+Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. Reading a file, judging, lint and the table in
+`docs/governance.md` go through that list, so a new kind needs its module, its tests, its line in the list and its row in the page.
+
+All layers and all sections on a tool apply together: a call must satisfy every list, and the lowest number applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from albert_tools.engine.model.definition import Effect, ToolDefinition
+from albert_tools.engine.policy.decision import Decision, Rationale
+from albert_tools.engine.policy.layers import Layer, Resource, Section, sections_of, written_at
+
+#: Names that a denial lists.
+_MAX_SHOWN = 20
+
+
+class ListKey(NamedTuple):
+    """A key whose value is a list of texts.
+
+    `read` returns the normal form of one text, or raises `ValueError` with what is wrong. `example` is a value as YAML, `meaning`
+    completes the row of the key in `docs/governance.md`.
+    """
+
+    name: str
+    read: Callable[[str], str]
+    max_length: int
+    example: str
+    meaning: str
+
+    def of(self, section: Section) -> tuple[str, ...] | None:
+        """The list in a section; None where the key is missing, which is not the same as an empty list."""
+        return section.get(self.name)
+
+
+class NumberKey(NamedTuple):
+    """A key whose value is a number: above `above` or at least `least`, and at most `most`. The lowest of all sections applies."""
+
+    name: str
+    type: type[int] | type[float]
+    most: float
+    example: str
+    meaning: str
+    least: float | None = None
+    above: float | None = None
+
+    def of(self, section: Section) -> float | None:
+        """The number in a section; None where the key is missing."""
+        return section.get(self.name)
+
+    def lowest(self, layers: tuple[Layer, ...], definition: ToolDefinition, default: float) -> float:
+        """The lowest number that any section on a tool has; `default` where none has one."""
+        found = (self.of(section) for _, _, section in sections_of(layers, definition))
+        return min((number for number in found if number is not None), default=default)
+
+
+Key = ListKey | NumberKey
+
+#: Judges one resource by the layers; None where the rules have nothing against it.
+Judge = Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]
+
+
+class Examined(NamedTuple):
+    """One section, as lint looks at it: the section called `name` in `layer`, among `tools` or `categories` (`group`).
+
+    `tools` are the primitives that it applies to. `workspace` and `home` are absolute paths, or empty where they aren't known.
+    """
+
+    layers: tuple[Layer, ...]
+    layer: Layer
+    group: str
+    name: str
+    section: Section
+    tools: Sequence[ToolDefinition]
+    workspace: str = ""
+    home: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the section is written."""
+        return f"{self.layer.place}{self.group}.{self.name}"
+
+
+#: The place of a rule that can't mean what it says, and why.
+Finding = tuple[str, str]
+
+
+def _no_findings(examined: Examined) -> Iterator[Finding]:
+    return iter(())
+
+
+class RuleKind(NamedTuple):
+    """Keys of a section that belong together.
+
+    Attributes:
+        keys: The keys.
+        judges: Who judges by them, by the kind of resource.
+        effects: The effects of the tools that they can apply to; empty for all tools.
+        not_for: What a tool without these effects doesn't do, as lint says it: ``touches no files``.
+        for_composites: Whether they apply to the call of a composite, not only to the calls that it makes.
+        lint: Finds keys that can't mean what they say.
+    """
+
+    keys: tuple[Key, ...]
+    judges: Mapping[str, Judge] = MappingProxyType({})
+    effects: frozenset[Effect] = frozenset()
+    not_for: str = ""
+    for_composites: bool = False
+    lint: Callable[[Examined], Iterator[Finding]] = _no_findings
+
+
+class NameRule(NamedTuple):
+    """Lists of names that a tool may use: hosts, methods, operations, providers, models. `fits` compares a name with an entry."""
+
+    noun: Rationale
+    fits: Callable[[str, str], bool]
+    allowed: ListKey
+    asking: ListKey | None = None
+    forbidden: ListKey | None = None
+
+    def judge(self, layers: tuple[Layer, ...], definition: ToolDefinition, name: str) -> Decision | None:
+        """The denial or the question that the first list gives; None where all lists permit the name."""
+        asks = None
+        for _, place, section in sections_of(layers, definition):
+            shown = f"the {self.noun} {name[:256]!r}"
+            if self.forbidden is not None and self._has(self.forbidden.of(section), name):
+                rule = f"{place}.{self.forbidden.name}"
+                message = f"{shown} is forbidden to {definition.name}"
+                return Decision("deny", rule, self.noun, message, f"{written_at(rule)} lists it; do without it")
+            allowed = self.allowed.of(section)
+            if allowed is not None and not self._has(allowed, name):
+                rule = f"{place}.{self.allowed.name}"
+                among = ", ".join(allowed[:_MAX_SHOWN]) or "none"
+                message = f"{shown} is not among those that {definition.name} may use: {among}"
+                hint = f"use one of these, or ask for it to be added to {written_at(rule)}"
+                return Decision("deny", rule, self.noun, message, hint)
+            if asks is None and self.asking is not None and self._has(self.asking.of(section), name):
+                asks = self.question(definition, name, f"{place}.{self.asking.name}")
+        return asks
+
+    def question(self, definition: ToolDefinition, name: str, rule: str) -> Decision:
+        """The question whether a tool may use a name that is allowed only with approval."""
+        message = f"{definition.name} needs a person's approval for the {self.noun} {name!r}"
+        return Decision("ask", rule, "approval_required", message)
+
+    def owner_lists(self, layers: tuple[Layer, ...], definition: ToolDefinition) -> bool:
+        """Whether the owner's rules list what a tool may use; a project's list only tightens, so it doesn't count."""
+        found = sections_of(layers, definition)
+        return any(layer.owner and self.allowed.of(section) is not None for layer, _, section in found)
+
+    def _has(self, entries: Sequence[str] | None, name: str) -> bool:
+        return any(self.fits(name, entry) for entry in entries or ())
+
+
+def word(what: str, example: str, extra: str = "") -> Callable[[str], str]:
+    """Reads a word of letters and the characters of `extra`, and returns it in upper case."""
+
+    def read(text: str) -> str:
+        letters = text.translate(str.maketrans("", "", extra))
+        if not letters.isascii() or not letters.isalpha():
+            raise ValueError(f"{what} is a word such as {example}")
+        return text.upper()
+
+    return read
+
+
+def nonempty(what: str) -> Callable[[str], str]:
+    """Reads a text that isn't empty."""
+
+    def read(text: str) -> str:
+        if not text.strip():
+            raise ValueError(f"{what} can't be empty")
+        return text
+
+    return read
+
+
+def same(name: str, entry: str) -> bool:
+    """Whether a name is an entry of a list, letter by letter."""
+    return name == entry

@@ -1,0 +1,19 @@
+"""All kinds of rules that a section can have."""
+
+from __future__ import annotations
+
+from albert_tools.engine.policy.command_rules import COMMANDS
+from albert_tools.engine.policy.host_rules import HOSTS
+from albert_tools.engine.policy.mode_rules import MODE_RULES
+from albert_tools.engine.policy.model_rules import INFERENCE
+from albert_tools.engine.policy.number_rules import SIZES, TIMES_AND_RATES
+from albert_tools.engine.policy.operation_rules import OPERATIONS
+from albert_tools.engine.policy.path_rules import PATHS
+
+#: In the order in which `docs/governance.md` lists them.
+RULES = (MODE_RULES, PATHS, SIZES, HOSTS, COMMANDS, OPERATIONS, INFERENCE, TIMES_AND_RATES)
+
+KEYS = tuple(key for kind in RULES for key in kind.keys)
+
+#: Who judges a resource, by its kind; paths are judged by `PathJudge`, which keeps an index of their patterns.
+JUDGES = {resource: judge for kind in RULES for resource, judge in kind.judges.items()}

@@ -1,0 +1,46 @@
+"""Rules on operations: the owner's list replaces the shipped questions, a project's doesn't."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.policy.layers import Resource
+from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.policy.settings import read_governance
+
+GIT = ToolDefinition("git", "", (), {}, ("execute",), category="execute")
+
+
+def section(**keys: Any) -> dict[str, Any]:
+    return {"tools": {"git": keys}}
+
+
+@pytest.mark.parametrize(
+    ("owner", "project", "operation", "expected"),
+    [
+        ({}, {}, "LOG", None),
+        ({}, {}, "push", "ask shipped.asking_operations"),
+        (section(allowed_operations=["PUSH"]), {}, "PUSH", None),
+        ({}, section(allowed_operations=["PUSH"]), "PUSH", "ask shipped.asking_operations"),
+        (section(allowed_operations=["LOG"]), {}, "PUSH", "deny tools.git.allowed_operations"),
+        (
+            section(allowed_operations=["PUSH"], asking_operations=["PUSH"]),
+            {},
+            "PUSH",
+            "ask tools.git.asking_operations",
+        ),
+        (
+            section(asking_operations=["PUSH"]),
+            section(forbidden_operations=["PUSH"]),
+            "PUSH",
+            "deny project.tools.git.forbidden_operations",
+        ),
+    ],
+)
+def test_an_operation(owner: dict[str, Any], project: dict[str, Any], operation: str, expected: str | None) -> None:
+    rules = read_governance(owner).tightened(read_governance(project))
+    found = Policy(rules.layers(), "/w", "/home/user").touches(GIT, [Resource("operation", operation, "")])
+    assert [f"{d.verdict} {d.rule}" for d in found] == ([expected] if expected else [])
