@@ -7,8 +7,9 @@ same text means the same on every version.
 from __future__ import annotations
 
 import ast
-import warnings
 from dataclasses import dataclass
+
+from albert_tools.grammar.python_parser import parse_expression
 
 
 class FStringError(Exception):
@@ -37,9 +38,7 @@ def literal_value(raw: str) -> str | bytes:
     Raises:
         SyntaxError: a malformed escape.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        value = ast.literal_eval(raw)
+    value = ast.literal_eval(parse_expression(raw))
     assert isinstance(value, str | bytes)
     return value
 

@@ -8,19 +8,17 @@ reviewer, who knows Python, believes. A difference is a bug of ours and is repor
 from __future__ import annotations
 
 import ast
-import warnings
 
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.python_parser import compile_python, parse_python
 from albert_tools.grammar.to_python import to_python
 
 
 def python_tree(text: str) -> ast.Module | SyntaxError:
     """What CPython makes of a text. Its other ways to fail (depth, size) come back as a SyntaxError too."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
+        return parse_python(text)
     except SyntaxError as error:
         return error
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
@@ -47,9 +45,7 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
 def uncompilable(text: str) -> Diagnostic | None:
     """What CPython's compiler refuses although its parser reads it: scopes that clash, a key that a pattern holds twice."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<tool>", "exec", dont_inherit=True, optimize=0)
+        compile_python(text)
     except SyntaxError as error:
         return _refusal(error)
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:

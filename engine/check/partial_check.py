@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse
+from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import python_tree
 from albert_tools.grammar.tree import Module
 from albert_tools.grammar.unsupported import refusals
@@ -45,7 +46,7 @@ def findings_beside(source: str | bytes, findings: Callable[[Module], Iterable[D
     try:
         turned = ast.fix_missing_locations(turning.visit(theirs))
         written = ast.unparse(turned)
-        again = ast.parse(written)
+        again = parse_python(written)
     except (ValueError, SyntaxError, RecursionError):
         return []
     module = parse(written).module

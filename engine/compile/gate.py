@@ -15,6 +15,8 @@ from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
+from albert_tools.grammar.python_parser import parse_python
+
 NODES = frozenset(
     """Module FunctionDef arguments arg Return Delete Assign AugAssign For If Raise Try ExceptHandler Assert Import ImportFrom
     alias Expr Pass Break Continue Match match_case MatchValue MatchSingleton MatchSequence MatchMapping MatchClass MatchStar
@@ -105,7 +107,7 @@ def judge(text: str) -> None:
     Raises:
         Refused: something in it is off the lists.
     """
-    tree = ast.parse(text)
+    tree = parse_python(text)
     before = ast.dump(tree)
     errors: list[str] = []
     names: dict[str, bool] = {}

@@ -24,6 +24,7 @@ from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
+from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import same
 from albert_tools.grammar.to_python import to_python
 
@@ -52,7 +53,7 @@ def lower(checked: Checked) -> Lowered:
         module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))
         try:
             text = ast.unparse(module) + "\n"
-            again = ast.parse(text)
+            again = parse_python(text)
         except (ValueError, SyntaxError):
             continue
         if same(module, again):
