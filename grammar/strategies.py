@@ -10,6 +10,7 @@ Hypothesis is asked for only here; the package itself doesn't need it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -527,7 +528,9 @@ class _Writer:
                 kind = {"string": "str", "integer": "int", "boolean": "bool", "array": "list", "object": "dict"}.get(
                     str(p.schema.get("type")), "str"
                 )
-                given.append(f"{p.name}={self.expr(scope, kind, 1)}")
+                value = self.expr(scope, kind, 1)
+                # The checker holds a literal against the parameter's schema, of which nothing is known here.
+                given.append(f"{p.name}={kind}({value})" if _literal(value) else f"{p.name}={value}")
         return f"tools.{name}({', '.join(given)})"
 
     # Expressions, by type.
@@ -602,6 +605,14 @@ class _Writer:
                     lambda: f"(0 <= {e('int')} < {e('int')})",
                 ]
         return str(self.pick(options)())
+
+
+def _literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 _LITERALS = {

@@ -94,8 +94,13 @@ def t(path: str) -> str:
 # the agent's own tools can't be called
 def t(path: str) -> Any:
     """Define."""
-    tools.run_tool(name="x")  # error: 5 [meta-tool] "'run_tool' is the agent's own; a program can't call it"
-    return tools.define_tool(source=path)  # error: 12 [meta-tool] "'define_tool' is the agent's own; a program can't call it"
+    tools.define_tool(name=path)  # error: 5 [meta-tool] "'define_tool' is the agent's own; a program can't call it"
+    tools.run_tool(name=path)  # error: 5 [meta-tool] "'run_tool' is the agent's own; a program can't call it"
+    tools.check_tool(name=path)  # error: 5 [meta-tool] "'check_tool' is the agent's own; a program can't call it"
+    tools.search_tools(name=path)  # error: 5 [meta-tool] "'search_tools' is the agent's own; a program can't call it"
+    tools.describe_tool(name=path)  # error: 5 [meta-tool] "'describe_tool' is the agent's own; a program can't call it"
+    tools.remove_tool(name=path)  # error: 5 [meta-tool] "'remove_tool' is the agent's own; a program can't call it"
+    return path
 ---
 # a mounted server's tool
 def t(title: str) -> Any:

@@ -325,3 +325,20 @@ def t(paths: list[str]) -> Any:
     at: dict = {}
     return parallel(tools.read_file(path=at["p"]) for at["p"] in paths)
 # error: 51 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+---
+# the header's second for may not call a tool
+def t(folders: list[str]) -> Any:
+    """Read."""
+    return parallel(tools.read_file(path=e["path"]) for f in folders for e in tools.list_directory(path=f))
+# error: 79 [parallel] "only the body of a parallel may call tools, not its conditions"
+---
+# a container of the helper that takes over items from outside
+def _read(groups: dict, p: str) -> dict:
+    own = {}
+    own |= groups
+    own[p].append(tools.read_file(path=p))  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return own
+
+def t(paths: list[str], groups: dict) -> Any:
+    """Read."""
+    return parallel(_read(groups, p) for p in paths)

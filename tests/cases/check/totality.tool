@@ -69,6 +69,11 @@ def t(xs: list) -> list:
     """Grow."""
     return [xs.append(x) for x in xs]  # error: 13 [grows-while-consumed] "'xs' grows while it is being consumed"
 ---
+# in the condition of a comprehension
+def t(xs: list) -> list:
+    """Grow."""
+    return [x for x in xs if xs.append(x)]  # error: 30 [grows-while-consumed] "'xs' grows while it is being consumed"
+---
 # in a key
 def t(xs: list) -> list:
     """Grow."""
