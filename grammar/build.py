@@ -207,7 +207,7 @@ class Builder:
         for c in t.children:
             if c.data == "bare_star":
                 if star is not None:
-                    raise self.refuse(c, "only one bare * may stand in a parameter list", "leave one out")
+                    raise self.refuse(c, "a parameter list takes only one bare *", "leave one out")
                 star = c
                 continue
             name, annotation, default = c.children
@@ -426,7 +426,7 @@ class Builder:
             if value is None or isinstance(value, tree.Starred):
                 raise self.refuse(
                     Span(line, column, line, column + 1),
-                    "what stands in the braces of this f-string is not an expression",
+                    "the braces of this f-string do not hold an expression",
                     "write an expression, as in {name} or {total:.2f}; a brace itself is written {{",
                 )
             spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))

@@ -143,7 +143,7 @@ class _Splitter:
                     hint="assign the expression to a variable first",
                 )
             if c == "#":
-                raise FStringError("a comment inside the braces of an f-string", at, hint="put it behind the string")
+                raise FStringError("a comment inside the braces of an f-string", at, hint="put it after the string")
             if c in "\"'":
                 at = self.skip_string(at)
                 continue

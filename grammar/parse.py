@@ -223,7 +223,7 @@ def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Dia
         end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
         hint = advice(theirs.msg, _line(lines, line)) or expected
         return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=hint)]
-    what = f"{found!r} can't stand here" if found.strip() else "something is missing here"
+    what = f"{found!r} is not allowed here" if found.strip() else "something is missing here"
     return [Diagnostic("syntax", what, span, hint=advice("", at) or expected)]
 
 

@@ -36,9 +36,9 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
     place = _first_difference(ours, theirs, module.span.line)
     return Diagnostic(
         "readings-differ",
-        "this text reads differently to Albert Tools and to Python, so it is refused",
+        "Albert Tools and Python read this text differently, so it is refused",
         Span(place, 1, place, 2),
-        hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
+        hint="write it in a simpler way; this is a defect of Albert Tools, please report it",
     )
 
 

@@ -42,7 +42,7 @@ def format_source(source: str) -> str:
                     "not-formatted",
                     "this text would not survive formatting, so it is left alone",
                     Span(1, 1, 1, 2),
-                    hint="this is a fault of Albert Tools, so please report it",
+                    hint="this is a defect of Albert Tools, please report it",
                 )
             ]
         )

@@ -118,7 +118,7 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
                 "unknown-module",
                 "relative imports are not in the language",
                 _span(node),
-                hint="a source stands alone; other saved tools are called as tools.NAME(…)",
+                hint="a source can't import another; call saved tools as tools.NAME(…)",
             )
         elif any(a.name == "*" for a in node.names):
             yield Diagnostic(

@@ -24,7 +24,7 @@ def compile_program(checked: Checked) -> Program:
         raise Failure(
             "internal_error",
             f"the checks disagree about this source, so it is refused: {refused}",
-            hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
+            hint="write it in a simpler way; this is a defect of Albert Tools, please report it",
         ) from refused
     return Program(
         name=checked.definition.name,

@@ -71,7 +71,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     yield error(
                         "annotation",
                         inner,
-                        f"{inner.id} can't cross the boundary of a tool",
+                        f"{inner.id} can't be a tool's parameter or result",
                         hint="take and return a list"
                         if inner.id != "bytes"
                         else "take and return text, as base64 for bytes",

@@ -292,7 +292,7 @@ class _Flow:
                 error(
                     "unassigned",
                     node,
-                    f"{node.id!r} is assigned in this function, which makes it another name than the constant",
+                    f"{node.id!r} is assigned in this function, so here it is a local variable, not the constant",
                     hint=f"choose another name in the function: {node.id.lower()}_ = {node.id}",
                 )
             )

@@ -60,11 +60,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 )
                 continue
             if facts.tool is not None and function is not facts.tool:
-                yield error("decorator", d, f"@{name} stands above the tool, not above a helper", hint="leave it out")
+                yield error("decorator", d, f"@{name} belongs to the tool, not to a helper", hint="leave it out")
                 continue
             tools += name == "tool"
             if name == "tool" and tools > 1:
-                yield error("decorator", d, "@tool stands twice", hint="put all its arguments into one")
+                yield error("decorator", d, "@tool is written twice", hint="put all its arguments into one")
             if isinstance(d, tree.Call):
                 yield from _decorator(d, name)
                 if name == "example":

@@ -49,7 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             case tree.Raise(exc=None):
                 if not any(isinstance(a, tree.ExceptHandler) for a in facts.ancestors(node)):
                     yield error(
-                        "bare-raise", node, "a bare raise stands only in a handler", hint='raise ToolError("…")'
+                        "bare-raise", node, "a bare raise is allowed only in a handler", hint='raise ToolError("…")'
                     )
             case tree.Raise(exc=exc):
                 if exc is not None and not _unbound(facts, exc):

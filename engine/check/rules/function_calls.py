@@ -77,7 +77,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "not-callable",
                     node,
-                    f"'{func.id}' stands only as @{func.id}(…) above the tool",
+                    f"'{func.id}' is used only as @{func.id}(…) above the tool",
                     hint="to call a tool write tools.NAME(…)",
                 )
             elif facts.facade(func) is not None:
@@ -100,7 +100,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint="call a function by its name; choose between functions with if",
             )
         if isinstance(func, tree.Lambda):
-            yield error("not-callable", func, "a lambda can't be called where it stands", hint="write its body instead")
+            yield error("not-callable", func, "a lambda can't be called directly", hint="write its body instead")
 
 
 def _is_local(facts: Facts, name: tree.Name) -> bool:

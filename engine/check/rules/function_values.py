@@ -76,7 +76,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "lambda-value",
                 node,
-                "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+                "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
                 hint="define a helper at module level: def _name(…):",
             )
 
@@ -199,7 +199,7 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
         return error(
             "function-value",
             node,
-            f"the exception {name!r} stands only in raise, except and isinstance",
+            f"the exception {name!r} is allowed only in raise, except and isinstance",
             hint="for the error at hand write: except " + name + " as error: … str(error)",
         )
     if isinstance(node, tree.Name) and node.id in TYPES:
@@ -220,5 +220,5 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
         "function-value",
         node,
         f"the function {name!r} can't be used as a value",
-        hint=f"call it: {name}(…); as a callback it may stand in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+        hint=f"call it: {name}(…); as a callback it is allowed in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
     )

@@ -110,7 +110,7 @@ def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:
     return error(
         "grows-while-consumed",
         at,
-        f"{_spell(container)} grows by what is read from it",
+        f"{_spell(container)} grows by values that are read from it",
         hint="make a list first: list(…)",
         fix=wrap(at, "list(", ")", "make a list first"),
     )

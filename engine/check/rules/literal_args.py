@@ -53,7 +53,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "tool-value",
                     value,
-                    f"{name} can't be called so: {wrong['message']}",
+                    f"{name} does not take this value: {wrong['message']}",
                     hint=fix.title if fix is not None else f"{parameter.name}: {takes}",
                     fix=fix,
                 )

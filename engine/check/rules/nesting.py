@@ -49,12 +49,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint=f"define it at module level as def _{node.name.lstrip('_')}(…) and pass what it needs as parameters",
             )
         elif isinstance(node, tree.ClassDef):
-            yield error("nested-class", node.name_span, "a TypedDict stands at module level", hint="move it there")
+            yield error("nested-class", node.name_span, "a TypedDict must be at module level", hint="move it there")
         elif isinstance(node, tree.Import | tree.ImportFrom):
             yield error(
                 "import-place",
                 node,
-                "imports stand at module level",
+                "an import must be at module level",
                 hint="move it to the top of the source",
                 fix=_hoist(facts, node),
             )

@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "parallel",
                     node,
-                    "'parallel' is syntax: it stands only where it is called",
+                    "'parallel' is syntax, not a value: it must be called",
                     hint="write parallel(tools.read_file(path=p) for p in paths)",
                 )
         if not (isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id == "parallel"):
@@ -79,7 +79,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "parallel",
                 node.args[0],
-                "parallel needs to see the calls",
+                "parallel takes the calls themselves, not a list of results",
                 hint="write the generator expression itself: parallel(tools.read_file(path=p) for p in paths)",
             )
     for name in sorted(reached):
@@ -106,7 +106,7 @@ def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> It
                 yield error(
                     "parallel",
                     node,
-                    "only the body of a parallel may call tools, not its conditions",
+                    "only the body of a parallel may call tools, not the part that chooses its items",
                     hint="choose the items in a list first",
                 )
 

@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "rebound-name",
                     span if b.form == "parameter" else b.span,
-                    f"the {b.form} {b.name!r} takes over a name that is {what}",
+                    f"the {b.form} {b.name!r} redefines a name that is {what}",
                     hint=f"choose another name, such as {b.name}_",
                 )
             elif b.name.startswith("__"):
@@ -79,7 +79,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     yield error(
                         "rebound-name",
                         alias,
-                        f"this import takes over the name {name!r}",
+                        f"this import redefines the name {name!r}",
                         hint=f"import the module, or write … as {name}_",
                     )
     seen: dict[str, Span] = {}

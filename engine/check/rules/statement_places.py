@@ -53,20 +53,22 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     yield error(
                         "outside-loop",
                         node,
-                        f"{word!r} stands outside a loop",
-                        hint="leave it out; return leaves a function",
+                        f"{word!r} is outside a loop",
+                        hint="leave it out; to leave the function write return",
                     )
             case tree.Return():
                 if facts.function_of(node) is None:
                     yield error(
-                        "module-level", node, "'return' stands outside a function", hint="indent it into the function"
+                        "module-level", node, "'return' is outside a function", hint="indent it into the function"
                     )
             case tree.ExprStmt(value=tree.Starred()):
                 yield error(
-                    "starred", node, "a starred expression can't stand here", hint="unpack it into a list: [*xs]"
+                    "starred", node, "a starred expression is not allowed here", hint="unpack it into a list: [*xs]"
                 )
             case tree.Constant(value=value) if value is ... and id(node) not in facts.annotations:
-                yield error("ellipsis", node, "'...' stands only in annotations", hint="write pass, or the code itself")
+                yield error(
+                    "ellipsis", node, "'...' is allowed only in annotations", hint="write pass, or the code itself"
+                )
             case tree.Try():
                 for stmt in node.finalbody:
                     for inner in tree.walk(stmt):

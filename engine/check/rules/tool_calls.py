@@ -76,8 +76,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "meta-tool",
                 call.func,
-                f"{name!r} is the agent's own; a program can't call it",
-                hint="return what the agent is to do it with, and let the agent decide",
+                f"{name!r} is for the agent; a program can't call it",
+                hint="return the data, and let the agent make the call",
             )
             continue
         definition = facts.catalog.get(name)
@@ -92,7 +92,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "tools-value",
                 node,
-                "'tools' stands only in front of a call",
+                "'tools' is used without a call",
                 hint="write tools.NAME(argument=value) where the result is needed",
             )
 

@@ -102,7 +102,7 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "module-level",
                     stmt,
-                    "only imports, constants and functions may stand at module level",
+                    "only imports, constants, TypedDicts and functions are allowed at module level",
                     hint="move this into the function",
                 )
     for stmt in facts.module.body:
@@ -126,7 +126,7 @@ def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
         yield error(
             "no-tool",
             at.name_span if at else Span(1, 1, 1, 1),
-            "there is no public function; it would be the tool",
+            "the source has no public function, so it defines no tool",
             hint="give one function a name without a leading _"
             if at
             else "write def name(path: str) -> str: with a docstring, and call tools as tools.NAME(…)",
@@ -161,5 +161,5 @@ def _duplicates(facts: Facts) -> Iterator[Diagnostic]:
         names: set[str] = set()
         for p in function.params:
             if p.name in names:
-                yield error("duplicate", p, f"the parameter {p.name!r} stands twice", hint="give one another name")
+                yield error("duplicate", p, f"the parameter {p.name!r} is defined twice", hint="give one another name")
             names.add(p.name)

@@ -34,7 +34,7 @@ def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
         yield error(
             "no-class",
             node.name_span,
-            "classes are not in the language, but for TypedDict",
+            "TypedDict is the only class in the language",
             hint=_instead_of_class(facts, node),
         )
         return
@@ -50,13 +50,13 @@ def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
                 )
             continue
         if not is_doc and not isinstance(stmt, tree.Pass):
-            yield error("no-class", stmt, "a TypedDict holds annotated fields only", hint="name: str")
+            yield error("no-class", stmt, "a TypedDict has annotated fields only", hint="name: str")
 
 
 def _instead_of_class(facts: Facts, node: tree.ClassDef) -> str:
     names = {b.id for b in node.bases if isinstance(b, tree.Name)}
     if names & (vocabulary.EXCEPTIONS | {"ToolError"}):
-        return 'raise ToolError("…", code="…") and look at error.code where it is caught'
+        return 'raise ToolError("…", code="…") and compare error.code where it is caught'
     if names & set(facts.typed_dicts):
         return f"write class {node.name}(TypedDict): and repeat the fields"
     return (

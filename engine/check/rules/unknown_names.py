@@ -49,7 +49,7 @@ OUTSIDE: dict[str, str] = {
     "vars": "name the value",
     "dir": "name the value",
     "object": "use None, or a dict",
-    "self": "there are no classes; take what it holds as parameters",
+    "self": "there are no classes; pass its fields as parameters",
     "super": "there are no classes; write helpers",
     "bytearray": "use bytes, or a list of int",
     "memoryview": "use bytes and slices",
@@ -60,9 +60,9 @@ OUTSIDE: dict[str, str] = {
     "__import__": "import a module at the top: import json",
     "OSError": "a tool that fails raises ToolError",
     "IOError": "a tool that fails raises ToolError",
-    "FileNotFoundError": "catch ToolError and look at error.code == 'not_found'",
-    "PermissionError": "catch ToolError and look at error.code == 'permission_denied'",
-    "TimeoutError": "catch ToolError and look at error.code == 'timeout'",
+    "FileNotFoundError": "catch ToolError and compare error.code == 'not_found'",
+    "PermissionError": "catch ToolError and compare error.code == 'permission_denied'",
+    "TimeoutError": "catch ToolError and compare error.code == 'timeout'",
     "BaseException": "catch Exception",
     "KeyboardInterrupt": "catch Exception",
     "SystemExit": "catch Exception",
@@ -113,7 +113,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
         return error(
             "outside-name",
             node,
-            f"{name!r} stands in annotations only",
+            f"{name!r} is allowed only in annotations",
             hint="name the value itself, or isinstance(x, str)",
         )
     if name.startswith("__"):

@@ -94,9 +94,9 @@ def t(a: 1, b: [str], c: {"a": int}, d: str or None, e: json.Row) -> None:
 ---
 # sets and bytes don't cross the boundary
 def t(a: set[str], b: bytes) -> frozenset:
-# error: 10 [annotation] "set can't cross the boundary of a tool"
-# error: 23 [annotation] "bytes can't cross the boundary of a tool"
-# error: 33 [annotation] "frozenset can't cross the boundary of a tool"
+# error: 10 [annotation] "set can't be a tool's parameter or result"
+# error: 23 [annotation] "bytes can't be a tool's parameter or result"
+# error: 33 [annotation] "frozenset can't be a tool's parameter or result"
     """Read."""
     return a
 ---
@@ -110,9 +110,9 @@ def t(a: list[str]) -> list:
 ---
 # a TypedDict with methods, defaults and other things
 class Row(TypedDict):
-    name: str = "a"  # error: 5 [no-class] "a TypedDict holds annotated fields only"
-    size = 1  # error: 5 [no-class] "a TypedDict holds annotated fields only"
-    def area(self):  # error: 5 [no-class] "a TypedDict holds annotated fields only"
+    name: str = "a"  # error: 5 [no-class] "a TypedDict has annotated fields only"
+    size = 1  # error: 5 [no-class] "a TypedDict has annotated fields only"
+    def area(self):  # error: 5 [no-class] "a TypedDict has annotated fields only"
         return 1
     pass
 
@@ -136,7 +136,7 @@ def t() -> int:
 class Row(TypedDict):
     name: str
 
-class Big(Row):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+class Big(Row):  # error: 7 [no-class] "TypedDict is the only class in the language"
     size: int
 
 def t() -> int:
@@ -144,7 +144,7 @@ def t() -> int:
     return 1
 ---
 # an exception of one's own
-class Missing(Exception):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+class Missing(Exception):  # error: 7 [no-class] "TypedDict is the only class in the language"
     pass
 
 def t() -> int:

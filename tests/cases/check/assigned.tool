@@ -260,14 +260,14 @@ def t(x: int) -> int:
     """Get."""
     if x:
         LIMIT = x
-    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, which makes it another name than the constant"
+    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, so here it is a local variable, not the constant"
 ---
 # augmenting a module-level constant
 COUNT = 0
 
 def t(x: int) -> int:
     """Get."""
-    COUNT += x  # error: 5 [unassigned] "'COUNT' is assigned in this function, which makes it another name than the constant"
+    COUNT += x  # error: 5 [unassigned] "'COUNT' is assigned in this function, so here it is a local variable, not the constant"
     return COUNT
 ---
 # an annotation alone assigns nothing

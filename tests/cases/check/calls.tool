@@ -60,24 +60,24 @@ def t(args: list, options: dict) -> list:
 # a tool is not a value
 def t(path: str) -> Any:
     """Read."""
-    f = tools.read_file  # error: 9 [tools-value] "'tools' stands only in front of a call"
+    f = tools.read_file  # error: 9 [tools-value] "'tools' is used without a call"
     return f
 ---
 # nor is tools
 def t(path: str) -> Any:
     """Read."""
-    x = tools  # error: 9 [tools-value] "'tools' stands only in front of a call"
-    return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' stands only in front of a call"
+    x = tools  # error: 9 [tools-value] "'tools' is used without a call"
+    return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' is used without a call"
 ---
 # nor may a tool be a callback
 def t(paths: list[str]) -> list:
     """Read."""
-    return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' stands only in front of a call"
+    return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' is used without a call"
 ---
 # something read from a tool
 def t(path: str) -> Any:
     """Read."""
-    return tools.read_file.name  # error: 12 [tools-value] "'tools' stands only in front of a call"
+    return tools.read_file.name  # error: 12 [tools-value] "'tools' is used without a call"
 ---
 # a tool can't call itself
 def t(path: str) -> str:
@@ -94,12 +94,12 @@ def t(path: str) -> str:
 # the agent's own tools can't be called
 def t(path: str) -> Any:
     """Define."""
-    tools.define_tool(name=path)  # error: 5 [meta-tool] "'define_tool' is the agent's own; a program can't call it"
-    tools.run_tool(name=path)  # error: 5 [meta-tool] "'run_tool' is the agent's own; a program can't call it"
-    tools.check_tool(name=path)  # error: 5 [meta-tool] "'check_tool' is the agent's own; a program can't call it"
-    tools.search_tools(name=path)  # error: 5 [meta-tool] "'search_tools' is the agent's own; a program can't call it"
-    tools.describe_tool(name=path)  # error: 5 [meta-tool] "'describe_tool' is the agent's own; a program can't call it"
-    tools.remove_tool(name=path)  # error: 5 [meta-tool] "'remove_tool' is the agent's own; a program can't call it"
+    tools.define_tool(name=path)  # error: 5 [meta-tool] "'define_tool' is for the agent; a program can't call it"
+    tools.run_tool(name=path)  # error: 5 [meta-tool] "'run_tool' is for the agent; a program can't call it"
+    tools.check_tool(name=path)  # error: 5 [meta-tool] "'check_tool' is for the agent; a program can't call it"
+    tools.search_tools(name=path)  # error: 5 [meta-tool] "'search_tools' is for the agent; a program can't call it"
+    tools.describe_tool(name=path)  # error: 5 [meta-tool] "'describe_tool' is for the agent; a program can't call it"
+    tools.remove_tool(name=path)  # error: 5 [meta-tool] "'remove_tool' is for the agent; a program can't call it"
     return path
 ---
 # a mounted server's tool
@@ -215,7 +215,7 @@ def t(xs: list) -> Any:
     a = xs[0](1)  # error: 9 [not-callable] "only names and methods can be called"
     b = _f(1)(2)  # error: 9 [not-callable] "only names and methods can be called"
     c = "text"(1)  # error: 9 [not-callable] "only names and methods can be called"
-    d = (lambda x: x)(1)  # error: 10 [not-callable] "a lambda can't be called where it stands"
+    d = (lambda x: x)(1)  # error: 10 [not-callable] "a lambda can't be called directly"
     return [a, b, c, d]
 ---
 # a choice between functions
@@ -232,7 +232,7 @@ def t(xs: list) -> Any:
 # tool and example are decorators
 def t(xs: list) -> Any:
     """Call."""
-    return tool(xs)  # error: 12 [not-callable] "'tool' stands only as @tool(…) above the tool"
+    return tool(xs)  # error: 12 [not-callable] "'tool' is used only as @tool(…) above the tool"
 ---
 # a TypedDict is made by name
 class Row(TypedDict):
@@ -291,7 +291,7 @@ def t(xs: list) -> dict:
     a = defaultdict(list)
     b = defaultdict(lambda: 0)
 # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
-# error: 21 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 21 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     c = defaultdict()  # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
     d = defaultdict(int, {"a": 1})
     for x in xs:

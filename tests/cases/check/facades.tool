@@ -56,7 +56,7 @@ def t(x: int) -> int:
 # an import inside the function
 def t(x: dict) -> str:
     """Import."""
-    import json  # error: 5 [import-place] "imports stand at module level"
+    import json  # error: 5 [import-place] "an import must be at module level"
     return json.dumps(x)
 ---
 # a name that a module doesn't offer

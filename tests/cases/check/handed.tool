@@ -1,27 +1,27 @@
 # a text where a number is needed
 def t() -> None:
     """Wait."""
-    tools.sleep(seconds="1")  # error: 25 [tool-value] "sleep can't be called so: seconds: expected number, got string "1""
+    tools.sleep(seconds="1")  # error: 25 [tool-value] "sleep does not take this value: seconds: expected number, got string "1""
 ---
 # a number out of its bounds, by place
 def t() -> str:
     """Read."""
-    return tools.read_file("a.txt", 0)  # error: 37 [tool-value] "read_file can't be called so: offset: must be 1 or more, is 0"
+    return tools.read_file("a.txt", 0)  # error: 37 [tool-value] "read_file does not take this value: offset: must be 1 or more, is 0"
 ---
 # a path that leads out
 def t() -> str:
     """Read."""
-    return tools.read_file(path="a/../b")  # error: [tool-value] "read_file can't be called so: path: has '..' in it, which no path may; write it from the workspace down"
+    return tools.read_file(path="a/../b")  # error: [tool-value] "read_file does not take this value: path: has '..' in it, which no path may; write it from the workspace down"
 ---
 # something wrong deep within
 def t() -> dict:
     """Ask."""
-    return tools.http_request(url="https://a.example/", headers={"a": 1})  # error: 65 [tool-value] "http_request can't be called so: headers.a: expected string or {secret: string, prefix?: string}, got integer 1"
+    return tools.http_request(url="https://a.example/", headers={"a": 1})  # error: 65 [tool-value] "http_request does not take this value: headers.a: expected string or {secret: string, prefix?: string}, got integer 1"
 ---
 # one of several choices, spelled otherwise
 def t() -> dict:
     """Ask."""
-    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request can't be called so: method: "put" is no choice; did you mean "PUT"?"
+    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request does not take this value: method: "put" is no choice; did you mean "PUT"?"
     # hint: "write "PUT""
 ---
 # what fits, in every form

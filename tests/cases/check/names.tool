@@ -75,40 +75,40 @@ def t(path: str) -> str:
     return read_file(path=path)  # error: 12 [unknown-name] "the tool 'read_file' is called as tools.read_file(…)"
 ---
 # a parameter may not take over a built-in
-def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' takes over a name that is a built-in"
+def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' redefines a name that is a built-in"
     """Read."""
     return list + id
 ---
 # a parameter may not be called tools
-def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' takes over a name that is part of the language"
+def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' redefines a name that is part of the language"
     """Read."""
     return tools.read_file(path="a")
 ---
 # no binding form may take over a name of the language
 def t(xs: list) -> list:
     """Bind."""
-    str = 1  # error: 5 [rebound-name] "the assignment 'str' takes over a name that is a built-in"
-    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' takes over a name that is a built-in"
+    str = 1  # error: 5 [rebound-name] "the assignment 'str' redefines a name that is a built-in"
+    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' redefines a name that is a built-in"
         pass
-    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' takes over a name that is a built-in"
-    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' takes over a name that is a built-in"
-    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' takes over a name that is a built-in"
+    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' redefines a name that is a built-in"
+    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' redefines a name that is a built-in"
+    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' redefines a name that is a built-in"
         pass
     try:
         pass
-    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' takes over a name that is a built-in"
+    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' redefines a name that is a built-in"
         pass
     match xs:
-        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' takes over a name that is a built-in"
+        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' redefines a name that is a built-in"
             pass
         case {"k": dict, **parallel}:
-# error: 14 [rebound-name] "the capture 'parallel' takes over a name that is part of the language"
-# error: 20 [rebound-name] "the capture 'dict' takes over a name that is a built-in"
+# error: 14 [rebound-name] "the capture 'parallel' redefines a name that is part of the language"
+# error: 20 [rebound-name] "the capture 'dict' redefines a name that is a built-in"
             pass
-        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' takes over a name that is part of the language"
+        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' redefines a name that is part of the language"
             pass
-    int += 1  # error: 5 [rebound-name] "the assignment 'int' takes over a name that is a built-in"
-    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' takes over a name that is a built-in"
+    int += 1  # error: 5 [rebound-name] "the assignment 'int' redefines a name that is a built-in"
+    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' redefines a name that is a built-in"
 ---
 # names that Python lets one rebind and that are not in the language are free
 def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> str:
@@ -123,21 +123,21 @@ def _rows(text: str) -> list:
 
 def t(path: str) -> list:
     """List."""
-    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' takes over a name that is a function of this source"
+    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' redefines a name that is a function of this source"
     return _rows
 ---
 # an imported name may not be rebound
 import json
 from math import sqrt
 
-def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' takes over a name that is imported"
+def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' redefines a name that is imported"
     """Dump."""
-    json = "x"  # error: 5 [rebound-name] "the assignment 'json' takes over a name that is imported"
+    json = "x"  # error: 5 [rebound-name] "the assignment 'json' redefines a name that is imported"
     return json
 ---
 # an import may not take over a built-in
-from json import dumps as str  # error: 18 [rebound-name] "this import takes over the name 'str'"
-import re as tools  # error: 8 [rebound-name] "this import takes over the name 'tools'"
+from json import dumps as str  # error: 18 [rebound-name] "this import redefines the name 'str'"
+import re as tools  # error: 8 [rebound-name] "this import redefines the name 'tools'"
 
 def t() -> str:
     """Dump."""
@@ -265,10 +265,10 @@ def t(path: str) -> str:
 # names for annotations are not values
 def t(x: Any) -> Any:
     """Give."""
-    return [Any, x]  # error: 13 [outside-name] "'Any' stands in annotations only"
+    return [Any, x]  # error: 13 [outside-name] "'Any' is allowed only in annotations"
 ---
 # a tool's parameter is not the tool's name
-def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' takes over a name that is a function of this source"
+def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' redefines a name that is a function of this source"
     """Give."""
     return t
 ---

@@ -18,8 +18,8 @@ def t(paths: list[str]) -> Any:
 def t(paths: list[str]) -> Any:
     """Read."""
     texts = [tools.read_file(path=p) for p in paths]
-    a = parallel(texts)  # error: 18 [parallel] "parallel needs to see the calls"
-    return [a, parallel([tools.read_file(path=p) for p in paths])]  # error: 25 [parallel] "parallel needs to see the calls"
+    a = parallel(texts)  # error: 18 [parallel] "parallel takes the calls themselves, not a list of results"
+    return [a, parallel([tools.read_file(path=p) for p in paths])]  # error: 25 [parallel] "parallel takes the calls themselves, not a list of results"
 ---
 # lambdas and functions instead of calls
 def _read(p: str) -> str:
@@ -35,8 +35,8 @@ def t(paths: list[str]) -> Any:
 # parallel is not a value
 def t(paths: list[str]) -> Any:
     """Read."""
-    p = parallel  # error: 9 [parallel] "'parallel' is syntax: it stands only where it is called"
-    return [p, list(map(parallel, paths))]  # error: 25 [parallel] "'parallel' is syntax: it stands only where it is called"
+    p = parallel  # error: 9 [parallel] "'parallel' is syntax, not a value: it must be called"
+    return [p, list(map(parallel, paths))]  # error: 25 [parallel] "'parallel' is syntax, not a value: it must be called"
 ---
 # a generator expression beside other arguments
 def t(paths: list[str]) -> Any:
@@ -193,7 +193,7 @@ def t(paths: list[str]) -> Any:
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in paths if tools.count_words(path=p) > 3)
-# error: 63 [parallel] "only the body of a parallel may call tools, not its conditions"
+# error: 63 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
 ---
 # the first iterable may call one: it is evaluated before
 def t(path: str) -> Any:
@@ -317,7 +317,7 @@ def _long(p: str) -> bool:
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in paths if _long(p))
-# error: 63 [parallel] "only the body of a parallel may call tools, not its conditions"
+# error: 63 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
 ---
 # a header that binds an item
 def t(paths: list[str]) -> Any:
@@ -330,7 +330,7 @@ def t(paths: list[str]) -> Any:
 def t(folders: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=e["path"]) for f in folders for e in tools.list_directory(path=f))
-# error: 79 [parallel] "only the body of a parallel may call tools, not its conditions"
+# error: 79 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
 ---
 # a container of the helper that takes over items from outside
 def _read(groups: dict, p: str) -> dict:

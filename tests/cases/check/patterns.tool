@@ -134,7 +134,7 @@ def t(x: Any) -> Any:
 def t(x: int) -> Any:
     """Match."""
     match x:
-        case > 3:  # error: 14 [syntax] "'>' can't stand here"
+        case > 3:  # error: 14 [syntax] "'>' is not allowed here"
             return 1
 ---
 # the guard

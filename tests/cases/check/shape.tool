@@ -1,5 +1,5 @@
 # no public function
-def _f(x: int) -> int:  # error: 5 [no-tool] "there is no public function; it would be the tool"
+def _f(x: int) -> int:  # error: 5 [no-tool] "the source has no public function, so it defines no tool"
     return x
 ---
 # two public functions
@@ -63,7 +63,7 @@ def t(x: int) -> int:
     return _f(x)
 ---
 # a parameter that stands twice
-def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' stands twice"
+def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' is defined twice"
     """Add."""
     return x
 ---
@@ -80,7 +80,7 @@ def t(xs: list) -> list:
     for x in xs:
         def f():  # error: 13 [nested-function] "the function 'f' is defined inside another block"
             return x
-    class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict stands at module level"
+    class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict must be at module level"
         name: str
     return xs
 ---
@@ -146,7 +146,7 @@ def t(path: str) -> str:
     return path
 ---
 # decorators above a helper
-@tool  # error: 2 [decorator] "@tool stands above the tool, not above a helper"
+@tool  # error: 2 [decorator] "@tool belongs to the tool, not to a helper"
 def _f(path: str) -> str:
     return path
 
@@ -156,7 +156,7 @@ def t(path: str) -> str:
 ---
 # @tool twice, @example without arguments
 @tool(timeout=1)
-@tool(timeout=2)  # error: 2 [decorator] "@tool stands twice"
+@tool(timeout=2)  # error: 2 [decorator] "@tool is written twice"
 @example  # error: 2 [decorator] "@example needs arguments"
 @example(arguments={"path": "a"})
 def t(path: str) -> str:
@@ -165,7 +165,7 @@ def t(path: str) -> str:
 ---
 # arguments of decorators
 @tool(60)  # error: 7 [decorator] "@tool takes named arguments"
-@tool(name="x")  # error: 2 [decorator] "@tool stands twice"  # error: 7 [decorator] "@tool has no argument 'name'"
+@tool(name="x")  # error: 2 [decorator] "@tool is written twice"  # error: 7 [decorator] "@tool has no argument 'name'"
 @example({"path": "a"})  # error: 10 [decorator] "@example takes named arguments"
 @example(argument={"path": "a"}, arguments={"path": str(1)})
 # error: 10 [decorator] "@example has no argument 'argument'; did you mean 'arguments'?"

@@ -29,9 +29,9 @@ def t(xs: list) -> Any:
 def t(xs: list) -> Any:
     """Leave."""
     if xs:
-        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+        break  # error: 9 [outside-loop] "'break' is outside a loop"
     else:
-        continue  # error: 9 [outside-loop] "'continue' stands outside a loop"
+        continue  # error: 9 [outside-loop] "'continue' is outside a loop"
 ---
 # in the else of a loop they belong to the loop around
 def t(rows: list) -> Any:
@@ -44,7 +44,7 @@ def t(rows: list) -> Any:
             continue
         print(row)
     else:
-        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+        break  # error: 9 [outside-loop] "'break' is outside a loop"
 ---
 # a bare except
 def t(path: str) -> Any:
@@ -140,7 +140,7 @@ def t(d: dict) -> Any:
 # a bare raise outside a handler
 def t(d: dict) -> Any:
     """Raise."""
-    raise  # error: 5 [bare-raise] "a bare raise stands only in a handler"
+    raise  # error: 5 [bare-raise] "a bare raise is allowed only in a handler"
 ---
 # raise from None, and from a call
 def t(d: dict) -> Any:
@@ -173,7 +173,7 @@ def t(d: dict, xs: list) -> Any:
 # an ellipsis is no placeholder
 def t(d: dict) -> Any:
     """Later."""
-    ...  # error: 5 [ellipsis] "'...' stands only in annotations"
+    ...  # error: 5 [ellipsis] "'...' is allowed only in annotations"
 ---
 # pass is
 def t(d: dict) -> Any:
@@ -202,7 +202,7 @@ def t(xs: list) -> Any:
 # a starred expression as a statement
 def t(xs: list) -> Any:
     """Unpack."""
-    *xs  # error: 5 [starred] "a starred expression can't stand here"
+    *xs  # error: 5 [starred] "a starred expression is not allowed here"
     return xs
 ---
 # an annotated local
@@ -215,18 +215,18 @@ def t(xs: list) -> Any:
     return [n, best]
 ---
 # statements at module level
-print("hello")   # error: 1 [module-level] "only imports, constants and functions may stand at module level"
-for x in [1]:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+print("hello")   # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
+for x in [1]:  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
     pass
 
-if True:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+if True:  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
     LIMIT = 1
 
 def t(x: int) -> int:
     """Give."""
     return x
 
-t(1)  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+t(1)  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
 ---
 # the guard that scripts have
 def t(x: int) -> int:

@@ -58,8 +58,8 @@ def t(xs: list) -> list:
 # extend and += by what is read from it
 def t(xs: list) -> list:
     """Grow."""
-    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' grows by what is read from it"
-    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' grows by what is read from it"
+    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' grows by values that are read from it"
+    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' grows by values that are read from it"
     xs.extend([x for x in xs])
     xs += [x for x in xs]
     return xs

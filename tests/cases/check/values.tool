@@ -65,15 +65,15 @@ def t(rows: list, text: str, counts: dict) -> list:
 # a lambda that is not a callback
 def t(xs: list) -> list:
     """Map."""
-    f = lambda x: x + 1  # error: 9 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    f = lambda x: x + 1  # error: 9 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     return [f(x) for x in xs]  # error: 13 [not-callable] "'f' is a value; only functions named in the source can be called"
 ---
 # a lambda in a dict of handlers
 def t(kind: str, x: int) -> int:
     """Choose."""
     handlers = {"a": lambda v: v + 1, "b": lambda v: v - 1}
-# error: 22 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
-# error: 44 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 22 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 44 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     return handlers[kind](x)  # error: 12 [not-callable] "only names and methods can be called"
 ---
 # a lambda as the argument of a helper
@@ -82,7 +82,7 @@ def _apply(f: Any) -> int:
 
 def t(x: int) -> int:
     """Apply."""
-    return _apply(lambda: x)  # error: 19 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    return _apply(lambda: x)  # error: 19 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
 ---
 # a mutating method as a callback
 def t(xs: list) -> list:
@@ -123,7 +123,7 @@ def t(x: Any) -> list:
         isinstance(x, ToolError),
         isinstance(x, (KeyError, re.error)),
         isinstance(x, len),  # error: 23 [function-value] "the function 'len' can't be used as a value"
-        isinstance(x, tools),  # error: 23 [tools-value] "'tools' stands only in front of a call"
+        isinstance(x, tools),  # error: 23 [tools-value] "'tools' is used without a call"
         isinstance(x, re.Pattern),  # error: 26 [unknown-attribute] "re has no 'Pattern' here"
     ]
 ---
@@ -145,8 +145,8 @@ def t(x: Any) -> bool:
 def t(x: Any) -> Any:
     """Ask."""
     errors = [ValueError, KeyError]
-# error: 15 [function-value] "the exception 'ValueError' stands only in raise, except and isinstance"
-# error: 27 [function-value] "the exception 'KeyError' stands only in raise, except and isinstance"
+# error: 15 [function-value] "the exception 'ValueError' is allowed only in raise, except and isinstance"
+# error: 27 [function-value] "the exception 'KeyError' is allowed only in raise, except and isinstance"
     e = ValueError("x")
     return [errors, e]
 ---
@@ -162,8 +162,8 @@ def t(x: Any) -> Any:
 ---
 # a tuple of exceptions by name
 ERRORS = (KeyError, ValueError)
-# error: 11 [function-value] "the exception 'KeyError' stands only in raise, except and isinstance"
-# error: 21 [function-value] "the exception 'ValueError' stands only in raise, except and isinstance"
+# error: 11 [function-value] "the exception 'KeyError' is allowed only in raise, except and isinstance"
+# error: 21 [function-value] "the exception 'ValueError' is allowed only in raise, except and isinstance"
 
 def t(x: dict) -> Any:
     """Ask."""

@@ -167,7 +167,7 @@ def t(xs: list) -> list:
     return sorted(xs, key=lambda *a: a)  # error: 27 [no-star-parameter] "a lambda takes plain parameters only"
 ---
 # a class is told apart from a TypedDict
-class Point:  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+class Point:  # error: 7 [no-class] "TypedDict is the only class in the language"
     def __init__(self, x):
         self.x = x
 
@@ -190,4 +190,4 @@ def t() -> None:
 # the unequal sign of old
 def t(a: int, b: int) -> bool:
     """Compare."""
-    return a <> b  # error: 15 [syntax] "'>' can't stand here"
+    return a <> b  # error: 15 [syntax] "'>' is not allowed here"
