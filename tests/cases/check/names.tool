@@ -1,9 +1,9 @@
-# an unknown name, with the nearest one
+# an unknown name gets the nearest one
 def t(path: str) -> str:
     """Read."""
     return pth  # error: 12 [unknown-name] "nothing is named 'pth'; did you mean 'path'?"
 ---
-# an unknown name that is like nothing
+# an unknown name without a similar one
 def t(path: str) -> str:
     """Read."""
     return zzzzz  # error: 12 [unknown-name] "nothing is named 'zzzzz'"
@@ -16,7 +16,7 @@ def t(path: str) -> list:
 # error: 19 [unknown-name] "nothing is named 'false'; did you mean 'False'?"
 # error: 26 [unknown-name] "nothing is named 'null'; did you mean 'None'?"
 ---
-# open is a tool here
+# open is replaced by tools
 def t(path: str) -> str:
     """Read."""
     return open(path).read()  # error: 12 [outside-name] "'open' is not in the language"
@@ -43,7 +43,7 @@ def t(path: str) -> list:
 # error: 53 [outside-name] "'super' is not in the language"
 # error: 62 [outside-name] "'__import__' is not in the language"
 ---
-# dunder names of a module
+# names with two underscores on both sides
 def t() -> list:
     """List."""
     return [__name__, __builtins__, __file__]
@@ -51,12 +51,12 @@ def t() -> list:
 # error: 23 [private-name] "the name '__builtins__' begins with two underscores"
 # error: 37 [private-name] "the name '__file__' begins with two underscores"
 ---
-# a module that is not imported
+# a module that is used without an import
 def t(x: dict) -> str:
     """Dump."""
     return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
 ---
-# a module that is not imported, below a constant and decorators
+# a missing import goes above constants and decorators
 LIMIT = 3
 
 @tool(timeout=5)
@@ -69,12 +69,12 @@ def t(x: str) -> str:
     """Quote."""
     return urllib.parse.quote(x)  # error: 12 [unknown-name] "the module 'urllib.parse' is used but not imported"
 ---
-# a tool is called through tools
+# a tool is called with the prefix tools
 def t(path: str) -> str:
     """Read."""
     return read_file(path=path)  # error: 12 [unknown-name] "the tool 'read_file' is called as tools.read_file(…)"
 ---
-# a parameter may not take over a built-in
+# a parameter may not redefine a built-in
 def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' redefines a name that is a built-in"
     """Read."""
     return list + id
@@ -84,7 +84,7 @@ def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' red
     """Read."""
     return tools.read_file(path="a")
 ---
-# no binding form may take over a name of the language
+# no binding form may redefine a name of the language
 def t(xs: list) -> list:
     """Bind."""
     str = 1  # error: 5 [rebound-name] "the assignment 'str' redefines a name that is a built-in"
@@ -110,7 +110,7 @@ def t(xs: list) -> list:
     int += 1  # error: 5 [rebound-name] "the assignment 'int' redefines a name that is a built-in"
     return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' redefines a name that is a built-in"
 ---
-# names that Python lets one rebind and that are not in the language are free
+# built-ins that are not in the language may be used as names
 def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> str:
     """Join."""
     object = id + type + hash + file + filter_
@@ -135,7 +135,7 @@ def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' rede
     json = "x"  # error: 5 [rebound-name] "the assignment 'json' redefines a name that is imported"
     return json
 ---
-# an import may not take over a built-in
+# an import may not redefine a built-in
 from json import dumps as str  # error: 18 [rebound-name] "this import redefines the name 'str'"
 import re as tools  # error: 8 [rebound-name] "this import redefines the name 'tools'"
 
@@ -143,7 +143,7 @@ def t() -> str:
     """Dump."""
     return str(1)
 ---
-# a function may not be called like a built-in
+# a function may not have the name of a built-in
 def sorted(xs: list) -> list:  # error: 5 [rebound-name] "'sorted' is taken: it is a name of the language or imported"
     """Sort."""
     return xs
@@ -191,7 +191,7 @@ def t(xs: list) -> list:
     ys = sorted(xs, key=lambda row: row[0])
     return [ys, row]  # error: 17 [unknown-name] "nothing is named 'row'"
 ---
-# another function's local is not in scope
+# a local of another function is not in scope
 def _a() -> int:
     total = 1
     return total
@@ -236,7 +236,7 @@ def t(path: str) -> str:
     except FileNotFoundError as e:  # error: 12 [outside-name] "'FileNotFoundError' is not in the language"
         return str(e)
 ---
-# two of them in a tuple
+# two exceptions of the operating system in a tuple
 def t(path: str) -> str:
     """Read."""
     try:
@@ -262,17 +262,17 @@ def t(path: str) -> str:
     except RecursionError:  # error: 12 [outside-name] "'RecursionError' is not in the language"
         return "r"
 ---
-# names for annotations are not values
+# names of typing are not values
 def t(x: Any) -> Any:
     """Give."""
     return [Any, x]  # error: 13 [outside-name] "'Any' is allowed only in annotations"
 ---
-# a tool's parameter is not the tool's name
+# a parameter may not have the tool's name
 def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' redefines a name that is a function of this source"
     """Give."""
     return t
 ---
-# self is no name here
+# self is not in the language
 def t(x: int) -> int:
     """Give."""
     return self.x + x  # error: 12 [outside-name] "'self' is not in the language"

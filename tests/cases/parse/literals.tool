@@ -60,12 +60,12 @@ def t() -> str:
     return "\x4"
 # error: 12 [syntax] "a malformed string: (unicode error) 'unicodeescape' codec can't decode bytes in position 0-2: truncated \xXX escape"
 ---
-# bytes hold ASCII only
+# bytes contain ASCII only
 def t() -> str:
     """Give."""
     return b"é".hex()  # error: 12 [syntax] "a malformed string: bytes can only contain ASCII literal characters"
 ---
-# bytes beside text
+# bytes next to text
 def t() -> str:
     """Give."""
     return "a" b"b"  # error: 12 [syntax] "bytes and text can't be written side by side"
@@ -127,7 +127,7 @@ def t(x: int) -> str:
     """Show."""
     return f"{return x}"  # error: 15 [syntax] "the braces of this f-string do not hold an expression"
 ---
-# an f-string can't be a docstring
+# an f-string as a docstring
 def t(x: int) -> str:  # error: 5 [no-docstring] "the tool 't' has no docstring"
     f"""Show."""
     return x

@@ -127,21 +127,21 @@ def t(x: Any) -> list:
         isinstance(x, re.Pattern),  # error: 26 [unknown-attribute] "re has no 'Pattern' here"
     ]
 ---
-# types compared with
+# comparing types
 def t(x: Any) -> bool:
     """Ask."""
     return x is int or x == str
 # error: 17 [function-value] "the type 'int' can't be used as a value"
 # error: 29 [function-value] "the type 'str' can't be used as a value"
 ---
-# type(x) == str becomes isinstance
+# type(x) == str is written with isinstance
 def t(x: Any) -> bool:
     """Ask."""
     return type(x) == str
 # error: 12 [outside-name] "'type' is not in the language"
 # error: 23 [function-value] "the type 'str' can't be used as a value"
 ---
-# exceptions stand in raise, except and isinstance
+# exceptions are used in raise, except and isinstance
 def t(x: Any) -> Any:
     """Ask."""
     errors = [ValueError, KeyError]
@@ -160,7 +160,7 @@ def t(x: Any) -> Any:
     except (KeyError, ValueError) as e:
         raise ToolError("bad") from e
 ---
-# a tuple of exceptions by name
+# a tuple of exceptions as a constant
 ERRORS = (KeyError, ValueError)
 # error: 11 [function-value] "the exception 'KeyError' is allowed only in raise, except and isinstance"
 # error: 21 [function-value] "the exception 'ValueError' is allowed only in raise, except and isinstance"
@@ -181,14 +181,14 @@ def t(x: Any) -> Any:
     m = json  # error: 9 [function-value] "the module 'json' can't be used as a value"
     return [m, math]  # error: 16 [function-value] "the module 'math' can't be used as a value"
 ---
-# a module called
+# a module that is called
 import json
 
 def t(x: Any) -> Any:
     """Ask."""
     return json(x)  # error: 12 [function-value] "the module 'json' can't be used as a value"
 ---
-# façade functions and classes are not values
+# functions and classes of modules are not values
 import json
 from datetime import date
 from math import sqrt
@@ -200,7 +200,7 @@ def t(x: Any) -> Any:
 # error: 16 [function-value] "the function 'sqrt' can't be used as a value"
 # error: 22 [function-value] "the function 'date' can't be used as a value"
 ---
-# façade functions as callbacks
+# functions of modules as callbacks
 import json
 import math
 from datetime import date
@@ -251,7 +251,7 @@ def t(xs: list) -> Any:
         return f"{print}"  # error: 19 [function-value] "the function 'print' can't be used as a value"
     return not sorted  # error: 16 [function-value] "the function 'sorted' can't be used as a value"
 ---
-# json.dumps(default=str), and nothing else there
+# json.dumps takes default=str only
 import json
 
 def _text(x: Any) -> str:
@@ -261,7 +261,7 @@ def t(x: Any) -> Any:
     """Show."""
     return [json.dumps(x, default=str), json.dumps(x, default=_text)]  # error: 63 [function-value] "the function '_text' can't be used as a value"
 ---
-# a callback by the wrong keyword or place
+# a callback in the wrong argument
 def _size(x: list) -> int:
     return len(x)
 
@@ -272,7 +272,7 @@ def t(xs: list) -> Any:
 # error: 48 [function-value] "the function '_size' can't be used as a value"
 # error: 69 [function-value] "the function '_size' can't be used as a value"
 ---
-# key= of something that isn't sorting
+# key= of a function that does not sort
 def _size(x: list) -> int:
     return len(x)
 
@@ -281,7 +281,7 @@ def t(d: dict) -> Any:
     d.update(key=_size)  # error: 18 [function-value] "the function '_size' can't be used as a value"
     return d
 ---
-# a helper can't be read for its attributes
+# attributes of a helper
 def _size(x: list) -> int:
     return len(x)
 

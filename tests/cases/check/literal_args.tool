@@ -8,23 +8,23 @@ def t() -> str:
     """Read."""
     return tools.read_file("a.txt", 0)  # error: 37 [tool-value] "read_file does not take this value: offset: must be 1 or more, is 0"
 ---
-# a path that leads out
+# a path out of the workspace
 def t() -> str:
     """Read."""
     return tools.read_file(path="a/../b")  # error: [tool-value] "read_file does not take this value: path: has '..' in it, which no path may; write it from the workspace down"
 ---
-# something wrong deep within
+# a wrong value inside a nested literal
 def t() -> dict:
     """Ask."""
     return tools.http_request(url="https://a.example/", headers={"a": 1})  # error: 65 [tool-value] "http_request does not take this value: headers.a: expected string or {secret: string, prefix?: string}, got integer 1"
 ---
-# one of several choices, spelled otherwise
+# an unknown choice gets the nearest one
 def t() -> dict:
     """Ask."""
     return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request does not take this value: method: "put" is no choice; did you mean "PUT"?"
     # hint: "write "PUT""
 ---
-# what fits, in every form
+# literals that fit
 PATH = "../a"
 
 def t(seconds: float, name: str) -> list:
