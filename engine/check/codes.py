@@ -1,4 +1,4 @@
-"""Every code that a diagnostic about a source can have, by its name: what it means, an example and an accepted rewrite."""
+"""Every code that a diagnostic about a source can have: what it means, an example and an accepted rewrite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from albert_tools.engine.check.registry import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: What the service finds when a checked source is defined: it depends on the tools that exist already.
+#: Findings of the service when it defines a tool. They depend on the tools that exist already.
 WHEN_DEFINED = (
     FindingCode(
         "name-taken",

@@ -1,7 +1,7 @@
-"""The rules: every module of `engine/check/rules` that can be found there. A new rule is a new file, and no list grows.
+"""The rules: every module in `engine/check/rules`. A new rule is a new file; there is no list to extend.
 
-Such a module has ``CODES``, the codes of the findings that it reports first, and ``check``, the rule itself. The order in
-which rules run doesn't matter: the checker sorts what they find.
+Each module has ``CODES``, which declares the codes of its findings, and ``check``, the rule. The order of the rules has no
+effect, because the checker sorts the findings.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CODES = (
 PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
 
 
-#: What other languages, JSON Schema and `typing` call them.
+#: Names of the types in other languages, JSON Schema and `typing`.
 MEANT = {
     "string": "str",
     "integer": "int",
@@ -55,7 +55,7 @@ MEANT = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every annotation, and the shape of TypedDict classes."""
+    """Every annotation."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.annotation is not None:
             yield from annotation(facts, node.annotation)

@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def meet(a: State, b: State) -> State:
-    """What is surely assigned when either path was taken."""
+    """The names that surely have a value after either path."""
     if a is None:
         return b
     return a if b is None else a & b
@@ -62,13 +62,13 @@ class _Flow:
         self.facts = facts
         self.names = names
         self.function = function
-        #: Names that a handler binds, and unbinds at its end.
+        #: Names that a handler binds and removes at its end.
         self.handled = {
             n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
         }
         self.found: list[Diagnostic] = []
         self.reported: set[str] = set()
-        # One list per loop around: the states at its breaks.
+        # For each enclosing loop, the states at its breaks.
         self.breaks: list[list[State]] = []
 
     # Statements
@@ -173,7 +173,7 @@ class _Flow:
         fall: State = s
         for case in stmt.cases:
             if fall is None:
-                break  # refused: a case that takes everything stands last
+                break  # refused: a case that matches everything is last
             inner = fall | {b.name for b in pattern_bindings(case.pattern)}
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)
@@ -234,7 +234,7 @@ class _Flow:
                 self.expr(node.body, inner)
                 return s
             case tree.Compare():
-                # A chain stops at the first comparison that fails.
+                # A chain stops at the first comparison that is false.
                 first = self.expr(node.comparators[0], self.expr(node.left, s))
                 rest = first
                 for c in node.comparators[1:]:
@@ -320,7 +320,7 @@ class _Flow:
         )
 
     def assign_first(self, node: tree.Name, value: str) -> Fix | None:
-        """The fix that gives a name a value where the function begins, below its docstring."""
+        """The fix that gives a name a value at the start of the function, below its docstring."""
         assert self.function is not None
         body = self.function.body
         first = body[1] if len(body) > 1 and isinstance(body[0], tree.ExprStmt) else body[0]

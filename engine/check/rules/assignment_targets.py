@@ -20,8 +20,8 @@ CODES = (
     ),
     FindingCode(
         "delete",
-        "`del` removes a name or a slice of nothing, instead of an item.",
-        "A deleted name would have no value later; items are the only thing worth deleting.",
+        "`del` removes something other than an item.",
+        "A deleted name has no value afterwards, and names need no deleting.",
         example=in_tool("parts = path.split()\ndel parts\nreturn path"),
         rewrite=in_tool("parts = path.split()\ndel parts[0]\nreturn parts"),
     ),
@@ -29,7 +29,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """No attribute is assigned, and only items are deleted."""
+    """Each assigned attribute and each ``del``."""
     for node in facts.nodes:
         if isinstance(node, tree.Attribute) and id(node) in facts.assigned_attributes:
             yield error(

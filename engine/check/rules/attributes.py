@@ -41,7 +41,7 @@ CODES = (
 )
 
 
-#: Names that are left out on purpose, or are other languages' words for it, and what to write.
+#: Names that are excluded on purpose or belong to other languages, and what to write instead.
 INSTEAD: dict[str, str] = {
     "format": 'use an f-string: f"{value:>8}"',
     "format_map": 'use an f-string: f"{value}"',
@@ -95,17 +95,17 @@ INSTEAD: dict[str, str] = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each attribute, by what stands before it."""
+    """Each attribute, by the expression before it."""
     for node in facts.nodes:
         if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or _of_tools(node):
             continue
         if isinstance(facts.parent(node), tree.MatchValue):
-            continue  # the rule of patterns judges it
+            continue  # the rule for patterns checks it
         if id(node) in facts.decorating:
-            continue  # the rule of decorators judges it
+            continue  # the rule for decorators checks it
         root = _root(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
-            continue  # reported as an unknown name, or as an assignment
+            continue  # reported as an unknown name or an assignment
         if isinstance(root, tree.Name) and root.id in facts.nested:
             continue  # reported where it is defined or imported
         named = facts.facade(node)
@@ -153,10 +153,10 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         yield from _callback(node)
         return
     if root and not any(e == root or e.startswith(root + ".") for e in table):
-        return  # reported where it left the table
+        return  # a shorter part of the name is reported
     near: str | None = None
     if last not in INSTEAD:
-        # A class method that is looked for in the module: datetime.fromisoformat.
+        # A class method is looked up in the module: datetime.fromisoformat.
         inside = [f"{module}.{last}"] if not root and f"{module}.{last}" in table else []
         near = next(iter(inside), None) or nearest(
             last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root]
@@ -171,7 +171,7 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
 
 
 def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
-    """What a module or class has on the table, shortened."""
+    """What a module or class offers, shortened."""
     names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
     return (
         f"{what} offers {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else "use the value itself"
@@ -179,7 +179,7 @@ def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
 
 
 def _callback(node: tree.Attribute) -> Iterator[Diagnostic]:
-    """A method that is handed on: it may neither change its value nor make a lazy one that nobody consumes."""
+    """A method as a callback: it may neither change its value nor make a lazy value that nobody consumes."""
     if node.attr in vocabulary.MUTATORS:
         yield error(
             "function-value",

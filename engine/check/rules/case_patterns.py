@@ -26,7 +26,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """`case` takes bare types, and constants of façades; alternatives bind the same names."""
+    """Each pattern."""
     for node in facts.nodes:
         match node:
             case tree.MatchClass():

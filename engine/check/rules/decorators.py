@@ -41,7 +41,7 @@ _TAKES = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """``@tool(...)`` once and ``@example(...)`` any number of times, on the tool, with constants."""
+    """Each decorator and its arguments."""
     for node in facts.nodes:
         if isinstance(node, tree.ClassDef) and is_typed_dict(node):
             for d in node.decorators:
@@ -101,7 +101,7 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
 
 
 def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
-    """What an example gives must be of the shape that running it takes."""
+    """The arguments of an example must have the shape that running it needs."""
     for k in call.keywords:
         if not literal(k.value):
             continue  # reported
@@ -152,7 +152,7 @@ def _example_arguments(
 
 
 def literal(node: tree.Expr) -> bool:
-    """Whether an expression is JSON written out."""
+    """Whether an expression is a JSON literal."""
     match node:
         case tree.Constant():
             return node.value is not ...

@@ -23,7 +23,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Encodings are literals from a list: the worker has no files to load others from."""
+    """Each call that takes an encoding."""
     for node in facts.nodes:
         if not isinstance(node, tree.Call):
             continue

@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
-    """Handlers name exceptions of the language; none is bare; none is hidden by an earlier one."""
+    """The handlers of one ``try``."""
     for i, handler in enumerate(node.handlers):
         if handler.type is None:
             at = handler.span._replace(end_line=handler.span.line, end_column=handler.span.column + 6)
@@ -114,7 +114,7 @@ def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
 
 
 def _unbound(facts: Facts, node: tree.Expr) -> bool:
-    """Whether a name here is reported as unknown, or belongs to a class that is refused."""
+    """Whether the name is reported as unknown, or belongs to a refused class."""
     named = node.func if isinstance(node, tree.Call) else node
     if isinstance(named, tree.Name) and named.id in facts.typed_dicts:
         return not is_typed_dict(facts.typed_dicts[named.id])

@@ -32,7 +32,7 @@ CODES = (
 )
 
 
-#: How a built-in is called that takes more than one value, or none.
+#: How to call a built-in that does not take exactly one value.
 USAGE = {
     "bytes": 'bytes([65, 66]), or text.encode("utf-8")',
     "divmod": "divmod(17, 5)",
@@ -55,12 +55,12 @@ USAGE = {
 }
 
 
-#: Built-ins whose keywords don't stand for positional arguments.
+#: Built-ins whose keywords don't count as positional arguments.
 _KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Helpers, built-ins, TypedDicts and façades; and that nothing else is called."""
+    """Each call that is not a tool call."""
     for node in facts.nodes:
         if not isinstance(node, tree.Call) or tool_name(node.func) is not None:
             continue
@@ -213,7 +213,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
-    """The fix that leaves out one named argument, with the comma before it."""
+    """The fix that removes one named argument, with the comma before it."""
     given = [*call.args, *call.keywords]
     place = next(i for i, part in enumerate(given) if part is keyword)
     s = keyword.span
@@ -227,7 +227,7 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
     named = facts.facade(call.func)
     entry = facts.entry(call.func)
     if named is None or entry is None:
-        return  # the attribute rule reports names off the table
+        return  # the rule for attributes reports unknown names
     spelled = f"{named[0]}.{named[1]}"
     if entry.kind == "constant":
         bare = not call.args and not call.keywords

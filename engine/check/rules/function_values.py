@@ -34,12 +34,12 @@ CODES = (
 )
 
 
-#: Types that `isinstance` may be asked about.
+#: Types that `isinstance` takes.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every mention of a function where no function may stand."""
+    """Every use of a function as a value."""
     for node in facts.nodes:
         if id(node) in facts.annotations:
             continue
@@ -49,13 +49,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             above = facts.parent(node)
             private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
             if isinstance(above, tree.ClassDef | tree.FunctionDef) or node.id == "parallel":
-                continue  # a decorator, or `parallel`; each has a rule of its own
+                continue  # decorators and `parallel` have rules of their own
             if not private and not facts.is_tool(node) and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
             assert entry is not None
-            # Where the name goes on, the attribute rule judges (datetime.datetime.now), and patterns have their own.
+            # Longer names (datetime.datetime.now) and patterns have rules of their own.
             longer = isinstance(facts.parent(node), tree.Attribute | tree.MatchValue)
             if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
@@ -157,7 +157,7 @@ def _type_position(facts: Facts, node: tree.Expr) -> bool:
 
 
 def callback_position(facts: Facts, node: tree.Expr) -> bool:
-    """Whether a function may stand here: it is called by what it is handed to, at once, and not kept."""
+    """Whether a function is allowed here: the function that receives it calls it at once and does not keep it."""
     above = facts.parent(node)
     if isinstance(above, tree.Keyword):
         call = facts.parent(above)

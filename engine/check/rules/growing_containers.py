@@ -27,7 +27,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Loops, comprehensions and consuming calls whose container is grown meanwhile."""
+    """Each loop, comprehension and consuming call."""
     for node in facts.nodes:
         match node:
             case tree.For():
@@ -54,7 +54,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
-    """The containers that iterating `node` reads as it goes: itself, or what a lazy wrapper or view is made from."""
+    """The containers that iterating over `node` reads step by step: itself, or those below a lazy wrapper or view."""
     match node:
         case tree.Name() | tree.Attribute() | tree.Subscript():
             return [node]
@@ -88,7 +88,7 @@ def _grown(facts: Facts, container: tree.Expr, root: tree.Node, consumed: tree.E
 
 
 def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
-    """Whether the loop is left right after: ``xs.append(x); break``."""
+    """Whether the loop ends right after: ``xs.append(x); break``."""
     below = node
     for above in facts.ancestors(node):
         for block in (getattr(above, "body", ()), getattr(above, "orelse", ())):

@@ -39,7 +39,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every imported module and name is on the tables."""
+    """Every imported module and name."""
     for node in facts.nodes:
         if isinstance(node, tree.Import):
             for alias in node.names:

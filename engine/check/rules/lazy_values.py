@@ -25,11 +25,11 @@ CODES = (
     ),
 )
 
-#: Built-ins that run through an iterator they are given (or pass it on, being lazy themselves).
+#: Built-ins that consume an iterator, or are lazy themselves and pass it on.
 CONSUMERS = frozenset(
     """list tuple set frozenset dict sum min max any all sorted next iter enumerate zip map filter""".split()
 )
-#: Façade functions that do.
+#: Functions of façades that do the same.
 FACADE_CONSUMERS = frozenset(
     """collections.Counter collections.OrderedDict collections.deque functools.reduce math.fsum math.prod math.lcm
     math.gcd statistics.mean statistics.fmean statistics.median statistics.mode statistics.multimode
@@ -44,7 +44,7 @@ FACADE_CONSUMERS = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every lazy value that isn't consumed on the spot."""
+    """Every lazy value."""
     for node in facts.nodes:
         if lazy(facts, node) and not consumed(facts, node):
             assert isinstance(node, tree.Call | tree.GeneratorExp)
@@ -75,7 +75,7 @@ def lazy(facts: Facts, node: tree.Node) -> bool:
 
 
 def consumed(facts: Facts, node: tree.Node) -> bool:
-    """Whether what stands around `node` runs through it at once."""
+    """Whether the code around `node` consumes it at once."""
     above = facts.parent(node)
     match above:
         case tree.For():
@@ -100,7 +100,7 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
     func = call.func
     if isinstance(func, tree.Name):
         if func.id == "parallel":
-            return True  # the rule of parallel judges it
+            return True  # the rule for parallel checks it
         if func.id == "iter":
             return consumed(facts, call)
         if func.id == "next":
@@ -108,12 +108,12 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
         if func.id in ("min", "max"):
             return len(call.args) == 1
         if func.id == "sum":
-            return call.args[0] is node  # the start is handed back as it is
+            return call.args[0] is node  # the start value is returned as it is
         if func.id in CONSUMERS:
             return True
     named = facts.facade(func)
     if named == ("functools", "reduce"):
-        return len(call.args) > 1 and call.args[1] is node  # and so is the initial value
+        return len(call.args) > 1 and call.args[1] is node  # so is the initial value
     if named is not None:
         return f"{named[0]}.{named[1]}" in FACADE_CONSUMERS
     if isinstance(func, tree.Attribute) and func.attr == "fromkeys":

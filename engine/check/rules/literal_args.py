@@ -29,8 +29,8 @@ CODES = (
     ),
 )
 
-#: Characters of what a parameter takes, as its tool describes it.
-_TOLD = 160
+#: Characters of a parameter's description in a hint.
+_MAX_DESCRIPTION = 160
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -49,7 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 continue
             for wrong in violations(value_of(value), parameter.schema, parameter.name):
                 fix = _fix(value, parameter, wrong)
-                takes = brief(parameter.description or spell(parameter.schema), _TOLD)
+                takes = brief(parameter.description or spell(parameter.schema), _MAX_DESCRIPTION)
                 yield error(
                     "tool-value",
                     value,
@@ -60,7 +60,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _plain(node: tree.Expr) -> bool:
-    """Whether it is a literal all through, of what can cross to a tool."""
+    """Whether an expression is a literal that a tool can take."""
     match node:
         case tree.Constant(value=value):
             if isinstance(value, float):
@@ -79,7 +79,7 @@ def _plain(node: tree.Expr) -> bool:
 
 
 def _fix(node: tree.Expr, parameter: ToolParameter, wrong: Violation) -> Fix | None:
-    """The choice that is spelled nearest."""
+    """The fix that writes the nearest choice."""
     choices = parameter.schema.get("enum", ())
     value = value_of(node)
     if wrong["rule"] != "enum" or not isinstance(value, str) or wrong["field"] != parameter.name:

@@ -28,7 +28,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Defaults are immutable literals: evaluated once, they must not carry anything from call to call."""
+    """Each default."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.default is not None and not _immutable(node.default):
             yield error(

@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             continue
         if isinstance(node, tree.FunctionDef):
             if isinstance(facts.parent(node), tree.ClassDef):
-                continue  # reported as what a TypedDict can't hold
+                continue  # reported as a wrong statement of a TypedDict
             yield error(
                 "nested-function",
                 node.name_span,
@@ -61,7 +61,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
-    """The fix that moves an import that has its lines for itself, and isn't all of its block, to the top."""
+    """The fix that moves an import to the top; None if it shares its lines or is all of its block."""
     lines = facts.module.source.split("\n")
     text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
     above = facts.parent(node)

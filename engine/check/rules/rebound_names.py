@@ -1,4 +1,4 @@
-"""No binding takes over a name that already has a meaning.
+"""No binding redefines a name that already has a meaning.
 
 A parameter named `tools`, a loop variable named `len` or an alias named `parallel` would make the text mean something else
 than it says. Such shadowing has been a way out of other sandboxes."""
@@ -17,7 +17,7 @@ from albert_tools.grammar.finding_code import FindingCode, in_tool
 CODES = (
     FindingCode(
         "rebound-name",
-        "A binding takes over a name that already has a meaning.",
+        "A binding redefines a name that already has a meaning.",
         "The text would mean something else than it says.",
         example=in_tool("list = path.split()\nreturn list"),
         rewrite=in_tool("parts = path.split()\nreturn parts"),
@@ -33,7 +33,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """No binding form may rebind a known name."""
+    """Every binding, of every form."""
     for node in facts.nodes:
         for b in bindings(node):
             what = facts.fixed(b.name)

@@ -40,7 +40,7 @@ _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Block depth, expression depth, tool depth; the source's size is held before it is parsed."""
+    """The depth of blocks, expressions and tool calls."""
     yield from _blocks(facts, facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
@@ -70,7 +70,7 @@ def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[D
             )
             continue
         for i, inner in enumerate(_inner(stmt)):
-            # An elif is written at the level of its if.
+            # An elif is at the level of its if.
             chained = i == 1 and isinstance(stmt, tree.If) and len(inner) == 1 and isinstance(inner[0], tree.If)
             yield from _blocks(facts, inner, depth if chained else depth + 1)
 

@@ -1,4 +1,4 @@
-"""Statements that need something around them have it: a loop, a try, an annotation."""
+"""Some statements need something around them: a loop, a try, an annotation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Statements that need something around them."""
+    """Each statement that needs something around it."""
     for node in facts.nodes:
         match node:
             case tree.Break() | tree.Continue():

@@ -62,12 +62,12 @@ CODES = (
 )
 
 
-#: The agent's own tools: what defines and runs programs can't be called from one.
+#: The agent's own tools: they define and run programs, so a program can't call them.
 META_TOOLS = frozenset({"define_tool", "run_tool", "check_tool", "search_tools", "describe_tool", "remove_tool"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each ``tools.NAME(...)`` against the catalogue."""
+    """Each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
     for call, name in facts.tool_calls:
         if facts.tool is not None and name == facts.tool.name:
             yield _self_call(call.func, name)

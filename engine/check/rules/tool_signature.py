@@ -52,7 +52,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """The tool has a docstring, and annotations on every parameter: they become its description and schema."""
+    """The docstring and the parameters of the tool."""
     tool = facts.tool
     if tool is None:
         return
@@ -102,7 +102,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _kind_of_default(default: tree.Expr | None) -> str:
-    """The annotation that a default speaks for; Any where it says nothing."""
+    """The annotation that fits a default, or Any."""
     match default:
         case tree.Constant(value=bool() | int() | float() as value):
             return type(value).__name__

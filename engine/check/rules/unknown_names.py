@@ -30,7 +30,7 @@ CODES = (
 )
 
 
-#: Python's own names that models reach for, and what to say.
+#: Names of Python that models like to use, and what to write instead.
 OUTSIDE: dict[str, str] = {
     "open": "read with tools.read_file(path=…) and write with tools.write_file(path=…, content=…)",
     "input": "take it as a parameter of the tool",
@@ -72,25 +72,25 @@ OUTSIDE: dict[str, str] = {
 }
 
 
-#: What other languages and JSON call them.
+#: Constants of other languages and JSON.
 _CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None", "none": "None"}
 
 
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
 
-#: Unknown names that get a nearest one; whoever has more of them has another problem, and likening is slow.
-MAX_LIKENED = 50
+#: Unknown names for which a similar one is searched: the search is slow, and a source with more has another problem.
+MAX_SUGGESTIONS = 50
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every name that is read is bound somewhere, or one of the language's."""
+    """Every name that is read but bound nowhere."""
     for i, (node, names) in enumerate(facts.unbound.values()):
-        yield _unknown(facts, node, names if i < MAX_LIKENED else None)
+        yield _unknown(facts, node, names if i < MAX_SUGGESTIONS else None)
 
 
 def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:
-    """The finding about an unknown name; `names` are the locals it may be meant for, None to look for none."""
+    """The finding about an unknown name; `names` are the locals that may be meant, None to suggest nothing."""
     name = node.id
     above = facts.parent(node)
     raised = isinstance(above, tree.Raise) or isinstance(facts.parent(above or node), tree.Raise)
@@ -145,7 +145,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
             hint=f"write tools.{name}(argument=value)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
-    # A local is likelier meant than a built-in that happens to look alike, and each only where it may stand.
+    # A local is more likely than a built-in with a similar name; functions and exceptions only where they are allowed.
     called = isinstance(above, tree.Call) and above.func is node
     functions = [*facts.functions, *vocabulary.BUILTINS] if called else []
     caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)

@@ -23,7 +23,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Expression statements without an effect."""
+    """Each expression statement."""
     for node in facts.nodes:
         if not isinstance(node, tree.ExprStmt):
             continue
@@ -33,11 +33,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             if first:
                 continue
         if isinstance(node.value, tree.Starred) or (isinstance(node.value, tree.Constant) and node.value.value is ...):
-            continue  # refused
+            continue  # another rule refuses it
         if isinstance(node.value, tree.Attribute) and node.value.attr in vocabulary.METHODS:
-            continue  # refused: the call is missing
+            continue  # another rule refuses the missing call
         if isinstance(node.value, tree.Call) and _tried(facts, node):
-            continue  # ``int(text)`` in a try asks whether it can be done
+            continue  # ``int(text)`` in a try tests the text
         if _pure(facts, node.value):
             yield warning(
                 "unused-result",
