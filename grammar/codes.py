@@ -1,4 +1,4 @@
-"""The codes of the diagnostics that reading a source can give, before any rule looks at it."""
+"""The codes of the diagnostics that come from reading a source, before any rule runs."""
 
 from __future__ import annotations
 

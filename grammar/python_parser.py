@@ -1,6 +1,6 @@
 """CPython's parser and compiler, one thread at a time and without warnings.
 
-Both precautions are about state that threads share. CPython 3.11 counts the depth of a tree in one place for all threads, so
+Both precautions protect state that threads share. CPython 3.11 counts the depth of a tree in one place for all threads, so
 `ast.parse` in two of them at once can raise ``SystemError: AST constructor recursion depth mismatch`` (python/cpython#106905).
 And `warnings.catch_warnings` replaces the filters of the whole process.
 """
@@ -40,7 +40,7 @@ def parse_expression(text: str) -> ast.Expression:
 
 
 def compile_python(text: str) -> None:
-    """Compile a text for nothing but the errors.
+    """Compile a text to find out whether CPython can.
 
     Raises:
         SyntaxError, RecursionError, MemoryError, ValueError, OverflowError: CPython can't compile the text.

@@ -15,7 +15,6 @@ from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
 
-ScopeNode = tree.FunctionDef | tree.Lambda | tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp
 COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
 
 
@@ -316,11 +315,6 @@ class Facts:
                 found.add(name)
                 pending.extend(self.edges.get(name, ()))
         return found
-
-    @cached_property
-    def recursive(self) -> frozenset[str]:
-        """The functions that can call themselves, directly or through others."""
-        return frozenset(name for name in self.functions if name in self.reaches(name))
 
 
 def docstring(function: tree.FunctionDef) -> str | None:
