@@ -18,6 +18,7 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import NAME
+from albert_tools.grammar.python_parser import parse_expression
 
 _TYPES = {
     "string": "str",
@@ -160,7 +161,7 @@ def _spelled(text: str) -> str | None:
     if len(text) > 2_000:
         return None
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        node = parse_expression(text.strip()).body
         spelled = ast.unparse(node)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

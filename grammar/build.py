@@ -1,7 +1,8 @@
-"""From Lark's parse tree to ours.
+"""From Lark's parse tree to our tree.
 
-One method per rule of the grammar. Depth is bounded before this module runs (`parse`), so plain recursion is
-safe. What a grammar can't say without doubling itself is refused here: where a target stands, only a target.
+One method per rule of the grammar. `parse` bounds the depth first, so plain recursion is safe. Some texts follow the grammar and
+still are not programs, such as an assignment to a call; the grammar would need many more rules to exclude them, so this module
+refuses them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Child = Tree[Any] | Token | None
 
 
 class BuildError(Exception):
-    """A place where the text follows the grammar and still isn't a program."""
+    """The text follows the grammar and still is not a program."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -27,11 +28,11 @@ class BuildError(Exception):
 
 
 class Builder:
-    """Turns parse trees into nodes. `subparse` reads the expression inside an f-string's braces."""
+    """Turns parse trees into nodes. `subparse` parses the expression inside the braces of an f-string."""
 
     def __init__(self, subparse: Callable[[str], Tree[Any]], line: int = 0, column: int = 0) -> None:
         self.subparse = subparse
-        # Where line 1, column 1 of the text lies in the source, for the fields of f-strings.
+        # The place in the source of line 1, column 1 of the text; fields of f-strings are texts of their own.
         self.line = line
         self.column = column
 
@@ -69,7 +70,7 @@ class Builder:
         return self.statements(t.children)
 
     def upto(self, t: Tree[Any], stmts: tuple[tree.Stmt, ...]) -> Span:
-        """From the start of `t` to the end of the last statement (the parser's own end lies behind the dedent)."""
+        """From the start of `t` to the end of the last statement (the parser puts the end after the dedent)."""
         return self.span(t).to(stmts[-1].span) if stmts else self.span(t)
 
     def s_expression(self, t: Tree[Any]) -> tree.Stmt:
@@ -207,7 +208,7 @@ class Builder:
         for c in t.children:
             if c.data == "bare_star":
                 if star is not None:
-                    raise self.refuse(c, "only one bare * may stand in a parameter list", "leave one out")
+                    raise self.refuse(c, "a parameter list takes only one bare *", "leave one out")
                 star = c
                 continue
             name, annotation, default = c.children
@@ -415,7 +416,7 @@ class Builder:
                 yield part
                 continue
             line, column = self.offset(raw, span, part.offset)
-            # The field is read in parentheses, one character before where it stands.
+            # The field is parsed in parentheses, so its text begins one character earlier.
             inner = Builder(self.subparse, line - 1, column - 2)
             try:
                 statements = self.subparse(f"({part.expression})\n").children
@@ -426,7 +427,7 @@ class Builder:
             if value is None or isinstance(value, tree.Starred):
                 raise self.refuse(
                     Span(line, column, line, column + 1),
-                    "what stands in the braces of this f-string is not an expression",
+                    "the braces of this f-string do not hold an expression",
                     "write an expression, as in {name} or {total:.2f}; a brace itself is written {{",
                 )
             spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))

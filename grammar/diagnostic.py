@@ -1,12 +1,11 @@
-"""Problems are data.
+"""Problems in a source are data.
 
-Every stage that reads a source collects `Diagnostic`s and hands them on; none prints, and none raises at the
-first problem. What went wrong is the `code`, which is stable and which programs match on; how it is worded
-(`message`, `hint`) may improve at any time. A renderer at the edge turns them into a caret listing for a
-person, JSON for a program, or a short text for a model.
+Every stage that reads a source collects `Diagnostic`s. No stage prints, and none stops at the first problem. The `code` is stable,
+and programs compare it; the wording (`message`, `hint`) may improve at any time. A renderer at the edge turns diagnostics into a
+listing for a person, JSON for a program, or a short text for a model.
 
-Positions count from 1, columns in characters (not bytes), and a span's end is exclusive, so that
-``line[column - 1 : end_column - 1]`` is the text a one-line span covers.
+Positions count from 1. Columns are characters, not bytes. The end of a span is exclusive, so
+``line[column - 1 : end_column - 1]`` is the text of a one-line span.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from typing import Any, NamedTuple
 
 
 class Severity(StrEnum):
-    """`error` refuses the source; `warning` is told and does not."""
+    """`error` refuses the source; `warning` is only reported."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Span(NamedTuple):
-    """A stretch of a source: 1-based lines and character columns, the end exclusive."""
+    """A range of a source: lines and character columns from 1, the end exclusive."""
 
     line: int
     column: int
@@ -38,7 +37,7 @@ class Span(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replace what `span` covers by `text`; an empty span inserts."""
+    """Replace the text at `span` with `text`; an empty span inserts."""
 
     span: Span
     text: str
@@ -46,13 +45,13 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change after which the finding is gone: `title` says it, `edits` do it (disjoint, in any order)."""
+    """A change that removes the finding. `title` describes it; `edits` are disjoint and in any order."""
 
     title: str
     edits: tuple[Edit, ...]
 
     def apply(self, source: str) -> str:
-        """The source with all edits done."""
+        """The source with all edits applied."""
         starts = [0]
         for line in source.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
@@ -92,13 +91,13 @@ class Diagnostic:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings by place, each once, errors before warnings where two share a place."""
+    """The findings by place, without duplicates; at the same place errors come before warnings."""
     seen = dict.fromkeys(diagnostics)
     return tuple(sorted(seen, key=lambda d: (d.span, d.severity != Severity.ERROR, d.code, d.message)))
 
 
 class SourceError(Exception):
-    """A source was refused; `diagnostics` holds every finding, at least one of them an error."""
+    """A source was refused. `diagnostics` holds all findings; at least one is an error."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = in_order(diagnostics)

@@ -1,18 +1,20 @@
-"""F-strings are read in two steps, as CPython up to 3.11 reads them: the lexer takes the whole literal, and this
-module splits it into texts and replacement fields; each field's expression then goes through the one grammar.
-What only newer Pythons accept inside a field (its own quote, a backslash, a comment) is refused, so that the
-same text means the same on every version.
+"""F-strings, split into texts and replacement fields.
+
+An f-string is read in two steps, as CPython did up to 3.11. The lexer takes the whole literal; this module splits it, and the
+same grammar then parses the expression of each field. Newer Pythons accept more inside a field (its own quote, a backslash, a
+comment). That is refused, so that a text means the same on every version.
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
 from dataclasses import dataclass
+
+from albert_tools.grammar.python_parser import parse_expression
 
 
 class FStringError(Exception):
-    """The literal is malformed at `offset` characters from its start."""
+    """The literal is malformed at `offset`, counted in characters from its start."""
 
     def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -37,18 +39,16 @@ def literal_value(raw: str) -> str | bytes:
     Raises:
         SyntaxError: a malformed escape.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        value = ast.literal_eval(raw)
+    value = ast.literal_eval(parse_expression(raw))
     assert isinstance(value, str | bytes)
     return value
 
 
 def split(raw: str) -> list[str | RawField]:
-    """An f-string literal, quotes and prefix included, as its parts in order.
+    """The parts of an f-string literal in order. `raw` includes the prefix and the quotes.
 
     Raises:
-        FStringError: it isn't well-formed.
+        FStringError: the literal is malformed.
     """
     prefix = raw[: next(i for i, c in enumerate(raw) if c in "\"'")]
     mark = raw[len(prefix) :][:3]
@@ -66,7 +66,7 @@ class _Splitter:
         self.end = end
 
     def run(self, at: int, nested: int) -> tuple[list[str | RawField], int]:
-        """Read texts and fields; within a format spec (`nested`) up to its closing brace."""
+        """Read texts and fields; in a format spec (`nested`) up to its closing brace."""
         raw, text_start, text = self.raw, at, ""
         collected: list[str | RawField] = []
         raw_mode = "r" in self.prefix.lower()
@@ -123,7 +123,7 @@ class _Splitter:
         if "\\" not in piece or "r" in self.prefix.lower():
             return piece
         try:
-            # The sentinel keeps a quote at the piece's end apart from the closing quotes.
+            # The sentinel separates a quote at the end of the piece from the closing quotes.
             value = literal_value(self.quote + piece + "|" + self.quote)
         except SyntaxError as error:
             raise FStringError(f"a malformed escape ({error.msg})", start, hint="double the backslash: \\\\") from error
@@ -144,7 +144,7 @@ class _Splitter:
                     hint="assign the expression to a variable first",
                 )
             if c == "#":
-                raise FStringError("a comment inside the braces of an f-string", at, hint="put it behind the string")
+                raise FStringError("a comment inside the braces of an f-string", at, hint="put it after the string")
             if c in "\"'":
                 at = self.skip_string(at)
                 continue

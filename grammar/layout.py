@@ -1,12 +1,12 @@
-"""What has to be known of a text before a grammar can read it.
+"""The layout of a text: a first pass, before the grammar reads it.
 
-One pass over the characters, by a single regular expression, finds strings, comments, names and brackets. It
-holds the caps that protect both parsers (bytes, nesting, literals), refuses characters that make a text look
-different from what it is, collects the comments, and tells where `match` and `case` are keywords. Python decides
-the latter by backtracking; here a line is a `match` statement when it begins with that name and ends with a
-colon, which no other statement can, and `case` is a keyword exactly at the level of a `match` block.
+One regular expression finds strings, comments, names and brackets. The pass enforces the limits that protect both parsers
+(bytes, nesting, literals), refuses characters that make a text look different from what it is, collects the comments, and finds
+out where `match` and `case` are keywords. Python decides that by backtracking. Here a line is a `match` statement if it begins
+with that name and ends with a colon, which no other statement can, and `case` is a keyword exactly at the level of a `match`
+block.
 
-`Layout` then turns Lark's stream of tokens into one with indentation.
+`Layout` then adds indentation to Lark's stream of tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 MAX_SOURCE_BYTES = 128 * 1024
 #: Brackets within brackets. CPython's own limit is 200.
 MAX_NESTING = 50
-#: Blocks within blocks, for the parsers' sake; the checker has a lower limit for readers' sake.
+#: Blocks within blocks. This protects the parsers; the checker has a lower limit that protects readers.
 MAX_INDENTS = 40
 #: One string literal, in characters. Longer data belongs in a file.
 MAX_STRING_LITERAL = 64 * 1024
@@ -47,14 +47,14 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-#: Characters that steer how a text is displayed: they can make a reviewer read another program.
+#: Characters that change how a text is displayed. They can make a reviewer read another program.
 _DECEPTIVE = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b\u2060\ufeff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(slots=True)
 class Scan:
-    """What one pass found: `soft` maps offsets of soft keywords to their terminal."""
+    """The result of the pass. `soft` maps the offset of each soft keyword to its terminal."""
 
     soft: dict[int, str] = field(default_factory=dict)
     comments: list[tuple[int, str, bool]] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """Read the layout of a text whose line ends are ``\\n`` and that ends in one."""
+    """Read the layout of a text. Its lines end in ``\\n``, the last one too."""
     found = Scan()
     starts = found.line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
     report = found.diagnostics.append
@@ -209,7 +209,7 @@ def _check_string(token: str, m: re.Match[str], found: Scan) -> None:
 
 
 class DedentError(Exception):
-    """A line is indented like none of the blocks around it."""
+    """The indentation of a line matches no block around it."""
 
     def __init__(self, token: Token) -> None:
         super().__init__("unindent does not match any outer indentation level")
@@ -219,14 +219,14 @@ class DedentError(Exception):
 class Layout:
     """Lark's `postlex`: drops line ends inside brackets, adds indents and dedents, marks soft keywords."""
 
-    # Names are lexed in every state, so that `case` can be told where only a keyword may stand.
+    # Names are lexed in every state, so that `case` is found where only a keyword is allowed.
     always_accept = ("_NEWLINE", "NAME")
 
     def __init__(self) -> None:
         self.soft: dict[int, str] = {}
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The stream with layout."""
+        """The stream with indents and dedents."""
         depth = 0
         indents = [0]
         token = None

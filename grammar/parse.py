@@ -1,9 +1,13 @@
-"""From a text to a tree, or to everything that is wrong with it.
+"""From a text to a tree, or to the list of its problems.
 
-Untrusted text passes four gates, each cheap enough for what the one before let through: its size and encoding;
-its layout (one scan: nesting, literals, deceptive characters); Lark's LALR parser with the grammar in
-`tool.lark`, whose tree is measured before anything recurses into it; and the second reading by CPython
-(`agree`). `parse` never raises for any input: what is wrong is returned as diagnostics.
+Untrusted text passes four gates. Each is cheap enough for the input that the one before accepts:
+
+1. size and encoding;
+2. the layout: one scan for nesting, literals and deceptive characters;
+3. Lark's LALR parser with the grammar in `tool.lark`; the depth of its tree is measured before anything recurses into it;
+4. the second reading by CPython.
+
+`parse` never raises for any input: it returns problems as diagnostics.
 """
 
 from __future__ import annotations
@@ -25,13 +29,13 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 
 from albert_tools.grammar import layout, tree
 from albert_tools.grammar.build import Builder, BuildError
-from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, Span, in_order
+from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span, in_order
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import disagreement, python_tree
 from albert_tools.grammar.syntax_hints import advice
 from albert_tools.grammar.unsupported import refusals
 
-#: Operators, calls and brackets within one expression; CPython's compiler recurses over them, and so do we.
+#: Operators, calls and brackets within one expression. CPython's compiler recurses over them, and so do we.
 MAX_PARSE_DEPTH = 150
 
 
@@ -45,7 +49,7 @@ class Parsed:
 
 @with_room
 def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> Parsed:
-    """Read a source. Line ends may be any of Python's; `max_bytes` can only lower the cap."""
+    """Read a source with any of Python's line ends. `max_bytes` can only lower the limit."""
     text = _text(source, min(max_bytes, layout.MAX_SOURCE_BYTES))
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
@@ -69,10 +73,10 @@ def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> P
 
 
 def parse_or_raise(source: str | bytes) -> tree.Module:
-    """The tree of a source that must be good.
+    """The tree of a source.
 
     Raises:
-        SourceError: it isn't.
+        SourceError: the source is refused.
     """
     parsed = parse(source)
     if parsed.module is None:
@@ -82,7 +86,7 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
 
 def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
     top = Span(1, 1, 1, 1)
-    # The cap first, on what is cheap to know: a character is at least a byte.
+    # A character is at least one byte, so a text that is too long is refused before it is encoded.
     size = len(source)
     if size <= max_bytes and isinstance(source, str):
         try:
@@ -105,8 +109,8 @@ def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
     return text if text.endswith("\n") else text + "\n"
 
 
-#: The layout pass keeps its place in what it reads.
-_ONE_READER = threading.Lock()
+#: `Layout` has state, so one thread at a time uses the parser.
+_PARSER_LOCK = threading.Lock()
 
 
 @cache
@@ -127,9 +131,9 @@ def _lark() -> tuple[Lark, layout.Layout]:
 
 
 def _cache_file() -> str | None:
-    """Where Lark keeps the parser's table, which takes a second to compute; None where no private place is to be had.
+    """The file for the parser's table, which takes a second to compute; None if there is no private folder for it.
 
-    The table is unpickled, so the folder must be ours and closed to others.
+    Lark unpickles the table, so the folder must belong to us and nobody else may write to it.
     """
     try:
         home = os.environ.get("ALBERT_HOME")
@@ -150,7 +154,7 @@ def _cache_file() -> str | None:
 
 def _lark_tree(text: str, soft: dict[int, str]) -> Tree[Any]:
     lark, post = _lark()
-    with _ONE_READER:
+    with _PARSER_LOCK:
         post.soft = soft
         try:
             parsed: Tree[Any] = lark.parse(text)
@@ -165,9 +169,9 @@ def _field_tree(text: str) -> Tree[Any]:
 
 
 def _measure(root: Tree[Any]) -> None:
-    """Refuse a tree that is too deep to recurse into. Iterative, so it can't fail on what it measures."""
+    """Refuse a tree that is too deep to recurse into. This function is iterative, so the depth can't hurt it."""
     level: list[Tree[Any]] = [root]
-    # Blocks cost three levels each, so that expressions in deep blocks keep their room.
+    # A block costs three levels. They are added, so that expressions in deep blocks have their full depth.
     for _ in range(MAX_PARSE_DEPTH + 3 * layout.MAX_INDENTS):
         level = [c for t in level for c in t.children if isinstance(c, Tree)]
         if not level:
@@ -200,7 +204,7 @@ _EXPRESSION_STARTS = {"NAME", "NUMBER", "STRING", "LPAR", "LSQB", "LBRACE", "NON
 
 
 def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Diagnostic]:
-    """A refusal of the grammar in words: the border of the subset, CPython's own sentence, or what was expected."""
+    """Explain a refusal by the grammar: constructs outside the language, CPython's own message, or what was expected."""
     theirs = python_tree(text)
     if not isinstance(theirs, SyntaxError):
         outside = refusals(theirs)
@@ -223,7 +227,7 @@ def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Dia
         end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
         hint = advice(theirs.msg, _line(lines, line)) or expected
         return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=hint)]
-    what = f"{found!r} can't stand here" if found.strip() else "something is missing here"
+    what = f"{found!r} is not allowed here" if found.strip() else "something is missing here"
     return [Diagnostic("syntax", what, span, hint=advice("", at) or expected)]
 
 
@@ -232,7 +236,7 @@ def _line(lines: list[str], number: int) -> str:
 
 
 def _cut_fstring(text: str, span: Span) -> Diagnostic | None:
-    """An f-string that its own quotes cut short inside a field: ``f"{d["a"]}"``. Python 3.12 reads it; 3.11 doesn't."""
+    """An f-string whose own quotes end it inside a field: ``f"{d["a"]}"``. Python 3.12 accepts it, 3.11 does not."""
     line = _line(text.split("\n"), span.line)
     for m in re.finditer(r"""(?i)\b(?:f|rf|fr)(["'])((?:[^\\\n]|\\.)*?)\1(?=\w)""", line):
         inside = re.sub(r"\{\{|\}\}", "", m[2])
@@ -300,8 +304,3 @@ def _expected(error: UnexpectedInput | layout.DedentError) -> str | None:
         return None
     ordered = sorted(words)
     return "expected " + (ordered[0] if len(ordered) == 1 else ", ".join(ordered[:-1]) + " or " + ordered[-1])
-
-
-def only_warnings(diagnostics: tuple[Diagnostic, ...]) -> bool:
-    """Whether nothing in `diagnostics` refuses the source."""
-    return all(d.severity != Severity.ERROR for d in diagnostics)

@@ -1,7 +1,7 @@
-"""Documents that know where they may be broken, and the printer that decides.
+"""A pretty printer, after Wadler's "A prettier printer".
 
-After Wadler's "A prettier printer": a document is text, a possible line break, an indented part, or a group, which is
-printed on one line when it fits and broken at all its own breaks when it doesn't.
+A document is text, a possible line break, an indented part, or a group. A group is printed on one line if it fits; otherwise it is
+broken at all of its own breaks.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A possible break: `flat` when its group is on one line."""
+    """A possible line break; `flat` is printed instead when its group is on one line."""
 
     flat: str = " "
 
 
 @dataclass(frozen=True, slots=True)
 class IfBroken:
-    """`broken` when the group around it is broken, else `flat`."""
+    """Text that depends on the group around it: `broken` or `flat`."""
 
     broken: str
     flat: str = ""
@@ -27,7 +27,7 @@ class IfBroken:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A comment: `text` goes to the end of the line (`alone`: on a line of its own); whatever holds it is broken."""
+    """A comment at the end of the line, or on a line of its own (`alone`). It breaks every group around it."""
 
     text: str
     alone: bool
@@ -35,14 +35,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """The part is indented by one step where it is broken."""
+    """A part that is indented by one step where it is broken."""
 
     part: Doc
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Broken as a whole or not at all; always broken when `force`."""
+    """A part that is broken at all its breaks or at none; always broken with `force`."""
 
     part: Doc
     force: bool = False
@@ -56,7 +56,7 @@ LINE = Line()
 
 
 def must_break(doc: Doc) -> bool:
-    """Whether something in `doc` can't stand on one line with the rest."""
+    """Whether `doc` can't be printed on one line."""
     match doc:
         case Remark():
             return True
@@ -72,7 +72,7 @@ def must_break(doc: Doc) -> bool:
 def render(doc: Doc, width: int, indent: int) -> str:
     """The text of `doc`, which begins in column `indent`.
 
-    A break that is in no group is never taken: there are no brackets around it.
+    A break outside all groups is never taken, because there are no brackets around it.
     """
     out: list[str] = []
     column = indent
@@ -114,7 +114,7 @@ def _fits(room: int, doc: Doc, width: int) -> bool:
     while stack and room >= 0:
         match stack.pop():
             case str() as text:
-                # A literal of several lines goes on after its last one.
+                # After a literal of several lines the column is that of its last line.
                 first, newline, _ = text.partition("\n")
                 room -= len(first)
                 if newline and room >= 0:
@@ -129,7 +129,7 @@ def _fits(room: int, doc: Doc, width: int) -> bool:
 
 
 def _tail(stack: list[tuple[int, bool, Doc]]) -> list[Doc]:
-    """The text that follows up to the next possible break: a group that leaves no room for it doesn't fit."""
+    """The text up to the next possible break. A group fits only if there is room for this text after it."""
     found: list[Doc] = []
     for _, broken, part in reversed(stack):
         if not isinstance(part, str):

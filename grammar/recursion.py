@@ -1,7 +1,7 @@
-"""Room to recurse, whatever the caller left.
+"""Enough stack to recurse over a tree, however deep the caller is.
 
-Trees are capped in depth so that walking one fits Python's recursion limit, which counts the caller's frames too. What
-walks a tree is called with the limit's whole room when what is left proves too little: on a thread, whose count begins anew.
+The depth of trees is limited so that a walk fits Python's recursion limit. But the limit counts the caller's frames too. When the
+rest is too little, the walk runs again on a new thread, which starts with an empty stack.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ R = TypeVar("R")
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
-    """A function without side effects, called once more with all the room there is when it runs out of stack."""
+    """Decorate a function without side effects: if it runs out of stack, it is called again on a new thread."""
 
     @functools.wraps(function)
-    def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except RecursionError:
             pass
         return _on_a_thread(lambda: function(*args, **kwargs))
 
-    return roomy
+    return wrapper
 
 
 def _on_a_thread(call: Callable[[], R]) -> R:

@@ -1,26 +1,24 @@
-"""The second reading.
+"""The second reading: CPython's own parser.
 
-After our grammar has accepted a text, CPython's own parser reads the same text, and the two trees must be equal.
-So a slip in the grammar can refuse a good program, but it can never run one that means something else than the
-reviewer, who knows Python, believes. A difference is a bug of ours and is reported as one.
+After our grammar has accepted a text, CPython parses the same text, and the two trees must be equal. So a defect of the grammar
+can refuse a good program, but it can't run a program that means something else than a reviewer who knows Python believes. A
+difference is a defect of ours and is reported as one.
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
 
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.python_parser import compile_python, parse_python
 from albert_tools.grammar.to_python import to_python
 
 
 def python_tree(text: str) -> ast.Module | SyntaxError:
-    """What CPython makes of a text. Its other ways to fail (depth, size) come back as a SyntaxError too."""
+    """CPython's tree of a text. All its failures, also those by depth and size, are returned as a SyntaxError."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
+        return parse_python(text)
     except SyntaxError as error:
         return error
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
@@ -28,7 +26,7 @@ def python_tree(text: str) -> ast.Module | SyntaxError:
 
 
 def disagreement(module: tree.Module) -> Diagnostic | None:
-    """None when both readings agree; else the finding that refuses the text."""
+    """The finding that refuses the text if the two readings differ, else None."""
     theirs = python_tree(module.source)
     if isinstance(theirs, SyntaxError):
         return _refusal(theirs)
@@ -38,18 +36,16 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
     place = _first_difference(ours, theirs, module.span.line)
     return Diagnostic(
         "readings-differ",
-        "this text reads differently to Albert Tools and to Python, so it is refused",
+        "Albert Tools and Python read this text differently, so it is refused",
         Span(place, 1, place, 2),
-        hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
+        hint="write it in a simpler way; this is a defect of Albert Tools, please report it",
     )
 
 
 def uncompilable(text: str) -> Diagnostic | None:
-    """What CPython's compiler refuses although its parser reads it: scopes that clash, a key that a pattern holds twice."""
+    """A finding if CPython can parse the text but not compile it: conflicting scopes, a key twice in a pattern."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<tool>", "exec", dont_inherit=True, optimize=0)
+        compile_python(text)
     except SyntaxError as error:
         return _refusal(error)
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
@@ -64,7 +60,7 @@ def _refusal(error: SyntaxError) -> Diagnostic:
     return Diagnostic("syntax", f"Python refuses this: {error.msg}", Span(line, column, line, column + 1), hint)
 
 
-#: What to do instead, by what stands in CPython's sentence.
+#: Words in CPython's message -> what to write instead.
 _HINTS = {
     "assignment expression": "assign in a statement before the comprehension",
     "duplicate key": "compare in a guard, or write a case for each",
@@ -74,7 +70,7 @@ _HINTS = {
 
 
 def same(ours: object, theirs: object) -> bool:
-    """Whether two `ast` trees are equal but for places and the `u` prefix of strings."""
+    """Whether two `ast` trees are equal, apart from places and the `u` prefix of strings."""
     if isinstance(ours, ast.AST):
         if type(ours) is not type(theirs):
             return False

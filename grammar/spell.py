@@ -1,7 +1,8 @@
-"""Expressions and patterns as documents: the fewest brackets that keep the tree, and breaks only inside brackets.
+"""Expressions and patterns as documents for the pretty printer.
 
-Literals keep their spelling, but for quotes, which become double where that needs no backslash. Comments inside brackets stay
-at the element they stood at; the elements then get a line each.
+They have the fewest brackets that keep the tree, and line breaks only inside brackets. Literals keep their spelling, except that
+quotes become double where that needs no backslash. A comment inside brackets stays with its element, and then each element has
+a line of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
 from albert_tools.grammar.pretty import LINE, SOFT, Doc, Group, IfBroken, Indent, Line, Remark
 
-# How tightly each form binds; an operand that binds less tightly than its place asks for gets brackets.
+# Precedence of each form, lowest first. An operand with a lower precedence than its place needs gets brackets.
 WALRUS, LAMBDA, TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = (
     range(16)
 )
@@ -38,13 +39,13 @@ _Comprehending: TypeAlias = tree.ListComp | tree.SetComp | tree.GeneratorExp | t
 
 
 class Comments:
-    """The comments not yet placed, by position."""
+    """The comments that are not written yet, by position."""
 
     def __init__(self, module: tree.Module) -> None:
         self._left = sorted(module.comments, key=lambda c: (c.span.line, c.span.column))
 
     def take(self, until: tuple[int, int], since: tuple[int, int] = (0, 0)) -> list[tree.Comment]:
-        """Those from `since` up to `until`, both (line, column), in order; they are placed now."""
+        """Remove and return the comments from `since` up to `until`, both (line, column), in order."""
         found: list[tree.Comment] = []
         left: list[tree.Comment] = []
         for c in self._left:
@@ -53,22 +54,22 @@ class Comments:
         return found
 
     def put_back(self, comment: tree.Comment) -> None:
-        """One that was taken too early; it comes next."""
+        """Return a comment that was taken too early; it is the next one."""
         self._left.insert(0, comment)
 
     def within(self, span: Span) -> bool:
-        """Whether one is left inside `span`."""
+        """Whether a comment is left inside `span`."""
         start, end = (span.line, span.column), (span.end_line, span.end_column)
         return any(start <= (c.span.line, c.span.column) < end for c in self._left)
 
 
 def begin(node: tree.Node) -> tuple[int, int]:
-    """Where a node begins, as (line, column)."""
+    """The start of a node, as (line, column)."""
     return node.span.line, node.span.column
 
 
 def end(node: tree.Node) -> tuple[int, int]:
-    """Where a node ends."""
+    """The end of a node, as (line, column)."""
     return node.span.end_line, node.span.end_column
 
 
@@ -79,10 +80,10 @@ class Speller:
         self._lines = module.source.split("\n")
         self._comments = comments
 
-    # Places that a whole expression stands in.
+    # Expressions that are not operands.
 
     def whole(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """An expression that ends its line's job: on one line if it fits, else in brackets of its own."""
+        """An expression at the end of a statement: on one line if it fits, else in brackets of its own."""
         if isinstance(node, tree.Tuple) and node.elts:
             starred = any(isinstance(e, tree.Starred) for e in node.elts)
             if starred or len(node.elts) == 1 or self._comments.within(node.span):
@@ -92,7 +93,7 @@ class Speller:
         return self.wrapped(node, least)
 
     def wrapped(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """As `whole`, for one that isn't a list of several."""
+        """As `whole`, for an expression that is not a tuple without brackets."""
         if not isinstance(node, tree.BinOp | tree.BoolOp | tree.Compare | tree.IfExp | tree.Strings | tree.UnaryOp):
             return self.expr(node, least)
         if isinstance(node, tree.Strings) and len(node.pieces) == 1:
@@ -101,7 +102,7 @@ class Speller:
         return Group([IfBroken("("), Indent([SOFT, inner]), SOFT, IfBroken(")")])
 
     def target(self, node: tree.Expr) -> Doc:
-        """What is bound; a list of names needs no brackets."""
+        """The target of an assignment; a list of names needs no brackets."""
         if isinstance(node, tree.Tuple) and node.elts:
             parts: list[Doc] = []
             for i, e in enumerate(node.elts):
@@ -112,7 +113,7 @@ class Speller:
     # Expressions.
 
     def expr(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """An expression where one that binds as tightly as `least` may stand."""
+        """An expression in a place that needs at least the precedence `least`."""
         if _strength(node) < least:
             return Group(["(", Indent([SOFT, self._bare(node)]), SOFT, ")"])
         return self._bare(node)
@@ -219,7 +220,7 @@ class Speller:
         return parts
 
     def parameter_docs(self, params: tuple[tree.Param, ...]) -> list[Doc]:
-        """Each parameter, with the star before the first that is given by name only."""
+        """Each parameter, with the star before the first keyword-only one."""
         docs: list[Doc] = []
         starred = False
         for p in params:
@@ -240,7 +241,7 @@ class Speller:
         if not node.keywords and len(node.args) == 1:
             only = node.args[0]
             if isinstance(only, tree.GeneratorExp):
-                # The call's brackets are the generator's.
+                # The brackets of the call are also those of the generator.
                 whole = tree.GeneratorExp(Span(*end(node.func), *end(node)), only.elt, only.generators)
                 return [function, self._bare(whole)]
         return [function, self.arguments(node, node.args, node.keywords)]
@@ -266,7 +267,7 @@ class Speller:
         return self.bracket("{", docs, "}", node, tuple(places), node.values)
 
     def _value(self, node: tree.Expr) -> Doc:
-        """A value after a colon; a long one that isn't bracketed gets brackets to break in."""
+        """A value after a colon; a long value without brackets gets brackets, so that it can be broken."""
         return self.wrapped(node)
 
     def _comprehension(
@@ -298,7 +299,7 @@ class Speller:
         places: tuple[tree.Node, ...],
         ends: tuple[tree.Node, ...] | None = None,
     ) -> Doc:
-        """Elements in brackets: on one line, or one to a line with a comma after each.
+        """Elements in brackets: on one line, or each on a line of its own with a comma.
 
         A comma that stood before the closing bracket asks for a line each. `places` are where the elements begin and
         `ends` where they end, for the comments between them.
@@ -313,7 +314,7 @@ class Speller:
         parts: list[Doc] = []
         since = begin(node)
         for i, (doc, place) in enumerate(zip(docs, places, strict=True)):
-            # Up to the element's end: what its own brackets didn't take stands before it.
+            # Comments up to the end of the element that its own brackets did not take go before it.
             before = self._comments.take(end(ends[i]), since) if self._comments.within(node.span) else []
             right, above = self._split(before, begin(place), not i)
             if i:
@@ -331,9 +332,9 @@ class Speller:
     def _split(
         comments: list[tree.Comment], until: tuple[int, int], first: bool = False
     ) -> tuple[list[Doc], list[Doc]]:
-        """Comments as the one that stays right of what came before, and those with a line each, in order.
+        """Split comments into the one that stays at the end of its line, and those on lines of their own, in order.
 
-        There is none to the right where nothing came before (`first`) or where it stood after `until`, in the next element.
+        No comment stays at the end of a line before the first element (`first`) or after `until`, in the next element.
         """
         stays = bool(comments) and not first and not comments[0].alone and begin(comments[0]) < until
         right: list[Doc] = [Remark(comments[0].text, False)] if stays else []
@@ -341,7 +342,7 @@ class Speller:
         return right, above
 
     def _asks(self, node: tree.Node, count: int, closing: str) -> bool:
-        """Whether a comma stood before the closing bracket."""
+        """Whether there is a comma before the closing bracket in the source."""
         line, column = node.span.end_line - 1, node.span.end_column - 2
         if line >= len(self._lines) or self._lines[line][column : column + 1] != closing:
             return False
@@ -362,7 +363,7 @@ class Speller:
     # Patterns.
 
     def pattern(self, node: tree.Pattern, least: int = 0) -> Doc:
-        """A pattern of a `case`; `least` is 1 where alternatives and 2 where `as` too need brackets."""
+        """A pattern of a `case`. With `least` 1 an `as` pattern gets brackets, with 2 alternatives do too."""
         match node:
             case tree.MatchValue():
                 return self.expr(node.value)
@@ -408,7 +409,7 @@ class Speller:
 
 
 def _after(inner: tree.Node, whole: tree.Node) -> Span:
-    """A place just before the end of `whole`, or right after `inner` inside it."""
+    """A place just before the end of `whole`, or right after `inner` in it."""
     line, column = (whole.span.end_line, max(1, whole.span.end_column - 1)) if inner is whole else end(inner)
     return Span(line, column, line, column)
 
@@ -430,7 +431,7 @@ def _strength(node: tree.Expr) -> int:
         case tree.BinOp():
             return _BINARY[node.op]
         case tree.Strings() if len(node.pieces) > 1:
-            # As operands several adjacent literals read better in brackets; only a whole one goes without.
+            # Several adjacent literals get brackets when they are an operand.
             return POWER
     return ATOM
 
@@ -439,7 +440,7 @@ _LITERAL = re.compile(r"([A-Za-z]*)('''|')(.*)\2\Z", re.DOTALL)
 
 
 def _quoted(raw: str) -> str:
-    """A literal in double quotes, where nothing in it changes by that."""
+    """A literal in double quotes, if nothing in it changes by that."""
     found = _LITERAL.match(raw)
     if found is None or '"' in raw or "\\" in raw or "{" in raw:
         return raw

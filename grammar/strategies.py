@@ -1,15 +1,16 @@
-"""Hypothesis strategies that write sources. Public: an application that extends the language fuzzes it with them.
+"""Hypothesis strategies that write sources. They are public: an application that extends the language can fuzz it with them.
 
-- `sources()`: texts that the grammar accepts, every construct of it, whatever they mean.
-- `texts()`: anything at all: sources with tokens lost, doubled and swapped, deceptive characters, junk.
-- `programs(catalog)`: whole tools that the checker accepts, that end, and that call the catalogue's tools, with arguments to
-  run them on. Run by CPython under the prelude they must give what the sandbox gives.
+- `sources()`: texts that the grammar accepts, with every construct. They need not make sense.
+- `texts()`: any text: sources with parts lost, doubled and swapped, deceptive characters, junk.
+- `programs(catalog)`: whole tools that the checker accepts, that end, and that call tools of the catalogue, with arguments. CPython
+  under the prelude and the sandbox must give the same result.
 
-Hypothesis is asked for only here; the package itself doesn't need it.
+Only this module needs Hypothesis.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -115,7 +116,7 @@ def _operand(text: str) -> str:
 
 
 def _closed(text: str) -> bool:
-    """Whether the first bracket closes at the very end (strings in it are taken for text, which only adds brackets)."""
+    """Whether the first bracket closes at the very end. Brackets in strings count too; at worst this adds brackets."""
     depth = 0
     for i, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -131,7 +132,7 @@ def _call(parts: tuple[str, tuple[list[str], list[tuple[str, str]]]]) -> str:
 
 @st.composite
 def _expression(draw: Draw, depth: int) -> str:
-    # A function of the depth, and not `st.recursive`, whose description grows with all that it may be made of.
+    # Not `st.recursive`: its description would grow with every part.
     return str(draw(_levels(depth)))
 
 
@@ -257,7 +258,7 @@ def _statement(draw: Draw, depth: int, indent: str, loop: bool) -> list[str]:
 
 @st.composite
 def sources(draw: Draw, max_depth: int = 2) -> str:
-    """A text that the grammar accepts: imports, constants, a TypedDict class, functions with decorators, every statement."""
+    """A text that the grammar accepts: imports, constants, a TypedDict, functions with decorators, every statement."""
     lines: list[str] = []
     if draw(st.booleans()):
         lines += ["import json, re as r", "from math import sqrt as root"]
@@ -318,7 +319,7 @@ _WORDS = [
 
 @st.composite
 def texts(draw: Draw) -> str | bytes:
-    """Anything that somebody may hand in: a source with parts lost, doubled, swapped or replaced, or junk from the start."""
+    """Any input: a source with parts lost, doubled, swapped or replaced, or junk."""
     if draw(st.booleans()) and draw(st.booleans()):
         junk: str | bytes = draw(st.one_of(st.text(max_size=200), st.binary(max_size=200)))
         return junk
@@ -343,13 +344,13 @@ def texts(draw: Draw) -> str | bytes:
 
 
 class ToolNames(Protocol):
-    """What `programs` reads of a catalogue: names, and per tool its parameters with `name`, `schema` and `required`."""
+    """The part of a catalogue that `programs` needs: names, and parameters with `name`, `schema` and `required`."""
 
     def names(self) -> Iterable[str]:
-        """Every tool that may be called."""
+        """The names of the tools that may be called."""
 
     def get(self, name: str) -> Any:
-        """Its definition."""
+        """The definition of one tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +362,7 @@ class Program:
 
 
 class _Scope:
-    """The variables in reach, by type. A program is typed while it is written, so that most of what it does means something."""
+    """The variables in scope, by type. Expressions are written by type, so that most of a program makes sense."""
 
     def __init__(self, variables: dict[str, list[str]]) -> None:
         self.variables = variables
@@ -384,8 +385,11 @@ _TYPES = ["int", "str", "list", "dict", "bool"]
 
 @st.composite
 def programs(draw: Draw, catalog: ToolNames) -> Program:
-    """A tool that the checker accepts and that ends, with arguments: arithmetic that may fail, text, lists, dicts, loops over
-    what is finite, handlers, helpers, `match`, f-strings, tool calls that are caught or not, `parallel`."""
+    """A tool that the checker accepts and that ends, with arguments.
+
+    It has arithmetic that may fail, text, lists, dicts, finite loops, handlers, helpers, `match`, f-strings, `parallel`, and tool
+    calls with and without a handler.
+    """
     return _Writer(draw, catalog, list(catalog.names())).program()
 
 
@@ -401,7 +405,7 @@ class _Writer:
         self.tools = tools
 
     def pick(self, options: list[Any]) -> Any:
-        # By number: the strategies of a few numbers are made once, those of ever new lists each time.
+        # By index: a strategy for a range is created once, one for a new list each time.
         return options[self.draw(_up_to(len(options)))]
 
     def chance(self, of: int = 2) -> bool:
@@ -440,7 +444,7 @@ class _Writer:
     def statement(self, scope: _Scope, indent: str, depth: int, top: bool) -> list[str]:
         kinds = ["assign", "assign", "print", "call", "assign"]
         if top:
-            # A helper that `parallel` reaches may not add to what it was given.
+            # A helper that `parallel` reaches may not change its arguments.
             kinds += ["out", "out", "parallel", "augment"]
         if depth:
             kinds += ["if", "for", "try", "match", "unpack"]
@@ -527,7 +531,9 @@ class _Writer:
                 kind = {"string": "str", "integer": "int", "boolean": "bool", "array": "list", "object": "dict"}.get(
                     str(p.schema.get("type")), "str"
                 )
-                given.append(f"{p.name}={self.expr(scope, kind, 1)}")
+                value = self.expr(scope, kind, 1)
+                # The checker checks a literal against the parameter's schema, which this module does not read.
+                given.append(f"{p.name}={kind}({value})" if _literal(value) else f"{p.name}={value}")
         return f"tools.{name}({', '.join(given)})"
 
     # Expressions, by type.
@@ -546,7 +552,7 @@ class _Writer:
             case "int":
                 options: list[Callable[[], str]] = [
                     lambda: f"({e('int')} {self.pick(['+', '-', '//', '%', '&', '|', '^'])} {e('int')})",
-                    # By a constant, so that no loop squares a number again and again.
+                    # The factor is a constant, so that no loop squares a number again and again.
                     lambda: f"({e('int')} * {self.pick(['2', '-3', '10'])})",
                     lambda: f"len({e(self.pick(['str', 'list', 'dict']))})",
                     lambda: f"sum({e('list')})",
@@ -602,6 +608,14 @@ class _Writer:
                     lambda: f"(0 <= {e('int')} < {e('int')})",
                 ]
         return str(self.pick(options)())
+
+
+def _literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 _LITERALS = {

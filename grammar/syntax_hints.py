@@ -1,21 +1,21 @@
-"""How to write it instead, for texts that are no Python at all.
+"""What to write instead, for texts that are not Python.
 
-CPython's sentence says what is wrong; an author who wrote another language's form, or slipped, wants the form that is
-right. Two tables: by what CPython says, and by what stands on the line.
+CPython's message says what is wrong. An author who slipped, or wrote a form of another language, needs the right form. Two tables
+give it: one by CPython's message, one by the text of the line.
 """
 
 from __future__ import annotations
 
 import re
 
-#: What CPython says -> what to do.
-_BY_SENTENCE: tuple[tuple[str, str], ...] = (
+#: CPython's message -> what to write.
+_BY_MESSAGE: tuple[tuple[str, str], ...] = (
     (r"Missing parentheses in call to 'print'", 'write print("…")'),
     (r"unexpected indent", "align it with the line above, or end the line above with a colon"),
     (r"unindent does not match", "indent it like one of the lines above it, four spaces per level"),
     (r"expected an indented block", "indent the next line by four spaces; write pass where nothing is to be done"),
     (r"was never closed", "add the closing bracket"),
-    (r"does not match opening parenthesis", "close the inner bracket first, by its own kind"),
+    (r"does not match opening parenthesis", "close the inner bracket first, with its own kind"),
     (r"unmatched '", "remove it, or add the bracket that opens it"),
     (r"Maybe you meant '=='", "to compare, write =="),
     (r"invalid non-printable character U\+00A0", "write a plain space"),
@@ -27,7 +27,7 @@ _BY_SENTENCE: tuple[tuple[str, str], ...] = (
     (r"(?i)perhaps you forgot a comma", "add a comma or an operator between the two"),
 )
 
-#: What stands on the line -> what to write.
+#: Text of the line -> what to write.
 _BY_TEXT: tuple[tuple[str, str], ...] = (
     (r"\+\+|--\s*$", "write x += 1 or x -= 1"),
     (r"=>", "write lambda x: … in a callback position, or a helper"),
@@ -38,8 +38,8 @@ _BY_TEXT: tuple[tuple[str, str], ...] = (
     (r"^\s*(else if|elseif)\b", "write elif"),
     (r"^\s*(else|elif|except|finally)\b", "it is indented like the if, for or try that it belongs to"),
     (r"^\s*case\s*[<>=!]", "compare in a guard: case x if x > 3:"),
-    (r"^\s*case\b", 'case stands in the block of a match; its pattern holds constants, names, [a, b] and {"k": v}'),
-    (r"^\s*\w+\s*:=", "as a statement write =; := stands in conditions and in parentheses"),
+    (r"^\s*case\b", 'case belongs in the block of a match; a pattern has constants, names, [a, b] and {"k": v}'),
+    (r"^\s*\w+\s*:=", "in a statement write =; := is for conditions and parentheses"),
     (r"^\s*(const|let|var)\b", "write the name alone: x = 1"),
     (r"^\s*function\b", "write def"),
     (r"^\s*(switch)\b", "write match x: and case 1:"),
@@ -50,13 +50,13 @@ _BY_TEXT: tuple[tuple[str, str], ...] = (
 _COLON = "a line that opens a block ends with a colon, and the block is indented: if x:"
 
 
-def advice(sentence: str, line: str) -> str | None:
-    """What to write instead, given CPython's sentence (may be empty) and the line it is about."""
-    for pattern, text in _BY_SENTENCE:
-        if re.search(pattern, sentence):
+def advice(message: str, line: str) -> str | None:
+    """What to write instead, by CPython's message (may be empty) and the line that it is about."""
+    for pattern, text in _BY_MESSAGE:
+        if re.search(pattern, message):
             return text
     code = re.sub(r"#.*|\"[^\"]*\"|'[^']*'", lambda m: m[0][:1] + m[0][-1:] if m[0][0] != "#" else "", line)
     for pattern, text in _BY_TEXT:
         if re.search(pattern, code):
             return text
-    return _COLON if sentence == "expected ':'" else None
+    return _COLON if message == "expected ':'" else None

@@ -1,9 +1,8 @@
-"""The tree as Python's own `ast`.
+"""Our tree as Python's own `ast`.
 
-Nodes and fields are named alike, so the translation is one table of operators and a few exceptions: strings,
-whose pieces Python joins; parameters, which Python keeps in parallel lists; and the contexts of targets. The
-result is exactly what CPython's parser makes of the same text (`agree` holds it to that), and it is what the
-compiler starts from. Line numbers carry over, columns don't.
+Nodes and fields have the same names, so the translation is simple. The exceptions are strings, whose pieces Python joins;
+parameters, which Python keeps in parallel lists; and the contexts of targets. The result equals CPython's own tree of the same
+text (the second reading checks that), and the compiler starts from it. It has line numbers but no columns.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def _parameters(params: tuple[tree.Param, ...]) -> ast.arguments:
 
 
 def target(node: tree.Expr, context: type[ast.expr_context] = ast.Store) -> ast.expr:
-    """An expression where something is bound or deleted."""
+    """An expression that is assigned to or deleted."""
     new: Any
     match node:
         case tree.Name():
@@ -258,7 +257,7 @@ def _strings(node: tree.Strings) -> ast.expr:
 
 
 def _joined(parts: list[str | tree.Field], node: tree.Node) -> list[ast.expr]:
-    """Texts and fields, neighbouring texts joined and empty ones dropped, as CPython does."""
+    """Texts and fields. Like CPython it joins adjacent texts and drops empty ones."""
     values: list[ast.expr] = []
     text = ""
     for part in [*parts, None]:

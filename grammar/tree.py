@@ -1,9 +1,7 @@
-"""The tree of a source: frozen nodes with spans. Read it as the index of the language.
+"""The tree of a source: frozen nodes with spans. It is also an index of the language: each docstring shows the source of a node.
 
-Nodes and fields carry the names that Python's own `ast` module uses, so that the correspondence of the two
-readings is plain to see and mechanical to check (`agree`). Each docstring shows the source a node stands for.
-Spans, comments and the spelling of literals (`raw`) don't take part in equality: two trees are equal when the
-programs mean the same text.
+Nodes and fields have the names of Python's own `ast` module, so the two readings are easy to compare. Spans, comments and the
+spelling of literals (`raw`) do not count for equality.
 """
 
 from __future__ import annotations
@@ -354,7 +352,7 @@ class MatchStar(Node):
 
 @dataclass(frozen=True, slots=True)
 class MatchAs(Node):
-    """``case x:``, ``case _:`` (neither pattern nor name), ``case p as x:``"""
+    """``case x:``, ``case p as x:``, ``case _:`` (no pattern and no name)"""
 
     pattern: Pattern | None
     name: str | None
@@ -544,7 +542,7 @@ class FunctionDef(Node):
 
 @dataclass(frozen=True, slots=True)
 class ClassDef(Node):
-    """``class Row(TypedDict): …``; nothing but TypedDict classes gets past the checker."""
+    """``class Row(TypedDict): …``; the checker refuses other classes."""
 
     name: str
     bases: tuple[Expr, ...]
@@ -579,7 +577,7 @@ Stmt: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Comment(Node):
-    """``# text``; `alone` when nothing stands before it on its line."""
+    """``# text``; `alone` when nothing is before it on its line."""
 
     text: str
     alone: bool
@@ -587,7 +585,7 @@ class Comment(Node):
 
 @dataclass(frozen=True, slots=True)
 class Module(Node):
-    """A whole source. Comments lie beside the tree, by position."""
+    """A whole source. Comments are kept separately, by position."""
 
     body: tuple[Stmt, ...]
     comments: tuple[Comment, ...] = field(compare=False, repr=False)
@@ -595,7 +593,7 @@ class Module(Node):
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below, in the order of the source's evaluation-independent text."""
+    """The nodes directly below, in the order of the fields."""
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, Node):
@@ -607,7 +605,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """`node` and everything below it, parents first, in source order; iterative, so no depth can hurt it."""
+    """`node` and all nodes below it, parents first. It is iterative, so depth can't hurt it."""
     stack = [node]
     while stack:
         current = stack.pop()

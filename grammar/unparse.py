@@ -1,8 +1,8 @@
-"""The canonical text of a tree, comments kept: what ``albert fmt`` writes.
+"""The canonical text of a tree with its comments: what ``albert fmt`` writes.
 
-Reading the text gives the tree again, and writing it again gives the text. Comments stand where they stood: before a statement,
-at the end of its line, at an element of a bracket, at the end of a block; one that stands inside an expression where no line can
-end moves up to before the statement. `format_source` proves all this about its own result before it gives it away.
+Parsing the text gives the same tree, and formatting it again gives the same text. A comment keeps its place: before a statement,
+at the end of its line, at an element in brackets, at the end of a block. A comment inside an expression where no line can end
+moves up, before the statement. `format_source` verifies its own result before it returns it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, 
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
-#: Columns of a line; a docstring or a long literal may go over.
+#: Columns of a line; a docstring or a long literal may be longer.
 WIDTH = 100
 
 
@@ -26,7 +26,7 @@ def format_source(source: str) -> str:
     """A source in canonical form.
 
     Raises:
-        SourceError: it can't be read.
+        SourceError: the source can't be parsed.
     """
     module = parse_or_raise(source)
     text = unparse(module)
@@ -42,7 +42,7 @@ def format_source(source: str) -> str:
                     "not-formatted",
                     "this text would not survive formatting, so it is left alone",
                     Span(1, 1, 1, 2),
-                    hint="this is a fault of Albert Tools, so please report it",
+                    hint="this is a defect of Albert Tools, please report it",
                 )
             ]
         )
@@ -51,7 +51,7 @@ def format_source(source: str) -> str:
 
 @with_room
 def unparse(module: tree.Module) -> str:
-    """The canonical text of a module that was parsed."""
+    """The canonical text of a parsed module."""
     return _Writer(module).text()
 
 
@@ -71,7 +71,7 @@ class _Writer:
     # Blocks.
 
     def _block(self, body: tuple[tree.Stmt, ...], indent: int, above: int, until: tuple[int, int]) -> None:
-        """Statements, each with the comments before it, and those at the end that are indented more than `above`."""
+        """Statements, each with the comments before it, and the comments at the end that are indented more than `above`."""
         previous: tree.Stmt | None = None
         for i, stmt in enumerate(body):
             first = self._first(stmt)
@@ -146,15 +146,18 @@ class _Writer:
         self._emit(self._line(stmt), indent, stmt.span)
         self._trail(end(stmt), stmt.span.end_line, following)
 
+    def _write(self, comments: list[tree.Comment], indent: int) -> None:
+        """Comments on lines of their own."""
+        self._out += [" " * indent + c.text for c in comments]
+
     def _emit(self, doc: Doc, indent: int, span: Span) -> None:
-        """A logical line; the comments inside it that no bracket took stand before it."""
+        """A logical line, after the comments inside it that no bracket took."""
         text = render(doc, WIDTH, indent)
-        for c in self._comments.take((span.end_line, span.end_column), (span.line, span.column)):
-            self._out.append(" " * indent + c.text)
+        self._write(self._comments.take((span.end_line, span.end_column), (span.line, span.column)), indent)
         self._out.append(" " * indent + text)
 
     def _trail(self, since: tuple[int, int], line: int, following: tuple[int, int]) -> None:
-        """Comments to the right of what was written last."""
+        """The comments at the end of the last written line."""
         found = self._comments.take(min((line + 1, 0), following), since)
         for c in found:
             self._out[-1] += f"  {c.text}"
@@ -207,28 +210,24 @@ class _Writer:
                 return [f"from {stmt.module} import ", inner]
         raise AssertionError(f"not a simple statement: {stmt!r}")
 
-    def _head(self, head: Doc, start: tuple[int, int], body: tuple[tree.Stmt, ...], indent: int) -> None:
-        """The line that opens a block, with the comment to its right."""
-        first = self._first(body[0])
+    def _head(self, head: Doc, start: tuple[int, int], until: tuple[int, int], indent: int) -> None:
+        """The line that opens a block, with the comment at its end."""
         text = render([head, ":"], WIDTH, indent)
-        # What stands right of the colon stays there; what stands on lines of its own belongs to the block.
-        inside = self._comments.take(first, start)
+        # A comment after the colon stays there; comments on lines of their own belong to the block.
+        inside = self._comments.take(until, start)
         last = max((c.span.line for c in inside if not c.alone), default=0)
         right = [c for c in inside if not c.alone and c.span.line == last and self._closes(c)]
         block = [c for c in inside if c.alone and (not right or c.span.line > last) and self._opens_block(c, start)]
-        for c in inside:
-            if c not in right and c not in block:
-                self._out.append(" " * indent + c.text)
+        self._write([c for c in inside if c not in right and c not in block], indent)
         self._out.append(" " * indent + text + "".join(f"  {c.text}" for c in right))
-        for c in block:
-            self._out.append(" " * (indent + STEP) + c.text)
+        self._write(block, indent + STEP)
 
     def _closes(self, comment: tree.Comment) -> bool:
         before = self._source[comment.span.line - 1][: comment.span.column - 1].rstrip()
         return before.endswith(":")
 
     def _opens_block(self, comment: tree.Comment, start: tuple[int, int]) -> bool:
-        """Whether the head had ended before this comment."""
+        """Whether the line that opens the block ends before this comment."""
         for line in range(comment.span.line - 1, start[0] - 1, -1):
             text = re.sub(r"\s*#.*", "", self._source[line - 1]).rstrip()
             if text:
@@ -239,18 +238,17 @@ class _Writer:
         self, head: Doc, stmt: tree.Node, body: tuple[tree.Stmt, ...], indent: int, until: tuple[int, int]
     ) -> None:
         start = begin(stmt)
-        self._head(head, start, body, indent)
+        self._head(head, start, self._first(body[0]), indent)
         self._block(body, indent + STEP, stmt.span.column, until)
 
     def _if(self, stmt: tree.If, indent: int, following: tuple[int, int], word: str, column: int = 0) -> None:
         head: Doc = [f"{word} ", self._speller.wrapped(stmt.test, WALRUS)]
         until = self._else_at(stmt, stmt.body, stmt.orelse, following)
-        self._head(head, begin(stmt), stmt.body, indent)
+        self._head(head, begin(stmt), self._first(stmt.body[0]), indent)
         self._block(stmt.body, indent + STEP, column or stmt.span.column, until)
         if len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], tree.If):
             inner = stmt.orelse[0]
-            for c in self._comments.take(begin(inner)):
-                self._out.append(" " * indent + c.text)
+            self._write(self._comments.take(begin(inner)), indent)
             self._if(inner, indent, following, "elif", column or stmt.span.column)
         else:
             self._else("else", stmt.body, stmt.orelse, indent, following, column or stmt.span.column)
@@ -267,9 +265,8 @@ class _Writer:
         if not body:
             return
         line = self._word_line(word, end(before[-1])[0], self._first(body[0])[0])
-        for c in self._comments.take((line, 1)):
-            self._out.append(" " * indent + c.text)
-        self._head(word, (line, 1), body, indent)
+        self._write(self._comments.take((line, 1)), indent)
+        self._head(word, (line, 1), self._first(body[0]), indent)
         self._block(body, indent + STEP, column or self._column(line), following)
 
     def _else_at(
@@ -280,7 +277,7 @@ class _Writer:
         following: tuple[int, int],
         word: str = "else",
     ) -> tuple[int, int]:
-        """Where the block `before` has ended for sure."""
+        """A place after the end of the block `before`."""
         if not after:
             return following
         if word == "else" and isinstance(stmt, tree.If) and len(after) == 1 and isinstance(after[0], tree.If):
@@ -311,12 +308,11 @@ class _Writer:
             before = stmt.orelse
         if stmt.finalbody:
             parts.append(("finally", stmt.finalbody, self._else_at(stmt, before, stmt.finalbody, following, "finally")))
-        self._head("try", begin(stmt), stmt.body, indent)
+        self._head("try", begin(stmt), self._first(stmt.body[0]), indent)
         self._block(stmt.body, indent + STEP, column, parts[0][2] if parts else following)
         for i, (word, body, place) in enumerate(parts):
             until = parts[i + 1][2] if i + 1 < len(parts) else following
-            for c in self._comments.take(place):
-                self._out.append(" " * indent + c.text)
+            self._write(self._comments.take(place), indent)
             head: Doc = word
             if word == "except":
                 handler = stmt.handlers[i]
@@ -324,45 +320,33 @@ class _Writer:
                     head = ["except ", self._speller.expr(handler.type)]
                 if handler.name:
                     head = [head, f" as {handler.name}"]
-            self._head(head, place, body, indent)
+            self._head(head, place, self._first(body[0]), indent)
             self._block(body, indent + STEP, column, until)
 
     def _match(self, stmt: tree.Match, indent: int, following: tuple[int, int]) -> None:
-        head = render(["match ", self._speller.whole(stmt.subject, TERNARY), ":"], WIDTH, indent)
-        first = begin(stmt.cases[0])
-        inside = self._comments.take(first, begin(stmt))
-        right = [c for c in inside if not c.alone and self._closes(c)]
-        for c in inside:
-            if c not in right and not (c.alone and self._opens_block(c, begin(stmt))):
-                self._out.append(" " * indent + c.text)
-        self._out.append(" " * indent + head + "".join(f"  {c.text}" for c in right))
-        for c in inside:
-            if c.alone and self._opens_block(c, begin(stmt)):
-                self._out.append(" " * (indent + STEP) + c.text)
+        head: Doc = ["match ", self._speller.whole(stmt.subject, TERNARY)]
+        self._head(head, begin(stmt), begin(stmt.cases[0]), indent)
         for i, case in enumerate(stmt.cases):
             until = begin(stmt.cases[i + 1]) if i + 1 < len(stmt.cases) else following
             if i:
-                for c in self._comments.take(begin(case)):
-                    self._out.append(" " * (indent + STEP) + c.text)
+                self._write(self._comments.take(begin(case)), indent + STEP)
             doc: list[Doc] = ["case ", self._speller.pattern(case.pattern)]
             if case.guard is not None:
                 doc += [" if ", self._speller.wrapped(case.guard, WALRUS)]
-            self._head(doc, begin(case), case.body, indent + STEP)
+            self._head(doc, begin(case), self._first(case.body[0]), indent + STEP)
             self._block(case.body, indent + 2 * STEP, case.span.column, (until[0], 1))
 
     def _decorators(self, decorators: tuple[tree.Expr, ...], indent: int) -> None:
         for i, d in enumerate(decorators):
             if i:
-                for c in self._comments.take(begin(d)):
-                    self._out.append(" " * indent + c.text)
+                self._write(self._comments.take(begin(d)), indent)
             self._emit(["@", self._speller.expr(d)], indent, d.span)
             self._trail(end(d), d.span.end_line, (d.span.end_line + 1, 0))
 
     def _function(self, stmt: tree.FunctionDef, indent: int, following: tuple[int, int]) -> None:
         s = self._speller
         start = (stmt.name_span.line, stmt.name_span.column)
-        for c in self._comments.take(start):
-            self._out.append(" " * indent + c.text)
+        self._write(self._comments.take(start), indent)
         docs = s.parameter_docs(stmt.params)
         close = end(stmt.params[-1]) if stmt.params else start
         inside = Span(*start, *close)
@@ -370,7 +354,7 @@ class _Writer:
         doc: list[Doc] = [f"def {stmt.name}", s.bracket("(", docs, ")", holder, stmt.params) if docs else "()"]
         if stmt.returns is not None:
             doc += [" -> ", s.expr(stmt.returns)]
-        self._head(doc, start, stmt.body, indent)
+        self._head(doc, start, self._first(stmt.body[0]), indent)
         self._block(stmt.body, indent + STEP, stmt.span.column, following)
 
     def _class_arguments(self, stmt: tree.ClassDef) -> Doc:

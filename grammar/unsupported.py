@@ -1,8 +1,8 @@
 """Python that is not in the language, and what to write instead.
 
-When our grammar refuses a text that CPython accepts, the author knows Python and met a border of the subset. So
-CPython's tree is searched for every construct outside, each is reported with its rewrite, and the author mends
-all of them in one turn. The rewrites are tested to be accepted.
+When our grammar refuses a text that CPython accepts, the author used Python outside the language. CPython's tree is searched for
+all such constructs, and each is reported with a rewrite, so the author can correct all of them at once. Tests check that the
+rewrites are accepted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ CONSTRUCTS: dict[str, tuple[str, str, str]] = {
 
 
 def refusals(module: ast.Module) -> list[Diagnostic]:
-    """Every construct of CPython's tree that our grammar has no form for, with its rewrite."""
+    """Every construct in CPython's tree that is not in the language, with its rewrite."""
     return [d for node in ast.walk(module) for d in _of(node)]
 
 
@@ -118,7 +118,7 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
                 "unknown-module",
                 "relative imports are not in the language",
                 _span(node),
-                hint="a source stands alone; other saved tools are called as tools.NAME(…)",
+                hint="a source can't import another; call saved tools as tools.NAME(…)",
             )
         elif any(a.name == "*" for a in node.names):
             yield Diagnostic(

@@ -1,6 +1,6 @@
-"""From annotations in a source to JSON Schema, and from literals to values.
+"""JSON Schema from the annotations of a source, and values from its literals.
 
-The checker has seen to it that annotations are of the closed grammar; anything else becomes the empty schema.
+The checker accepts only annotations of a closed grammar. Anything else becomes the empty schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLAIN: dict[str, Schema] = {
     "dict": {"type": "object"},
 }
 
-#: TypedDicts within TypedDicts, so that one that names itself ends.
+#: TypedDicts within TypedDicts: bounds the schema of a recursive one.
 MAX_SCHEMA_DEPTH = 8
 
 
@@ -94,7 +94,11 @@ def _typed_dict(cls: tree.ClassDef, classes: dict[str, tree.ClassDef], depth: in
 
 
 def value_of(node: tree.Expr) -> Any:
-    """The value of a literal expression; tuples become lists, as at the boundary."""
+    """The value of a literal expression. Tuples become lists, as they do when they leave a program.
+
+    Raises:
+        ValueError: the expression is not a literal.
+    """
     match node:
         case tree.Constant():
             return node.value

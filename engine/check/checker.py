@@ -1,11 +1,12 @@
 """From a text to a checked program.
 
-A rule proposes a fix by looking at one place; whether the text is better for it is tried out here, by reading the changed
-text. So every fix that is handed on is an edit after which its finding is gone and no error is new.
+All rules run over one set of facts, and all findings are reported at once, in the order of the text.
 
-All rules run over one set of facts, all findings come back at once, in the order of the text. What a checked program
-carries (`Checked`) is derived from the text and the catalogue, never declared: its parameters, its callees pinned to
-what they were checked against, its effects joined over them, its depth.
+A rule proposes a fix by looking at one place. The checker tries each fix out and reads the changed text: it keeps a fix only if
+the finding is gone afterwards and no error is new.
+
+Everything in a checked program (`Checked`) is derived from the text and the catalogue: the parameters, the callees with the
+versions that they were checked against, the effects of all callees together, the depth.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from albert_tools.engine.check import annotation_schemas
-from albert_tools.engine.check.facts import CheckLimits, Facts
-from albert_tools.engine.check.partial_check import findings_beside
-from albert_tools.engine.check.rules import RULES
-from albert_tools.engine.check.rules.tool_shape import docstring
+from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
+from albert_tools.engine.check.partial_check import partial_findings
+from albert_tools.engine.check.registry import RULES
 from albert_tools.engine.model.definition import (
     EFFECTS,
     Callee,
@@ -38,7 +39,7 @@ from albert_tools.grammar.second_reading import uncompilable
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An ``@example(...)`` of the source: what to call it with, what is there, what is expected."""
+    """An ``@example(...)`` of the source: the arguments, the files and stubs to start from, and the expected outcome."""
 
     arguments: dict[str, object]
     files: dict[str, str]
@@ -52,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A program that may run. `facts` are the tables that the compiler reads on."""
+    """A program that may run. The compiler reads `facts` too."""
 
     source: str
     module: tree.Module
@@ -65,7 +66,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What checking found; `checked` is None exactly when an error is among the `diagnostics`."""
+    """The result of a check; `checked` is None exactly when an error is among the `diagnostics`."""
 
     diagnostics: tuple[Diagnostic, ...]
     checked: Checked | None
@@ -77,12 +78,12 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     limits = limits or CheckLimits()
     parsed = parse(source, max_bytes=limits.source_bytes)
     if parsed.module is None:
-        beside = findings_beside(source, lambda module: _findings(Facts(module, catalog, limits)))
-        return Report(in_order([*parsed.diagnostics, *beside]) if beside else parsed.diagnostics, None)
+        others = partial_findings(source, lambda module: _findings(Facts(module, catalog, limits)))
+        return Report(in_order([*parsed.diagnostics, *others]), None)
     facts = Facts(parsed.module, catalog, limits)
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
-        return Report(_proven(found, facts), None)
+        return Report(_with_working_fixes(found, facts), None)
     refused = uncompilable(facts.module.source)
     if refused is not None:
         return Report(in_order([*found, refused]), None)
@@ -93,25 +94,25 @@ def _findings(facts: Facts) -> Iterator[Diagnostic]:
     return (d for rule in RULES for d in rule(facts))
 
 
-#: Bytes that may be read again to try fixes out, so that a large source with many findings is answered in time.
-MAX_TRIED_BYTES = 64 * 1024
+#: Bytes that may be parsed again to try fixes out. It bounds the time for a large source with many findings.
+MAX_TRIAL_BYTES = 64 * 1024
 
 
-def _proven(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
-    """The findings, each with its fix only where the fix holds."""
+def _with_working_fixes(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
+    """The findings; a fix that does not work is taken off."""
     before = _errors(found)
-    left = MAX_TRIED_BYTES
-    proven: list[Diagnostic] = []
+    left = MAX_TRIAL_BYTES
+    kept: list[Diagnostic] = []
     for d in found:
         if d.fix is not None:
             left -= len(facts.module.source)
-            if left < 0 or not _holds(d, before, facts):
+            if left < 0 or not _fix_works(d, before, facts):
                 d = replace(d, fix=None)
-        proven.append(d)
-    return tuple(proven)
+        kept.append(d)
+    return tuple(kept)
 
 
-def _holds(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) -> bool:
+def _fix_works(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) -> bool:
     assert d.fix is not None
     parsed = parse(d.fix.apply(facts.module.source), max_bytes=facts.limits.source_bytes)
     if parsed.module is None:
@@ -126,10 +127,10 @@ def _errors(found: Iterable[Diagnostic]) -> Counter[tuple[str, str]]:
 
 
 def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Checked:
-    """The checked program of a source that must be good.
+    """The checked program of a source.
 
     Raises:
-        SourceError: it isn't; carries all findings.
+        SourceError: the source is refused; the error carries all findings.
     """
     report = check(source, catalog, limits)
     if report.checked is None:
@@ -179,29 +180,28 @@ def _checked(facts: Facts) -> Checked:
 
 
 def _timeout(function: tree.FunctionDef) -> float:
-    for d in function.decorators:
-        if isinstance(d, tree.Call) and isinstance(d.func, tree.Name) and d.func.id == "tool":
-            for k in d.keywords:
-                if k.arg == "timeout":
-                    return float(annotation_schemas.value_of(k.value))
+    for _, arguments in _decorators(function, "tool"):
+        if "timeout" in arguments:
+            return float(arguments["timeout"])
     return RunLimits().run_seconds
 
 
-def _examples(function: tree.FunctionDef) -> list[Example]:
-    found = []
+def _examples(function: tree.FunctionDef) -> Iterator[Example]:
+    for line, arguments in _decorators(function, "example"):
+        yield Example(
+            arguments=arguments.get("arguments", {}),
+            files=arguments.get("files", {}),
+            expect_files=arguments.get("expect_files", {}),
+            stubs=arguments.get("stubs", {}),
+            line=line,
+            has_result="result" in arguments,
+            result=arguments.get("result"),
+            raises=arguments.get("raises"),
+        )
+
+
+def _decorators(function: tree.FunctionDef, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line and arguments of each decorator of that name."""
     for d in function.decorators:
-        if isinstance(d, tree.Call) and isinstance(d.func, tree.Name) and d.func.id == "example":
-            given = {str(k.arg): annotation_schemas.value_of(k.value) for k in d.keywords}
-            found.append(
-                Example(
-                    arguments=given.get("arguments", {}),
-                    files=given.get("files", {}),
-                    expect_files=given.get("expect_files", {}),
-                    stubs=given.get("stubs", {}),
-                    line=d.span.line,
-                    has_result="result" in given,
-                    result=given.get("result"),
-                    raises=given.get("raises"),
-                )
-            )
-    return found
+        if isinstance(d, tree.Call) and isinstance(d.func, tree.Name) and d.func.id == name:
+            yield d.span.line, {str(k.arg): annotation_schemas.value_of(k.value) for k in d.keywords}

@@ -1,8 +1,7 @@
-"""What the rules share: one look at the tree, so that each rule is short.
+"""The facts about a source that the rules share.
 
-A source has module-level names only of a few kinds, none of which may be rebound, and functions aren't nested.
-So what a name means is a table, not an analysis: a local of its function, or one of the module's names, or one
-of the language's.
+A source has few kinds of module-level names, no name may be bound to something else, and functions are not nested. So a table
+says what a name means, and no analysis is needed: a local of its function, a name of the module, or a name of the language.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
 
-ScopeNode = tree.FunctionDef | tree.Lambda | tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp
 COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckLimits:
-    """Bounds on a source's shape; configuration may lower them."""
+    """Limits on the shape of a source; configuration may lower them."""
 
     #: Nesting of saved tools: a primitive counts 0, a composite 1 + its deepest callee.
     tool_depth: int = 8
-    #: Blocks within blocks. Past this nobody can review it.
+    #: Blocks within blocks. Nobody can review more.
     block_depth: int = 8
     #: Operators, calls and brackets within one expression.
     expression_depth: int = 40
@@ -36,7 +34,7 @@ class CheckLimits:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name bound somewhere: where, and by what form (``parameter``, ``assignment``, ``loop``, …)."""
+    """A name, the place that binds it, and the form that does (``parameter``, ``assignment``, ``loop variable``, …)."""
 
     name: str
     span: Span
@@ -45,7 +43,7 @@ class Binding:
 
 @dataclass(eq=False)
 class Facts:
-    """A module with its tables. `catalog` is what `tools.` can reach."""
+    """A module with its tables. `catalog` holds the tools that it can call."""
 
     module: tree.Module
     catalog: Catalog
@@ -54,7 +52,7 @@ class Facts:
     functions: dict[str, tree.FunctionDef] = field(default_factory=dict)
     typed_dicts: dict[str, tree.ClassDef] = field(default_factory=dict)
     constants: dict[str, tree.Assign | tree.AnnAssign] = field(default_factory=dict)
-    #: Name → module, for `import m` and `import m as x`; `urllib` stands for `urllib.parse`.
+    #: Name → module, for `import m` and `import m as x`; the name `urllib` means `urllib.parse`.
     modules: dict[str, str] = field(default_factory=dict)
     #: Name → (module, entry name), for `from m import x`.
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -92,12 +90,12 @@ class Facts:
         return public[0] if len(public) == 1 else None
 
     def is_tool(self, node: tree.Name) -> bool:
-        """Whether a name stands for the source's own tool."""
+        """Whether a name means the tool of this source."""
         return self.tool is not None and node.id == self.tool.name and node.id not in self.rebound
 
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
-        """Every node, parents first, but for what lies in a class that is refused: that is one finding, not many."""
+        """Every node, parents first. The inside of a refused class is left out: the class is one finding, not many."""
         found: list[tree.Node] = []
         stack: list[tree.Node] = [self.module]
         while stack:
@@ -109,7 +107,7 @@ class Facts:
 
     @cached_property
     def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
-        """By id of the node: the names that are read and bound nowhere, with the locals that are in scope there."""
+        """The names that are read but bound nowhere, by id of the node, each with the locals in scope."""
         found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
         for stmt in self.module.body:
             if isinstance(stmt, tree.FunctionDef):
@@ -121,7 +119,7 @@ class Facts:
         return found
 
     def unbound_below(self, node: tree.Expr) -> bool:
-        """Whether the name that an attribute chain begins with is bound nowhere, which is reported by itself."""
+        """Whether an attribute chain begins with a name that is bound nowhere, which another finding reports."""
         while isinstance(node, tree.Attribute):
             node = node.value
         return id(node) in self.unbound
@@ -130,7 +128,7 @@ class Facts:
         self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
     ) -> None:
         if isinstance(root, tree.MatchClass | tree.ClassDef):
-            return  # the rules of patterns and of classes judge them
+            return  # the rules for patterns and classes check them
         if isinstance(root, tree.Name):
             if root.id not in names and not self.known(root.id):
                 found[id(root)] = (root, names)
@@ -142,17 +140,17 @@ class Facts:
         elif isinstance(root, tree.FunctionDef):
             names = names | locals_of(root)
         for child in tree.children(root):
-            # Annotations are another rule's.
+            # Another rule checks annotations.
             if not (isinstance(root, tree.AnnAssign | tree.Param) and child is root.annotation):
                 self._unbound(child, names, found)
 
     def known(self, name: str) -> bool:
-        """Whether a name means something everywhere in the source."""
+        """Whether a name has a meaning everywhere in the source."""
         return self.fixed(name) is not None or name in self.constants or name in self.nested
 
     @cached_property
     def annotations(self) -> frozenset[int]:
-        """The ids of all nodes that lie in annotations."""
+        """The ids of all nodes inside annotations."""
         found: set[int] = set()
         for node in self.nodes:
             roots: list[tree.Expr | None] = []
@@ -167,7 +165,7 @@ class Facts:
 
     @cached_property
     def decorating(self) -> frozenset[int]:
-        """The ids of all nodes that lie in decorators."""
+        """The ids of all nodes inside decorators."""
         above = [n for n in self.nodes if isinstance(n, tree.FunctionDef | tree.ClassDef)]
         return frozenset(id(n) for f in above for d in f.decorators for n in tree.walk(d))
 
@@ -178,7 +176,7 @@ class Facts:
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
-        """The ids of attributes that are assigned; none may be, and that is reported once."""
+        """The ids of attributes that are assigned to, which one finding reports."""
         found: list[tree.Expr] = []
         for node in self.nodes:
             match node:
@@ -199,12 +197,12 @@ class Facts:
 
     @cached_property
     def rebound(self) -> frozenset[str]:
-        """Names with a fixed meaning that some binding takes over; that is reported there, and what follows isn't."""
+        """Names with a fixed meaning that the source binds again. The binding is reported, its consequences are not."""
         return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
 
     @cached_property
     def nested(self) -> frozenset[str]:
-        """Names of functions and imports that stand where none may; that is reported there, not at each use."""
+        """Names of functions and imports inside other blocks. The definition is reported, its uses are not."""
         inner = [n for n in self.nodes if self.parent(n) is not self.module]
         functions = {n.name for n in inner if isinstance(n, tree.FunctionDef)}
         imports = [a for n in inner if isinstance(n, tree.Import | tree.ImportFrom) for a in n.names]
@@ -222,11 +220,11 @@ class Facts:
             above = self.parents.get(id(above))
 
     def function_of(self, node: tree.Node) -> tree.FunctionDef | None:
-        """The function whose body `node` lies in."""
+        """The function around `node`."""
         return next((a for a in self.ancestors(node) if isinstance(a, tree.FunctionDef)), None)
 
     def fixed(self, name: str) -> str | None:
-        """What a name stands for that no binding may take over, in words; None for a free name."""
+        """What a name means that no binding may change, in words; None for a free name."""
         if name in vocabulary.PRELUDE:
             return "part of the language"
         if name in vocabulary.BUILTINS:
@@ -242,9 +240,9 @@ class Facts:
         return None
 
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
-        """``(module, dotted entry)`` that an expression names, whether or not the table has it; None for others.
+        """``(module, dotted entry)`` that an expression names, in the table or not; None for other expressions.
 
-        A bare module gives an empty entry.
+        The entry of a bare module is empty.
         """
         parts: list[str] = []
         while isinstance(node, tree.Attribute):
@@ -267,13 +265,29 @@ class Facts:
         return None
 
     def entry(self, node: tree.Expr) -> vocabulary.Entry | None:
-        """The façade entry that an expression names, if it is on the table."""
+        """The façade entry that an expression names, if the table has it."""
         named = self.facade(node)
         return None if named is None else vocabulary.facades().get(named[0], {}).get(named[1])
 
+    def is_exception(self, node: tree.Expr) -> bool:
+        """Whether an expression names an exception of the language or of a façade."""
+        if isinstance(node, tree.Name) and (node.id in vocabulary.EXCEPTIONS or node.id == "ToolError"):
+            return True
+        entry = self.entry(node)
+        return entry is not None and entry.kind == "exception"
+
+    @property
+    def import_line(self) -> int:
+        """The line before which an import can be inserted: below the module's docstring, above everything else."""
+        first = self.module.body[0]
+        if isinstance(first, tree.ExprStmt) and len(self.module.body) > 1:
+            first = self.module.body[1]
+        decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
+        return decorators[0].span.line if decorators else first.span.line
+
     @cached_property
     def tool_calls(self) -> tuple[tuple[tree.Call, str], ...]:
-        """Every ``tools.NAME(...)`` or ``tools.SERVER.NAME(...)`` with its name, in order."""
+        """Every call ``tools.NAME(...)`` or ``tools.SERVER.NAME(...)`` with its name, in order."""
         return tuple(
             (node, name)
             for node in self.nodes
@@ -282,7 +296,7 @@ class Facts:
 
     @cached_property
     def edges(self) -> dict[str, dict[str, Span]]:
-        """The call graph of the source's functions: caller → callee → where first; mentions as callbacks count."""
+        """The call graph of the source's functions: caller → callee → first place. Uses as callbacks count."""
         graph: dict[str, dict[str, Span]] = {name: {} for name in self.functions}
         for node in self.nodes:
             if isinstance(node, tree.Name) and node.id in self.functions:
@@ -292,7 +306,7 @@ class Facts:
         return graph
 
     def reaches(self, start: str) -> set[str]:
-        """The functions that a call of `start` can enter, itself included only when it recurses."""
+        """The functions that a call of `start` can enter; `start` itself only when it recurses."""
         found: set[str] = set()
         pending = list(self.edges.get(start, ()))
         while pending:
@@ -302,14 +316,17 @@ class Facts:
                 pending.extend(self.edges.get(name, ()))
         return found
 
-    @cached_property
-    def recursive(self) -> frozenset[str]:
-        """The functions that can come back to themselves."""
-        return frozenset(name for name in self.functions if name in self.reaches(name))
+
+def docstring(function: tree.FunctionDef) -> str | None:
+    """The docstring as written, or None."""
+    match function.body[0]:
+        case tree.ExprStmt(value=tree.Strings() as strings) if isinstance(strings.constant, str):
+            return strings.constant
+    return None
 
 
 def is_typed_dict(cls: tree.ClassDef) -> bool:
-    """``class Row(TypedDict):``, the one kind of class there is."""
+    """Whether a class is a TypedDict: ``class Row(TypedDict):``."""
     return len(cls.bases) == 1 and isinstance(cls.bases[0], tree.Name) and cls.bases[0].id == "TypedDict"
 
 
@@ -346,7 +363,7 @@ def pattern_bindings(pattern: tree.Pattern) -> Iterator[Binding]:
 
 
 def bindings(node: tree.Node) -> Iterator[Binding]:
-    """Every name bound by `node` itself (not by what lies in it)."""
+    """Every name that `node` itself binds, without the nodes below it."""
     match node:
         case tree.Assign():
             for target in node.targets:
@@ -373,7 +390,7 @@ def bindings(node: tree.Node) -> Iterator[Binding]:
 
 
 def locals_of(function: tree.FunctionDef) -> set[str]:
-    """The names local to a function: parameters and everything bound in its body outside inner scopes."""
+    """The local names of a function: its parameters and all names bound in its body, outside inner scopes."""
     names = {p.name for p in function.params}
     for stmt in function.body:
         for node in tree.walk(stmt):

@@ -1,9 +1,9 @@
-"""What else is wrong with a text that has Python outside the language in it.
+"""Further findings about a source that uses Python outside the language.
 
-A text that the grammar refuses has no tree, so no rule can look at it; yet its author should mend everything in one turn. Where
-CPython reads the text, its tree is turned into one in the language: `while` becomes a `for`, `with` its assignments, and so on.
-That text is checked, and its findings are told where they stand in the author's, if that place is exactly known and the finding
-can't come of the turning. They carry no fixes: nothing could be proved of one.
+The grammar refuses such a source, so there is no tree for the rules, yet the author should see all problems at once. If CPython
+reads the source, its tree is translated into the language: `while` becomes a `for`, `with` becomes assignments, and so on. The
+translation is checked. A finding is reported at its place in the author's text if that place is known exactly and the
+translation can't be the reason for it. It has no fix, because no fix can be tried out.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import TypeVar
 
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse
+from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import python_tree
 from albert_tools.grammar.tree import Module
 from albert_tools.grammar.unsupported import refusals
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
-#: Findings that a turned text can have only because the author's has them.
-TELLING = frozenset(
+#: Codes of findings that the translation itself never causes.
+RELIABLE = frozenset(
     """
     annotation arguments attribute-assignment bare-except decorator docstring-argument function-value lambda-value meta-tool
     method-value module-level mutable-default needless-import nested-class nested-function no-annotation no-class no-docstring
@@ -32,8 +33,8 @@ TELLING = frozenset(
 )
 
 
-def findings_beside(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
-    """What `findings` has to say of a refused source; nothing where CPython refuses it too."""
+def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
+    """What `findings` reports about the translation of a refused source; nothing if CPython refuses it too."""
     try:
         text = source.decode() if isinstance(source, bytes) else source
     except UnicodeDecodeError:
@@ -41,46 +42,48 @@ def findings_beside(source: str | bytes, findings: Callable[[Module], Iterable[D
     theirs = python_tree(text.removeprefix("\ufeff"))
     if isinstance(theirs, SyntaxError) or not refusals(theirs):
         return []
-    turning = _Turning()
+    translation = _Translation()
     try:
-        turned = ast.fix_missing_locations(turning.visit(theirs))
-        written = ast.unparse(turned)
-        again = ast.parse(written)
+        translated = ast.fix_missing_locations(translation.visit(theirs))
+        text = ast.unparse(translated)
+        parsed = parse_python(text)
     except (ValueError, SyntaxError, RecursionError):
         return []
-    module = parse(written).module
+    module = parse(text).module
     if module is None:
         return []
-    places = dict(_places(turned, again))
-    return list(_told(findings(module), places, turning.lost))
+    places = dict(_places(translated, parsed))
+    return list(_relocated(findings(module), places, translation.lost))
 
 
-def _told(found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], lost: set[str]) -> Iterator[Diagnostic]:
+def _relocated(
+    found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], lost: set[str]
+) -> Iterator[Diagnostic]:
     for d in found:
         at = places.get((d.span.line, d.span.column))
-        if at is None or d.code not in TELLING:
+        if at is None or d.code not in RELIABLE:
             continue
         if d.code == "unknown-name" and ("*" in lost or any(f"{name!r}" in d.message for name in lost)):
             continue
         yield replace(d, span=at, fix=None)
 
 
-def _places(turned: ast.AST, again: ast.AST) -> Iterator[tuple[tuple[int, int], Span]]:
-    """Where what stands in the written text stood: both trees have the same nodes in the same order, or nothing is known."""
-    ours, written = list(ast.walk(turned)), list(ast.walk(again))
-    if [type(n) for n in ours] != [type(n) for n in written]:
+def _places(translated: ast.AST, parsed: ast.AST) -> Iterator[tuple[tuple[int, int], Span]]:
+    """Place in the translated text → place in the author's. Nothing is known unless both trees have the same nodes in order."""
+    ours, theirs = list(ast.walk(translated)), list(ast.walk(parsed))
+    if [type(n) for n in ours] != [type(n) for n in theirs]:
         return
-    for a, b in zip(ours, written, strict=True):
+    for a, b in zip(ours, theirs, strict=True):
         if isinstance(b, _PLACED) and isinstance(a, _PLACED):
-            # Of several nodes that begin there the innermost comes last, and names the place most closely.
+            # Of several nodes that begin here the innermost comes last; its place is the most exact.
             yield (b.lineno, b.col_offset + 1), _span(a)
         if isinstance(a, ast.Attribute) and isinstance(b, ast.Attribute):
-            # A finding about an attribute stands at its name.
+            # A finding about an attribute is at its name.
             at, long = _span(a), len(a.attr)
             place = Span(at.end_line, at.end_column - long, at.end_line, at.end_column)
             yield (b.end_lineno or b.lineno, (b.end_col_offset or 0) - long + 1), place
-    for a, b in zip(ours, written, strict=True):
-        # A finding about a function stands at its name.
+    for a, b in zip(ours, theirs, strict=True):
+        # A finding about a function is at its name.
         if isinstance(a, ast.FunctionDef | ast.ClassDef) and isinstance(b, ast.FunctionDef | ast.ClassDef):
             word = len("def " if isinstance(a, ast.FunctionDef) else "class ")
             column = a.col_offset + word + 1
@@ -96,15 +99,15 @@ def _span(node: ast.AST) -> Span:
     return Span(line, column + 1, end, (getattr(node, "end_col_offset", None) or column) + 1)
 
 
-class _Turning(ast.NodeTransformer):
-    """Python's tree as one in the language; `lost` are names that it bound where nothing binds them any more."""
+class _Translation(ast.NodeTransformer):
+    """Translates Python's tree into the language. `lost` collects names that nothing binds any more."""
 
     def __init__(self) -> None:
         self.lost: set[str] = set()
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self.generic_visit(node)
-        # What became of an import there would be a fault of its own.
+        # A `pass` left by an import would be a finding of its own.
         node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
         return node
 
@@ -116,12 +119,12 @@ class _Turning(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.AST]:
         self.generic_visit(node)
-        held: list[ast.AST] = []
+        statements: list[ast.AST] = []
         for item in node.items:
             value = item.context_expr
-            made = ast.Assign([item.optional_vars], value) if item.optional_vars is not None else ast.Expr(value)
-            held.append(_at(made, value))
-        return [*held, *node.body]
+            new = ast.Assign([item.optional_vars], value) if item.optional_vars is not None else ast.Expr(value)
+            statements.append(_at(new, value))
+        return [*statements, *node.body]
 
     visit_AsyncWith = visit_With
 
@@ -130,8 +133,8 @@ class _Turning(ast.NodeTransformer):
         return _at(ast.For(node.target, node.iter, node.body, node.orelse), node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        made = ast.FunctionDef(node.name, node.args, node.body, node.decorator_list, node.returns)
-        return self.visit_FunctionDef(_at(made, node))
+        new = ast.FunctionDef(node.name, node.args, node.body, node.decorator_list, node.returns)
+        return self.visit_FunctionDef(_at(new, node))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.generic_visit(node)
@@ -200,5 +203,5 @@ class _Turning(ast.NodeTransformer):
         return node
 
 
-def _at(made: _Node, node: ast.AST) -> _Node:
-    return ast.copy_location(made, node)
+def _at(new: _Node, node: ast.AST) -> _Node:
+    return ast.copy_location(new, node)

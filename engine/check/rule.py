@@ -1,4 +1,4 @@
-"""What a rule is: a function from the facts about a source to findings. `findings` makes them short to write."""
+"""A rule is a function from the facts about a source to findings. The helpers here keep rules short."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def error(code: str, at: Node | Span, message: str, hint: str | None = None, fix
 
 
 def warning(code: str, at: Node | Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Diagnostic:
-    """A finding that is told and does not refuse."""
+    """A finding that is reported and does not refuse the source."""
     return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.WARNING, fix)
 
 
 def replace(at: Node | Span, text: str, title: str | None = None) -> Fix:
-    """The fix that puts `text` in the place of `at`."""
+    """The fix that replaces `at` with `text`."""
     span = at if isinstance(at, Span) else at.span
     return Fix(title or f"write {text}", (Edit(span, text),))
 
 
 def wrap(at: Node, before: str, after: str, title: str) -> Fix:
-    """The fix that puts `before` and `after` around `at`."""
+    """The fix that inserts `before` and `after` around `at`."""
     s = at.span
     start = Span(s.line, s.column, s.line, s.column)
     end = Span(s.end_line, s.end_column, s.end_line, s.end_column)

@@ -1,11 +1,11 @@
-"""The second gate: RestrictedPython's transformer under a policy of our own, over the lowered text.
+"""The second gate: RestrictedPython's transformer with our own policy, over the lowered text.
 
-It shares no table with the checker: every kind of node, every attribute, every global and every import is held against the
-lists in this file, so a slip in a rule of the checker is not yet a hole. A test keeps these lists equal to the language's
-vocabulary. RestrictedPython contributes the walk that refuses any node it was not told about (its defaults let ``import``,
-``class``, ``global`` and a ``yield`` in a lambda pass, so each of these is refused here by name), and its knowledge of the
-attributes by which frames are reached. It is used to judge and never to rewrite: no guard is inserted, and a tree that the
-visit would change is refused.
+It shares no table with the checker. Every kind of node, attribute, global and import must be in the lists of this file, so a
+defect in a rule of the checker is not yet a hole. A test keeps these lists equal to the language's vocabulary.
+
+RestrictedPython contributes a walk that refuses unknown nodes, and its list of attributes that lead to frames. Its defaults accept
+``import``, ``class``, ``global`` and a ``yield`` in a lambda; this module refuses them by name. It only judges and never rewrites:
+it inserts no guards, and refuses a tree that the visit would change.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import ast
 from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
+
+from albert_tools.grammar.python_parser import parse_python
 
 NODES = frozenset(
     """Module FunctionDef arguments arg Return Delete Assign AugAssign For If Raise Try ExceptHandler Assert Import ImportFrom
@@ -83,16 +85,16 @@ MODULES = frozenset(
     """.split()
 )
 
-#: What lowering adds, with how each may be used: called, or (`name`) read. None may be bound, but for the one flag.
+#: Names that lowering adds: some are called, some are read. None may be bound, except one flag.
 HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __join __format __str __repr __ascii".split())
 HIDDEN_NAMES = frozenset({"__Fatal", "__fine"})
 
-#: RestrictedPython reserves these for rewriting that isn't done here; as names of variables they are ordinary.
+#: RestrictedPython reserves these for rewriting, which is not done here. As names of variables they are harmless.
 _HARMLESS = frozenset({"printed", "builtins", "breakpoint"})
 
 
 class Refused(Exception):
-    """The second gate found what the checker should not have let through; `problems` are its sentences."""
+    """The second gate found something that the checker should have refused; `problems` are sentences."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -100,12 +102,12 @@ class Refused(Exception):
 
 
 def judge(text: str) -> None:
-    """Let a lowered text pass, or not.
+    """Check a lowered text.
 
     Raises:
-        Refused: something in it is off the lists.
+        Refused: something in it is not on the lists.
     """
-    tree = ast.parse(text)
+    tree = parse_python(text)
     before = ast.dump(tree)
     errors: list[str] = []
     names: dict[str, bool] = {}
@@ -119,7 +121,7 @@ def judge(text: str) -> None:
     bound |= {n.rest or "" for n in ast.walk(tree) if isinstance(n, ast.MatchMapping)}
     bound |= {(n.asname or n.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
     for taken in sorted(bound & GLOBALS):
-        errors.append(f"{taken!r} is bound anew")
+        errors.append(f"{taken!r} is redefined")
     for free in sorted(set(names) - bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
         errors.append(f"{free!r} is not a name that programs have")
     if errors:
@@ -135,7 +137,7 @@ class _Policy(RestrictingNodeTransformer):
             return node
         return super().visit(node)
 
-    # RestrictedPython would insert guards at these; here they are judged and left as they are.
+    # RestrictedPython would insert guards at these nodes; here they are only judged.
 
     def _contents(self, node: ast.AST) -> Any:
         return self.node_contents_visit(node)
@@ -147,7 +149,7 @@ class _Policy(RestrictingNodeTransformer):
     visit_MatchOr = visit_NamedExpr = visit_Slice = visit_Lambda = _contents
 
     def check_name(self, node: Any, name: str | None, allow_magic_methods: bool = False) -> None:
-        """A name that is bound or read, wherever it stands."""
+        """Check a name that is bound or read."""
         if name is None:
             return
         if not name.isascii():
@@ -155,7 +157,7 @@ class _Policy(RestrictingNodeTransformer):
         if name.startswith("__"):
             self.error(node, f"{name!r} is not a name that programs have")
         elif name not in GLOBALS and name not in _HARMLESS:
-            # What is left of RestrictedPython's own rule once private helpers, `_x`, are let through.
+            # RestrictedPython's own rule, except that private helpers, `_x`, are accepted.
             super().check_name(node, name.lstrip("_"))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -167,7 +169,7 @@ class _Policy(RestrictingNodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        # The one hidden flag: whether a `finally` may run.
+        # The one flag: whether a `finally` may run.
         if ast.unparse(node) in ("__fine = True", "__fine = False"):
             return node
         return self.node_contents_visit(node)

@@ -1,17 +1,16 @@
-"""From a checked program to the Python that a worker runs.
+"""Lowering: from a checked program to the Python that a worker runs.
 
-The language is Python already, so lowering only takes away what the worker needs no more (decorators, docstrings,
-annotations, TypedDict classes) and makes explicit what the language adds:
+The language is Python already. Lowering only removes what the worker does not need (decorators, docstrings, annotations, TypedDict
+classes) and makes explicit what the language adds:
 
 - ``tools.read_file("a")`` becomes ``__call('read_file', {'path': 'a'})``: a message, its arguments by name.
 - ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))`` and ``parallel(a(), b())``
   ``__parallel(reads, lambda: a(), lambda: b())``; `reads` says that every tool reached only reads, so they may overlap.
-- Every ``try`` gets a first handler for `MemoryError` and `RecursionError`, which ends the process: a limit is never an
-  exception that the program sees, nor does a ``finally`` run after it.
-- Helpers that can come back to themselves carry their depth in a hidden parameter.
+- Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. A program never sees a
+  limit as an exception, and no ``finally`` runs after it.
 
-Nothing else changes and no guard is added: what is safe was decided before, so the code runs at CPython's speed.
-The result is a text, kept with the version, with a map from its lines to those of the source.
+Nothing else changes, and no guard is added, so the code runs at CPython's speed. The result is a text, stored with the version,
+and a map from its lines to those of the source.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
+from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import same
 from albert_tools.grammar.to_python import to_python
 
@@ -35,7 +35,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """`lines[i]` is the line of the source that line ``i + 1`` of `text` came from."""
+    """The lowered text. `lines[i]` is the line of the source for line ``i + 1`` of `text`."""
 
     text: str
     tree: ast.Module
@@ -46,26 +46,25 @@ def lower(checked: Checked) -> Lowered:
     """The lowered text of a checked program.
 
     Raises:
-        AssertionError: the text does not read back as what was lowered; a fault of ours, so nothing is saved.
+        AssertionError: the text does not parse to the lowered tree. This is a defect of ours, and nothing is saved.
     """
     for plain_strings in (False, True):
         module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))
         try:
             text = ast.unparse(module) + "\n"
-            again = ast.parse(text)
+            again = parse_python(text)
         except (ValueError, SyntaxError):
             continue
         if same(module, again):
             return Lowered(text, again, _line_map(text, module, again))
-    raise AssertionError("the lowered text does not read back as what was lowered")
+    raise AssertionError("the lowered text does not parse to the lowered tree")
 
 
 class _Lowering(ast.NodeTransformer):
     def __init__(self, facts: Facts, plain_strings: bool) -> None:
         self.facts = facts
-        #: Python 3.11 can't write every f-string: no backslash within its fields.
+        #: Write f-strings as calls: Python 3.11 allows no backslash in their fields.
         self.plain_strings = plain_strings
-        self.function: str | None = None
         self.tools_of: dict[str, set[str]] = {name: set() for name in facts.functions}
         for node, name in facts.tool_calls:
             function = facts.function_of(node)
@@ -87,13 +86,13 @@ class _Lowering(ast.NodeTransformer):
             body.append(ast.copy_location(ast.Pass(), node))
         return node
 
-    # What goes.
+    # Removed.
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         return None
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
-        """A docstring, or any constant alone, does nothing."""
+        """A docstring, or any other constant as a statement, does nothing."""
         if isinstance(node.value, ast.Constant):
             return None
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -107,12 +106,11 @@ class _Lowering(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    # What becomes explicit.
+    # Made explicit.
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         node.decorator_list = []
         node.returns = None
-        self.function = node.name
         self.generic_visit(node)
         return node
 
@@ -121,8 +119,8 @@ class _Lowering(ast.NodeTransformer):
         if not node.finalbody:
             node.handlers.insert(0, _fatal(node))
             return node
-        # At the very end of the stack even `__fatal` can't be called, and the error goes on outwards until it can: `finally`
-        # must not see it pass, and neither out of a handler or an `else`.
+        # At the end of the stack even `__fatal` can't be called, so the error propagates until it can. No `finally` may run
+        # meanwhile, also when the error comes from a handler or an `else`.
         if node.handlers:
             inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
             node.body, node.orelse = [_placed(inner, node)], []
@@ -192,7 +190,7 @@ class _Lowering(ast.NodeTransformer):
             elif isinstance(node, ast.Name) and node.id in self.facts.functions:
                 entered |= {node.id} | self.facts.reaches(node.id)
         call = body.elt if isinstance(body, ast.GeneratorExp) else body
-        # One call and nothing after it: all that such a body looks at, it looks at when it starts, in order.
+        # The body is one call and nothing else, so it reads all its values when it starts, in order.
         alone = not entered and len(called) == 1 and isinstance(call, ast.Call) and _tool_name(call.func) is not None
         if not alone and self._shares_what_reading_changes(entered):
             return False
@@ -201,16 +199,16 @@ class _Lowering(ast.NodeTransformer):
         return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
 
     def _shares_what_reading_changes(self, entered: set[str]) -> bool:
-        """Whether a stream, or a dictionary with a default, is made where bodies could all be handed it.
+        """Whether a stream or a `defaultdict` is created where several bodies could share it.
 
-        Going through one moves it on, and looking into the other puts a key in; no rule can see that by its spelling.
+        Reading changes both: a stream moves on, and a `defaultdict` gets a new key. No rule can see that in the text.
         """
         for node in self.facts.nodes:
             if not isinstance(node, tree.Call) or self.facts.facade(node.func) not in _CHANGED_BY_READING:
                 continue
             above = self.facts.parent(node)
             if isinstance(above, tree.Call) and self.facts.facade(above.func) in _READERS:
-                continue  # csv.reader(io.StringIO(text)): nobody else has it
+                continue  # csv.reader(io.StringIO(text)) is not shared
             maker = self.facts.function_of(node)
             if maker is None or maker.name not in entered:
                 return True

@@ -1,4 +1,4 @@
-"""From a checked program to what is saved and run: lowered, and let through by the second gate."""
+"""Compilation: a checked program is lowered, passes the second gate, and becomes what is saved and run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def compile_program(checked: Checked) -> Program:
     """The program of a checked source.
 
     Raises:
-        Failure: `internal_error` when the second gate refuses what the checker accepted: a fault of ours, and nothing is saved.
+        Failure: `internal_error` if the second gate refuses a program that the checker accepted. This is a defect of ours, and
+            nothing is saved.
     """
     lowered = lower(checked)
     try:
@@ -24,7 +25,7 @@ def compile_program(checked: Checked) -> Program:
         raise Failure(
             "internal_error",
             f"the checks disagree about this source, so it is refused: {refused}",
-            hint="write it in a plainer way; this is a fault of Albert Tools, so please report it",
+            hint="write it in a simpler way; this is a defect of Albert Tools, please report it",
         ) from refused
     return Program(
         name=checked.definition.name,
@@ -36,7 +37,7 @@ def compile_program(checked: Checked) -> Program:
 
 
 def compile_version(checked: Checked, created: str) -> ToolVersion:
-    """The immutable version that a checked source becomes; `created` is ISO 8601, UTC.
+    """The immutable version of a checked source; `created` is ISO 8601 in UTC.
 
     Raises:
         Failure: as `compile_program`.

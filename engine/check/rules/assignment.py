@@ -1,10 +1,9 @@
-"""A name is assigned on every way to where it is read, and every statement can be reached.
+"""Every name has a value on each path to where it is read, and every statement can be reached.
 
-Where Python would raise `UnboundLocalError` on some path, the author is told now. One walk in the order of
-evaluation carries the set of names that are surely assigned; branches meet in the intersection; a path that has
-left (return, raise, break) is None and takes no part. Conditions are followed into their parts, so that a walrus
-in ``if (m := find(x)) and m.ok:`` counts where it has happened.
-"""
+Where Python would raise `UnboundLocalError` on some path, the author learns it before the program runs. The analysis is
+one walk in the order of evaluation. Its state is the set of names that surely have a value; where branches join, the state
+is the intersection. A path that has left (return, raise, break) has the state None and takes no part. Conditions are
+followed into their parts, so a walrus in ``if (m := find(x)) and m.ok:`` counts from where it has run."""
 
 from __future__ import annotations
 
@@ -14,6 +13,24 @@ from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, 
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unassigned",
+        "A name may be read before it has a value.",
+        "Python would raise UnboundLocalError, but only on the path that nobody tried.",
+        example=in_tool('for line in path.split("/"):\n    last = line\nreturn last'),
+        rewrite=in_tool('last = ""\nfor line in path.split("/"):\n    last = line\nreturn last'),
+    ),
+    FindingCode(
+        "unreachable",
+        "A statement or a handler can never run.",
+        "Code that never runs misleads a reviewer, and is most often a slip.",
+        example=in_tool("return path\nprint(path)"),
+        rewrite=in_tool("print(path)\nreturn path"),
+    ),
+)
 
 State = frozenset[str] | None
 
@@ -34,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def meet(a: State, b: State) -> State:
-    """What is surely assigned when either path was taken."""
+    """The names that surely have a value after either path."""
     if a is None:
         return b
     return a if b is None else a & b
@@ -45,13 +62,13 @@ class _Flow:
         self.facts = facts
         self.names = names
         self.function = function
-        #: Names that a handler binds, and unbinds at its end.
+        #: Names that a handler binds and removes at its end.
         self.handled = {
             n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
         }
         self.found: list[Diagnostic] = []
         self.reported: set[str] = set()
-        # One list per loop around: the states at its breaks.
+        # For each enclosing loop, the states at its breaks.
         self.breaks: list[list[State]] = []
 
     # Statements
@@ -156,7 +173,7 @@ class _Flow:
         fall: State = s
         for case in stmt.cases:
             if fall is None:
-                break  # refused: a case that takes everything stands last
+                break  # refused: a case that matches everything is last
             inner = fall | {b.name for b in pattern_bindings(case.pattern)}
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)
@@ -217,7 +234,7 @@ class _Flow:
                 self.expr(node.body, inner)
                 return s
             case tree.Compare():
-                # A chain stops at the first comparison that fails.
+                # A chain stops at the first comparison that is false.
                 first = self.expr(node.comparators[0], self.expr(node.left, s))
                 rest = first
                 for c in node.comparators[1:]:
@@ -275,7 +292,7 @@ class _Flow:
                 error(
                     "unassigned",
                     node,
-                    f"{node.id!r} is assigned in this function, which makes it another name than the constant",
+                    f"{node.id!r} is assigned in this function, so here it is a local variable, not the constant",
                     hint=f"choose another name in the function: {node.id.lower()}_ = {node.id}",
                 )
             )
@@ -303,7 +320,7 @@ class _Flow:
         )
 
     def assign_first(self, node: tree.Name, value: str) -> Fix | None:
-        """The fix that gives a name a value where the function begins, below its docstring."""
+        """The fix that gives a name a value at the start of the function, below its docstring."""
         assert self.function is not None
         body = self.function.body
         first = body[1] if len(body) > 1 and isinstance(body[0], tree.ExprStmt) else body[0]

@@ -1,8 +1,7 @@
 """Attributes and methods come from a list, and methods are called where they are named.
 
-Why: attributes are how other sandboxes were left (``__class__``, ``gi_frame``, ``obj``, ``format``). Every name on
-the list is harmless on every value a program can hold.
-"""
+Attributes such as ``__class__``, ``gi_frame`` and ``format`` have been ways out of other sandboxes. Every name on the list
+is harmless on every value that a program can hold."""
 
 from __future__ import annotations
 
@@ -10,13 +9,39 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.values import callback_position
+from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Names that are left out on purpose, or are other languages' words for it, and what to write.
+CODES = (
+    FindingCode(
+        "private-attribute",
+        "An attribute begins with an underscore.",
+        "Private attributes lead from a value to the interpreter that runs it.",
+        example=in_tool("return path.__class__"),
+        rewrite=in_tool("return isinstance(path, str)"),
+    ),
+    FindingCode(
+        "unknown-attribute",
+        "An attribute or method is not in the language.",
+        "Only attributes that are harmless on every value are on the list.",
+        example=in_tool('return "{}.txt".format(path)'),
+        rewrite=in_tool('return f"{path}.txt"'),
+    ),
+    FindingCode(
+        "method-value",
+        "A method is named but not called.",
+        "A method that is not called does nothing, and functions are not values.",
+        example=in_tool("return path.strip"),
+        rewrite=in_tool("return path.strip()"),
+    ),
+)
+
+
+#: Names that are excluded on purpose or belong to other languages, and what to write instead.
 INSTEAD: dict[str, str] = {
     "format": 'use an f-string: f"{value:>8}"',
     "format_map": 'use an f-string: f"{value}"',
@@ -25,7 +50,7 @@ INSTEAD: dict[str, str] = {
     "utcnow": "call tools.current_time()",
     "read_text": "call tools.read_file(path=…)",
     "write_text": "call tools.write_file(path=…, content=…)",
-    "close": "nothing is open here; leave it out",
+    "close": "leave it out; programs open no files",
     "json": "use json.loads(text)",
     "status_code": 'the answer of a tool is a dict: answer["status"]',
     "cycle": "infinite iterators are not in the language; use xs[i % len(xs)]",
@@ -41,12 +66,12 @@ INSTEAD: dict[str, str] = {
     "namedtuple": "use a dict, or a TypedDict class",
     "load": "read the file first: json.loads(tools.read_file(path=…))",
     "dump": "write the text: tools.write_file(path=…, content=json.dumps(value))",
-    "msg": "str(error) says it, with its place",
-    "lineno": "str(error) says it, with its place",
-    "colno": "str(error) says it, with its place",
-    "doc": "it is the text that was given",
-    "errno": "a tool that fails raises ToolError; look at error.code",
-    "strerror": "a tool that fails raises ToolError; look at error.message",
+    "msg": "str(error) contains it",
+    "lineno": "str(error) contains it",
+    "colno": "str(error) contains it",
+    "doc": "it is the text that you parsed",
+    "errno": "a tool that fails raises ToolError; read error.code",
+    "strerror": "a tool that fails raises ToolError; read error.message",
     "with_traceback": "write raise ToolError(…) from error",
     "add_note": "write raise ToolError(…) from error",
     "length": "write len(value)",
@@ -70,17 +95,17 @@ INSTEAD: dict[str, str] = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each attribute, by what stands before it."""
+    """Each attribute, by the expression before it."""
     for node in facts.nodes:
         if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or _of_tools(node):
             continue
         if isinstance(facts.parent(node), tree.MatchValue):
-            continue  # the rule of patterns judges it
+            continue  # the rule for patterns checks it
         if id(node) in facts.decorating:
-            continue  # the rule of decorators judges it
+            continue  # the rule for decorators checks it
         root = _root(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
-            continue  # reported as an unknown name, or as an assignment
+            continue  # reported as an unknown name or an assignment
         if isinstance(root, tree.Name) and root.id in facts.nested:
             continue  # reported where it is defined or imported
         named = facts.facade(node)
@@ -97,7 +122,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield from _type_method(facts, node)
         else:
             yield from _plain(facts, node)
-    yield from _formatting(facts)
 
 
 def _root(node: tree.Expr) -> tree.Expr:
@@ -129,10 +153,10 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         yield from _callback(node)
         return
     if root and not any(e == root or e.startswith(root + ".") for e in table):
-        return  # reported where it left the table
+        return  # a shorter part of the name is reported
     near: str | None = None
     if last not in INSTEAD:
-        # A class method that is looked for in the module: datetime.fromisoformat.
+        # A class method is looked up in the module: datetime.fromisoformat.
         inside = [f"{module}.{last}"] if not root and f"{module}.{last}" in table else []
         near = next(iter(inside), None) or nearest(
             last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root]
@@ -147,7 +171,7 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
 
 
 def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
-    """What a module or class has on the table, shortened."""
+    """What a module or class offers, shortened."""
     names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
     return (
         f"{what} offers {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else "use the value itself"
@@ -155,7 +179,7 @@ def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
 
 
 def _callback(node: tree.Attribute) -> Iterator[Diagnostic]:
-    """A method that is handed on: it may neither change its value nor make a lazy one that nobody consumes."""
+    """A method as a callback: it may neither change its value nor make a lazy value that nobody consumes."""
     if node.attr in vocabulary.MUTATORS:
         yield error(
             "function-value",
@@ -239,37 +263,3 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         hint=hint,
         fix=replace(node.attr_span, near) if near else None,
     )
-
-
-def _formatting(facts: Facts) -> Iterator[Diagnostic]:
-    """Encodings are literals from a list: the worker has no files to load others from."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.Call):
-            continue
-        given: tree.Expr | tree.Keyword | None = None
-        if (
-            isinstance(node.func, tree.Attribute)
-            and node.func.attr in ("encode", "decode")
-            and facts.facade(node.func) is None
-        ):
-            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
-        elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
-            given = _argument(node, 1, "encoding")
-        elif facts.facade(node.func) is not None:
-            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
-        if given is None:
-            continue
-        name = given.constant if isinstance(given, tree.Strings) else None
-        if not isinstance(name, str) or name.lower() not in vocabulary.ENCODINGS:
-            yield error(
-                "encoding",
-                given,
-                "an encoding must be written as a literal the language knows",
-                hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
-            )
-
-
-def _argument(call: tree.Call, place: int, name: str) -> tree.Expr | None:
-    if len(call.args) > place:
-        return call.args[place]
-    return next((k.value for k in call.keywords if k.arg == name), None)

@@ -1,9 +1,8 @@
 """Lazy values are consumed where they are made.
 
-``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and their like stand in a ``for`` header or
-as an argument of something that consumes them. Bound, returned or stored, a lazy value would run at another time
-than it was written, could be nested into towers, and can't cross the boundary. The fix is ``list(...)``.
-"""
+``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and the like may be used in a ``for`` header, or as an
+argument of something that consumes them. If a lazy value were bound, returned or stored, it would run at another time than it
+was written, could be nested without end, and could not leave the program. The rewrite is ``list(...)``."""
 
 from __future__ import annotations
 
@@ -14,12 +13,23 @@ from albert_tools.engine.check.rule import error, wrap
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Built-ins that run through an iterator they are given (or pass it on, being lazy themselves).
+CODES = (
+    FindingCode(
+        "lazy-value",
+        "A lazy value is kept instead of being consumed where it is made.",
+        "It would run later than it is written, and it can't leave the program.",
+        example=in_tool("return map(str.upper, path.split())"),
+        rewrite=in_tool("return list(map(str.upper, path.split()))"),
+    ),
+)
+
+#: Built-ins that consume an iterator, or are lazy themselves and pass it on.
 CONSUMERS = frozenset(
     """list tuple set frozenset dict sum min max any all sorted next iter enumerate zip map filter""".split()
 )
-#: Façade functions that do.
+#: Functions of façades that do the same.
 FACADE_CONSUMERS = frozenset(
     """collections.Counter collections.OrderedDict collections.deque functools.reduce math.fsum math.prod math.lcm
     math.gcd statistics.mean statistics.fmean statistics.median statistics.mode statistics.multimode
@@ -34,7 +44,7 @@ FACADE_CONSUMERS = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every lazy value that isn't consumed on the spot."""
+    """Every lazy value."""
     for node in facts.nodes:
         if lazy(facts, node) and not consumed(facts, node):
             assert isinstance(node, tree.Call | tree.GeneratorExp)
@@ -65,7 +75,7 @@ def lazy(facts: Facts, node: tree.Node) -> bool:
 
 
 def consumed(facts: Facts, node: tree.Node) -> bool:
-    """Whether what stands around `node` runs through it at once."""
+    """Whether the code around `node` consumes it at once."""
     above = facts.parent(node)
     match above:
         case tree.For():
@@ -90,7 +100,7 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
     func = call.func
     if isinstance(func, tree.Name):
         if func.id == "parallel":
-            return True  # the rule of parallel judges it
+            return True  # the rule for parallel checks it
         if func.id == "iter":
             return consumed(facts, call)
         if func.id == "next":
@@ -98,12 +108,12 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
         if func.id in ("min", "max"):
             return len(call.args) == 1
         if func.id == "sum":
-            return call.args[0] is node  # the start is handed back as it is
+            return call.args[0] is node  # the start value is returned as it is
         if func.id in CONSUMERS:
             return True
     named = facts.facade(func)
     if named == ("functools", "reduce"):
-        return len(call.args) > 1 and call.args[1] is node  # and so is the initial value
+        return len(call.args) > 1 and call.args[1] is node  # so is the initial value
     if named is not None:
         return f"{named[0]}.{named[1]}" in FACADE_CONSUMERS
     if isinstance(func, tree.Attribute) and func.attr == "fromkeys":

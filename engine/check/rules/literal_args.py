@@ -1,8 +1,7 @@
-"""What is written out as a tool's argument fits what the tool takes.
+"""A literal argument of a tool fits the schema of its parameter.
 
-``tools.sleep(seconds="1")`` fails whenever it is reached, so it is told now. Only literals are looked at, and held against the
-parameter's schema by the code that holds every call against it: what is refused here would be refused there.
-"""
+``tools.sleep(seconds="1")`` fails whenever it is reached, so the checker reports it. It looks at literals only, and uses the
+code that checks every call: what is refused here would be refused there."""
 
 from __future__ import annotations
 
@@ -18,9 +17,20 @@ from albert_tools.engine.model.schema import Violation, violations
 from albert_tools.engine.model.shorten import brief
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Fix
+from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Characters of what a parameter takes, as its tool describes it.
-_TOLD = 160
+CODES = (
+    FindingCode(
+        "tool-value",
+        "A literal argument does not fit the schema of the tool's parameter.",
+        "The call would fail whenever it is reached.",
+        example=in_tool("return tools.read_file(path=1)"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+)
+
+#: Characters of a parameter's description in a hint.
+_MAX_DESCRIPTION = 160
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -39,18 +49,18 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 continue
             for wrong in violations(value_of(value), parameter.schema, parameter.name):
                 fix = _fix(value, parameter, wrong)
-                takes = brief(parameter.description or spell(parameter.schema), _TOLD)
+                takes = brief(parameter.description or spell(parameter.schema), _MAX_DESCRIPTION)
                 yield error(
                     "tool-value",
                     value,
-                    f"{name} can't be called so: {wrong['message']}",
+                    f"{name} does not take this value: {wrong['message']}",
                     hint=fix.title if fix is not None else f"{parameter.name}: {takes}",
                     fix=fix,
                 )
 
 
 def _plain(node: tree.Expr) -> bool:
-    """Whether it is a literal all through, of what can cross to a tool."""
+    """Whether an expression is a literal that a tool can take."""
     match node:
         case tree.Constant(value=value):
             if isinstance(value, float):
@@ -69,7 +79,7 @@ def _plain(node: tree.Expr) -> bool:
 
 
 def _fix(node: tree.Expr, parameter: ToolParameter, wrong: Violation) -> Fix | None:
-    """The choice that is spelled nearest."""
+    """The fix that writes the nearest choice."""
     choices = parameter.schema.get("enum", ())
     value = value_of(node)
     if wrong["rule"] != "enum" or not isinstance(value, str) or wrong["field"] != parameter.name:

@@ -1,9 +1,8 @@
-"""`parallel` gives what the same calls one after the other would give.
+"""`parallel` returns what the same calls would return one after the other.
 
-``parallel(f(x) for x in xs)`` is ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` is ``(a(), b())``. For that
-to hold whatever order the calls end in, a body and every helper it reaches changes only containers it created
-itself, and captures no walrus target. It is syntax, not a value: it stands in call position only.
-"""
+``parallel(f(x) for x in xs)`` is ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` is ``(a(), b())``. This must be true
+whatever order the calls end in. So a body, and every helper that it reaches, changes only containers that it created itself
+and binds no name with a walrus. `parallel` is syntax, not a value: it is written only as a call."""
 
 from __future__ import annotations
 
@@ -14,6 +13,26 @@ from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "parallel",
+        "A `parallel` has a form that the language does not have.",
+        "The checker must see the calls that may overlap.",
+        example=in_tool("jobs = [tools.read_file(path=p) for p in path.split()]\nreturn parallel(jobs)"),
+        rewrite=in_tool("return parallel(tools.read_file(path=p) for p in path.split())"),
+    ),
+    FindingCode(
+        "parallel-change",
+        "The body of a `parallel` changes a container that it did not create.",
+        "The result would depend on which call ends first.",
+        example=in_tool(
+            "texts = []\nparallel(texts.append(tools.read_file(path=p)) for p in path.split())\nreturn texts"
+        ),
+        rewrite=in_tool("return parallel(tools.read_file(path=p) for p in path.split())"),
+    ),
+)
 
 #: Façade functions that change an argument in place.
 MUTATING_FACADES = frozenset(
@@ -23,7 +42,7 @@ MUTATING_FACADES = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each `parallel`: its form, and what its bodies, and the helpers that they reach, change."""
+    """Each `parallel`: its form, and the changes made by its bodies and by the helpers that they reach."""
     reached: set[str] = set()
     for node in facts.nodes:
         if isinstance(node, tree.Name) and node.id == "parallel":
@@ -32,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "parallel",
                     node,
-                    "'parallel' is syntax: it stands only where it is called",
+                    "'parallel' is syntax, not a value: it must be called",
                     hint="write parallel(tools.read_file(path=p) for p in paths)",
                 )
         if not (isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id == "parallel"):
@@ -60,7 +79,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "parallel",
                 node.args[0],
-                "parallel needs to see the calls",
+                "parallel takes the calls themselves, not a list of results",
                 hint="write the generator expression itself: parallel(tools.read_file(path=p) for p in paths)",
             )
     for name in sorted(reached):
@@ -68,14 +87,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def bodies(call: tree.Call) -> list[tree.Expr]:
-    """What is done for each item, or each of the calls side by side."""
+    """The expression for each item, or the calls side by side."""
     if len(call.args) == 1 and isinstance(call.args[0], tree.GeneratorExp):
         return [call.args[0].elt]
     return list(call.args)
 
 
 def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> Iterator[Diagnostic]:
-    """What chooses the items runs between the bodies, so it may change no more than they may, and call nothing."""
+    """The part that chooses the items runs between the bodies: it may change as little as they, and call no tool."""
     parts: list[tree.Expr] = []
     for i, g in enumerate(generator.generators):
         parts += g.ifs if i == 0 else [g.iter, *g.ifs]
@@ -87,7 +106,7 @@ def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> It
                 yield error(
                     "parallel",
                     node,
-                    "only the body of a parallel may call tools, not its conditions",
+                    "only the body of a parallel may call tools, not the part that chooses its items",
                     hint="choose the items in a list first",
                 )
 
@@ -111,7 +130,7 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
             )
         if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
-        # In the expression itself nothing is created that has a name, so nothing named may be changed.
+        # The expression itself creates nothing that has a name, so it may not change anything that has one.
         yield from _changes(facts, node, frozenset(), frozenset())
 
 
@@ -124,7 +143,7 @@ def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
-    """The locals of a helper that only ever hold containers made in it."""
+    """The locals of a helper that hold only containers which it created."""
     candidates = locals_of(helper) - {p.name for p in helper.params}
     spoiled: set[str] = set()
     for stmt in helper.body:
@@ -138,7 +157,7 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
                 if node.value is not None and not _creates(facts, node.value):
                     spoiled.add(node.target.id)
             elif not isinstance(node, tree.AugAssign):
-                # A lambda's parameter or a comprehension's variable may bear the same name and hold anything.
+                # A lambda's parameter or a comprehension's variable may have the same name and hold anything.
                 spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
 
@@ -161,14 +180,14 @@ def _creates(facts: Facts, node: tree.Expr) -> bool:
         case tree.Call(func=tree.Name(id=name)):
             return name in _CREATORS or name in ("str", "int", "float", "len", "sum", "tuple")
         case tree.Call(func=func) if tool_name(func) is not None:
-            return True  # an answer is a copy
+            return True  # a result is a copy
         case tree.Call(func=tree.Attribute(attr=attr)):
             return attr in vocabulary.TEXT_METHODS or attr in ("copy", "findall")
     return False
 
 
 def _new(facts: Facts, node: tree.Expr) -> bool:
-    """Whether an expression's value, and all that it holds, is made here or can't change."""
+    """Whether a value, with everything in it, is created here or can't change."""
     match node:
         case tree.List() | tree.Tuple() | tree.Set():
             return all(_new(facts, e) for e in node.elts)
@@ -186,9 +205,9 @@ def _new(facts: Facts, node: tree.Expr) -> bool:
 
 
 def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> frozenset[str]:
-    """The fresh names whose items are made in the helper too: grouping, ``groups.setdefault(k, []).append(x)``.
+    """The fresh names whose items the helper creates too, as in grouping: ``groups.setdefault(k, []).append(x)``.
 
-    They begin empty, and what is stored in them under a key is new.
+    They begin empty, and everything stored in them under a key is new.
     """
     spoiled: set[str] = set()
     for stmt in helper.body:
@@ -231,7 +250,7 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
     for container in _written(facts, node):
         if isinstance(container, tree.Name) and container.id in fresh:
             continue
-        # An item of a fresh container may be somebody else's, unless all that is put in is made here.
+        # An item of a fresh container may come from outside, unless everything in it is created here.
         if _item_of(container) in owned:
             continue
         if not isinstance(container, tree.Name) and _creates(facts, container):
@@ -240,19 +259,19 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
 
 
 def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
-    """The containers that a node changes, as they are spelled."""
+    """The containers that a node changes, as expressions."""
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
             return [] if facts.facade(node.func) is not None else [value]
         case tree.Name() | tree.Attribute() if _mutating(facts, node) and not _called(facts, node):
-            return [node]  # handed on as a callback: map(heapq.heappop, heaps)
+            return [node]  # passed as a callback: map(heapq.heappop, heaps)
         case tree.Call(func=func, args=args) if args:
             if _mutating(facts, func):
                 return [args[0]]
             kept = not isinstance(args[0], tree.Call | tree.GeneratorExp)
             return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and kept else []
         case tree.AugAssign(target=tree.Name() as name):
-            return [] if _binds_anew(node) else [name]
+            return [] if _only_rebinds(node) else [name]
         case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
             return [s.value for s in _items(target)]
         case tree.Assign(targets=found) | tree.Delete(targets=found):
@@ -291,11 +310,11 @@ def _refusal(node: tree.Node) -> Diagnostic:
     )
 
 
-#: No container of the language changes in place under these.
+#: These operators change no container of the language in place.
 _NEVER_IN_PLACE = frozenset({"/", "//", "%", "**", "<<", ">>", "@"})
 
 
-def _binds_anew(node: tree.AugAssign) -> bool:
+def _only_rebinds(node: tree.AugAssign) -> bool:
     """``n += 1`` binds a name to a new number; ``xs *= 2``, ``xs += "ab"`` and ``seen |= {x}`` change what it holds."""
     if node.op in _NEVER_IN_PLACE:
         return True

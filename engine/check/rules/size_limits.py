@@ -1,4 +1,6 @@
-"""Bounds on the shape of a source: what nobody can review, and what would overrun at run time, is refused now."""
+"""Limits on the shape of a source: they refuse what nobody can review and what would overrun at run time.
+
+The size of the source is limited before it is parsed."""
 
 from __future__ import annotations
 
@@ -8,12 +10,37 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "tool-depth",
+        "A tool calls saved tools that call saved tools, nested too deep.",
+        "Nobody can review a tower of tools, and each level costs time.",
+    ),
+    FindingCode(
+        "block-depth",
+        "Blocks are nested too deep.",
+        "A reader can't keep so many conditions in mind.",
+        example=in_tool(
+            "".join("    " * i + f"if len(path) > {i}:\n" for i in range(9)) + "    " * 9 + "return path\nreturn None"
+        ),
+        rewrite=in_tool("return path if len(path) > 8 else None"),
+    ),
+    FindingCode(
+        "expression-depth",
+        "An expression is nested too deep.",
+        "A reader can't follow it, and Python's own compiler recurses over it.",
+        example=in_tool("return " + "-" * 41 + "1"),
+        rewrite=in_tool("return -1"),
+    ),
+)
 
 _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Block depth, expression depth, tool depth; the source's size is held before it is parsed."""
+    """The depth of blocks, expressions and tool calls."""
     yield from _blocks(facts, facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
@@ -43,7 +70,7 @@ def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[D
             )
             continue
         for i, inner in enumerate(_inner(stmt)):
-            # An elif is written at the level of its if.
+            # An elif is at the level of its if.
             chained = i == 1 and isinstance(stmt, tree.If) and len(inner) == 1 and isinstance(inner[0], tree.If)
             yield from _blocks(facts, inner, depth if chained else depth + 1)
 

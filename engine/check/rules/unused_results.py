@@ -9,10 +9,21 @@ from albert_tools.engine.check.rule import warning
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unused-result",
+        "The result of an expression without an effect is dropped.",
+        "Text and numbers never change in place, so the statement does nothing.",
+        example=in_tool("path.strip()\nreturn path"),
+        rewrite=in_tool("path = path.strip()\nreturn path"),
+    ),
+)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Expression statements without an effect."""
+    """Each expression statement."""
     for node in facts.nodes:
         if not isinstance(node, tree.ExprStmt):
             continue
@@ -22,11 +33,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             if first:
                 continue
         if isinstance(node.value, tree.Starred) or (isinstance(node.value, tree.Constant) and node.value.value is ...):
-            continue  # refused
+            continue  # another rule refuses it
         if isinstance(node.value, tree.Attribute) and node.value.attr in vocabulary.METHODS:
-            continue  # refused: the call is missing
+            continue  # another rule refuses the missing call
         if isinstance(node.value, tree.Call) and _tried(facts, node):
-            continue  # ``int(text)`` in a try asks whether it can be done
+            continue  # ``int(text)`` in a try tests the text
         if _pure(facts, node.value):
             yield warning(
                 "unused-result",

@@ -43,7 +43,7 @@ def t(a: string, b: integer, c: Path, d: object) -> boolean:
     """Read."""
     return a
 ---
-# typing's names
+# generic types of typing
 def t(a: List, b: Dict, c: Union[str, int], d: Callable, e: Iterable[str]) -> None:
 # error: 10 [annotation] "'List' is not a type here; did you mean 'list'?"
 # error: 19 [annotation] "'Dict' is not a type here; did you mean 'dict'?"
@@ -61,7 +61,7 @@ def t(a: "str", b: list["int"]) -> "dict":
     """Read."""
     return {}
 ---
-# brackets with the wrong number of types
+# a generic type with the wrong number of arguments
 def t(a: list[int, str], b: dict[str], c: Optional[int, str], d: str[int]) -> None:
 # error: 10 [annotation] "list takes one type"
 # error: 29 [annotation] "dict takes a key type and a value type"
@@ -70,12 +70,12 @@ def t(a: list[int, str], b: dict[str], c: Optional[int, str], d: str[int]) -> No
     """Read."""
     return None
 ---
-# dict keys are strings at the boundary
+# dict takes a key type and a value type
 def t(a: dict[str, int], b: dict[list, int]) -> None:  # error: 29 [annotation] "dict takes a key type and a value type"
     """Read."""
     return None
 ---
-# Literal of something that is no constant
+# Literal takes constants only
 def t(a: Literal[str], b: Literal[1 + 1]) -> None:
 # error: 18 [annotation] "Literal takes constants"
 # error: 35 [annotation] "Literal takes constants"
@@ -92,15 +92,15 @@ def t(a: 1, b: [str], c: {"a": int}, d: str or None, e: json.Row) -> None:
     """Read."""
     return None
 ---
-# sets and bytes don't cross the boundary
+# a tool does not take or return sets and bytes
 def t(a: set[str], b: bytes) -> frozenset:
-# error: 10 [annotation] "set can't cross the boundary of a tool"
-# error: 23 [annotation] "bytes can't cross the boundary of a tool"
-# error: 33 [annotation] "frozenset can't cross the boundary of a tool"
+# error: 10 [annotation] "set can't be a tool's parameter or result"
+# error: 23 [annotation] "bytes can't be a tool's parameter or result"
+# error: 33 [annotation] "frozenset can't be a tool's parameter or result"
     """Read."""
     return a
 ---
-# but helpers may have them
+# a helper takes and returns sets and bytes
 def _f(a: set[str], b: bytes) -> frozenset:
     return frozenset(a)
 
@@ -110,9 +110,9 @@ def t(a: list[str]) -> list:
 ---
 # a TypedDict with methods, defaults and other things
 class Row(TypedDict):
-    name: str = "a"  # error: 5 [no-class] "a TypedDict holds annotated fields only"
-    size = 1  # error: 5 [no-class] "a TypedDict holds annotated fields only"
-    def area(self):  # error: 5 [no-class] "a TypedDict holds annotated fields only"
+    name: str = "a"  # error: 5 [no-class] "a TypedDict has annotated fields only"
+    size = 1  # error: 5 [no-class] "a TypedDict has annotated fields only"
+    def area(self):  # error: 5 [no-class] "a TypedDict has annotated fields only"
         return 1
     pass
 
@@ -136,22 +136,22 @@ def t() -> int:
 class Row(TypedDict):
     name: str
 
-class Big(Row):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+class Big(Row):  # error: 7 [no-class] "TypedDict is the only class in the language"
     size: int
 
 def t() -> int:
     """Read."""
     return 1
 ---
-# an exception of one's own
-class Missing(Exception):  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+# an exception class
+class Missing(Exception):  # error: 7 [no-class] "TypedDict is the only class in the language"
     pass
 
 def t() -> int:
     """Read."""
     raise Missing("x")
 ---
-# a TypedDict as a dict
+# a TypedDict is created by a call
 class Row(TypedDict):
     name: str
 
@@ -161,7 +161,7 @@ def t() -> Row:
     row["name"] = "b"
     return Row(name=row["name"])
 ---
-# a TypedDict that names itself
+# a recursive TypedDict
 class Node(TypedDict):
     name: str
     children: list[Node]

@@ -7,7 +7,7 @@ def t(x: Any) -> Any:
 # error: 40 [private-attribute] "the attribute '_private' is private"
 # error: 52 [private-attribute] "the attribute '__init__' is private"
 ---
-# the ways out of other sandboxes
+# attributes by which other sandboxes were left
 def t(f: Any) -> Any:
     """Look."""
     return [f.gi_frame, f.f_globals, f.tb_frame, f.cr_frame, f.mro(), f.func_globals]
@@ -26,7 +26,7 @@ def t(text: str, x: Any) -> Any:
 # error: 35 [unknown-attribute] "no method 'format' in the language"
 # error: 53 [unknown-attribute] "no method 'format_map' in the language"
 ---
-# a method that does not exist, with the nearest
+# an unknown method gets the nearest name
 def t(text: str) -> Any:
     """Show."""
     return text.uper()  # error: 17 [unknown-attribute] "no method 'uper' in the language; did you mean 'upper'?"
@@ -57,12 +57,12 @@ def t(url: str) -> Any:
 # error: 40 [unknown-attribute] "no attribute 'text' in the language"
 # error: 53 [unknown-attribute] "no method 'json' in the language"
 ---
-# a method without its call
+# a method that is not called
 def t(text: str) -> Any:
     """Show."""
     return text.strip  # error: 17 [method-value] "the method 'strip' is not called"
 ---
-# an attribute with a call
+# an attribute that is called
 def t(error: Any) -> Any:
     """Show."""
     return error.message()  # error: 18 [unknown-attribute] "'message' is not a method"
@@ -75,7 +75,7 @@ def t(path: str) -> Any:
     except ToolError as e:
         return [e.code, e.message, e.retryable, e.tool, str(e), e.args]
 ---
-# fields an exception has in Python and not here
+# fields of Python's exceptions that are not in the language
 def t(path: str) -> Any:
     """Show."""
     try:
@@ -97,7 +97,7 @@ def t(d: dict) -> Any:
     b = [d.args for d.w in [1]]  # error: 21 [attribute-assignment] "the attribute 'w' can't be assigned"
     return [a, b]
 ---
-# items of an attribute's value can
+# items of an attribute's value can be assigned
 def t(d: Any) -> Any:
     """Set."""
     d.args[0] = 1
@@ -122,7 +122,7 @@ def t(text: str, name: str) -> Any:
     h = bytes(text, encoding=name)  # error: 30 [encoding] "an encoding must be written as a literal the language knows"
     return [c, d, e, f, g.hex(), h]
 ---
-# a close is not needed
+# close is not needed
 def t(text: str) -> Any:
     """Close."""
     text.close()  # error: 10 [unknown-attribute] "no method 'close' in the language"
@@ -157,7 +157,7 @@ def t(text: str) -> Any:
     return [m.group("a"), m["a"], m.start(), m.lastgroup, m.re, m.string] if m else None
 # error: 61 [unknown-attribute] "no attribute 're' in the language"
 ---
-# an encoding that can't be seen
+# an encoding in unpacked arguments
 import urllib.parse
 
 def t(text: str, more: dict, name: str) -> Any:

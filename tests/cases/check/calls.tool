@@ -1,14 +1,14 @@
-# an unknown tool is reported where it stands, with the nearest name
+# an unknown tool gets the nearest name
 def t(path: str) -> str:
     """Read."""
     return tools.read_flie(path=path)  # error: 12 [unknown-tool] "no tool named 'read_flie'; did you mean 'read_file'?"
 ---
-# an unknown tool that is like none
+# an unknown tool without a similar name
 def t(path: str) -> str:
     """Read."""
     return tools.frobnicate(path=path)  # error: 12 [unknown-tool] "no tool named 'frobnicate'"
 ---
-# a helper is called without tools
+# a helper is called without the prefix tools
 def _rows(text: str) -> list:
     return text.splitlines()
 
@@ -16,12 +16,12 @@ def t(text: str) -> list:
     """Split."""
     return tools._rows(text)  # error: 12 [unknown-tool] "'_rows' is a helper of this source; call it without tools."
 ---
-# an unknown parameter, with the nearest
+# an unknown parameter gets the nearest name
 def t(path: str) -> str:
     """Read."""
     return tools.read_file(pth=path)  # error: 28 [tool-arguments] "read_file has no parameter 'pth'; did you mean 'path'?"
 ---
-# an unknown parameter beside all that is needed
+# an unknown parameter besides all required ones
 def t(path: str) -> str:
     """Read."""
     return tools.read_file(path=path, mode="r")  # error: 39 [tool-arguments] "read_file has no parameter 'mode'"
@@ -36,7 +36,7 @@ def t(path: str) -> dict:
     """Write."""
     return tools.write_file(path)  # error: 12 [tool-arguments] "write_file needs 'content'"
 ---
-# positional arguments go by the tool's order
+# positional arguments follow the order of the parameters
 def t(path: str) -> dict:
     """Write."""
     return tools.write_file(path, "text")
@@ -46,7 +46,7 @@ def t(path: str) -> str:
     """Read."""
     return tools.read_file(path, 1, 9, "utf-8", True)  # error: 49 [tool-arguments] "read_file takes 4 arguments"
 ---
-# an argument by place and by name
+# an argument given by position and by name
 def t(path: str) -> str:
     """Read."""
     return tools.read_file(path, path=path)  # error: 34 [tool-arguments] "the argument 'path' is given twice"
@@ -60,42 +60,47 @@ def t(args: list, options: dict) -> list:
 # a tool is not a value
 def t(path: str) -> Any:
     """Read."""
-    f = tools.read_file  # error: 9 [tools-value] "'tools' stands only in front of a call"
+    f = tools.read_file  # error: 9 [tools-value] "'tools' is used without a call"
     return f
 ---
-# nor is tools
+# tools itself is not a value
 def t(path: str) -> Any:
     """Read."""
-    x = tools  # error: 9 [tools-value] "'tools' stands only in front of a call"
-    return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' stands only in front of a call"
+    x = tools  # error: 9 [tools-value] "'tools' is used without a call"
+    return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' is used without a call"
 ---
-# nor may a tool be a callback
+# a tool is not a callback
 def t(paths: list[str]) -> list:
     """Read."""
-    return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' stands only in front of a call"
+    return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' is used without a call"
 ---
-# something read from a tool
+# an attribute of a tool
 def t(path: str) -> Any:
     """Read."""
-    return tools.read_file.name  # error: 12 [tools-value] "'tools' stands only in front of a call"
+    return tools.read_file.name  # error: 12 [tools-value] "'tools' is used without a call"
 ---
 # a tool can't call itself
 def t(path: str) -> str:
     """Read."""
     return tools.t(path=path)  # error: 12 [self-call] "the tool 't' calls itself"
 ---
-# nor its own function
+# a tool can't call its own function
 def t(path: str) -> str:
     """Read."""
     if path:
         return t(path[1:])  # error: 16 [self-call] "the tool 't' calls itself"
     return ""
 ---
-# the agent's own tools can't be called
+# the agent's tools can't be called
 def t(path: str) -> Any:
     """Define."""
-    tools.run_tool(name="x")  # error: 5 [meta-tool] "'run_tool' is the agent's own; a program can't call it"
-    return tools.define_tool(source=path)  # error: 12 [meta-tool] "'define_tool' is the agent's own; a program can't call it"
+    tools.define_tool(name=path)  # error: 5 [meta-tool] "'define_tool' is for the agent; a program can't call it"
+    tools.run_tool(name=path)  # error: 5 [meta-tool] "'run_tool' is for the agent; a program can't call it"
+    tools.check_tool(name=path)  # error: 5 [meta-tool] "'check_tool' is for the agent; a program can't call it"
+    tools.search_tools(name=path)  # error: 5 [meta-tool] "'search_tools' is for the agent; a program can't call it"
+    tools.describe_tool(name=path)  # error: 5 [meta-tool] "'describe_tool' is for the agent; a program can't call it"
+    tools.remove_tool(name=path)  # error: 5 [meta-tool] "'remove_tool' is for the agent; a program can't call it"
+    return path
 ---
 # a mounted server's tool
 def t(title: str) -> Any:
@@ -194,14 +199,14 @@ def t(f: str) -> Any:
     """Call."""
     return f(1)  # error: 12 [not-callable] "'f' is a value; only functions named in the source can be called"
 ---
-# nor a constant
+# a constant can't be called
 LIMIT = 1
 
 def t(f: str) -> Any:
     """Call."""
     return LIMIT(1)  # error: 12 [not-callable] "'LIMIT' is a value; only functions named in the source can be called"
 ---
-# nor an item, a result, a literal or a lambda
+# an item, a result, a literal or a lambda can't be called
 def _f(x: int) -> int:
     return x
 
@@ -210,10 +215,10 @@ def t(xs: list) -> Any:
     a = xs[0](1)  # error: 9 [not-callable] "only names and methods can be called"
     b = _f(1)(2)  # error: 9 [not-callable] "only names and methods can be called"
     c = "text"(1)  # error: 9 [not-callable] "only names and methods can be called"
-    d = (lambda x: x)(1)  # error: 10 [not-callable] "a lambda can't be called where it stands"
+    d = (lambda x: x)(1)  # error: 10 [not-callable] "a lambda can't be called directly"
     return [a, b, c, d]
 ---
-# a choice between functions
+# an expression that chooses a function can't be called
 def _f(x: int) -> int:
     return x
 
@@ -227,9 +232,9 @@ def t(xs: list) -> Any:
 # tool and example are decorators
 def t(xs: list) -> Any:
     """Call."""
-    return tool(xs)  # error: 12 [not-callable] "'tool' stands only as @tool(…) above the tool"
+    return tool(xs)  # error: 12 [not-callable] "'tool' is used only as @tool(…) above the tool"
 ---
-# a TypedDict is made by name
+# a TypedDict takes its fields by name
 class Row(TypedDict):
     name: str
     size: int
@@ -241,7 +246,7 @@ def t() -> Row:
     c = Row(name="a", sise=1)  # error: 23 [arguments] "Row has no field 'sise'; did you mean 'size'?"
     return [a, b, c][0]
 ---
-# façades: arguments by name
+# functions of modules: named arguments
 import json
 import re
 from math import isclose
@@ -264,14 +269,14 @@ def t(xs: list) -> list:
 # error: 24 [arguments] "math.isclose has no argument 'b' here"
     ]
 ---
-# façades: ** is not for them
+# functions of modules take no ** arguments
 import json
 
 def t(xs: list, options: dict) -> str:
     """Call."""
     return json.dumps(xs, **options)  # error: 27 [arguments] "json.dumps takes no ** arguments"
 ---
-# a constant of a façade isn't called
+# a constant of a module can't be called
 import math
 
 def t() -> float:
@@ -286,14 +291,14 @@ def t(xs: list) -> dict:
     a = defaultdict(list)
     b = defaultdict(lambda: 0)
 # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
-# error: 21 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 21 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     c = defaultdict()  # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
     d = defaultdict(int, {"a": 1})
     for x in xs:
         a[len(x)].append(x)
     return {"a": a, "b": b, "c": c, "d": d}
 ---
-# print is a statement in spirit: its result is None
+# the result of print is None
 def t() -> None:
     """Say."""
     return print("a")

@@ -1,4 +1,4 @@
-# a module that can't be had, and what to use instead
+# an unavailable module, with what to use instead
 import os  # error: 8 [unknown-module] "the module 'os' can't be imported"
 import sys  # error: 8 [unknown-module] "the module 'sys' can't be imported"
 import time  # error: 8 [unknown-module] "the module 'time' can't be imported"
@@ -10,7 +10,7 @@ def t() -> int:
     """Import."""
     return 1
 ---
-# parts of such modules
+# submodules and names of unavailable modules
 import os.path  # error: 8 [unknown-module] "the module 'os.path' can't be imported"
 from os import path  # error: 1 [unknown-module] "the module 'os' can't be imported"
 from pathlib import Path  # error: 1 [unknown-module] "the module 'pathlib' can't be imported"
@@ -22,7 +22,7 @@ def t() -> int:
     """Import."""
     return 1
 ---
-# a module nobody knows
+# an unknown module
 import jsn  # error: 8 [unknown-module] "the module 'jsn' can't be imported; did you mean 'json'?"
 import numpy as np  # error: 8 [unknown-module] "the module 'numpy' can't be imported"
 
@@ -30,7 +30,7 @@ def t() -> int:
     """Import."""
     return 1
 ---
-# typing is there without an import
+# typing needs no import
 from typing import Any, Optional  # error: 1 [needless-import] "Any, Literal, Optional and TypedDict are there without an import"
 
 def t(x: Optional[Any]) -> int:
@@ -56,7 +56,7 @@ def t(x: int) -> int:
 # an import inside the function
 def t(x: dict) -> str:
     """Import."""
-    import json  # error: 5 [import-place] "imports stand at module level"
+    import json  # error: 5 [import-place] "an import must be at module level"
     return json.dumps(x)
 ---
 # a name that a module doesn't offer
@@ -76,7 +76,7 @@ def t() -> int:
     """Import."""
     return 1
 ---
-# a function off the table
+# a function that is not in the language
 import json
 import math
 import re
@@ -109,7 +109,7 @@ def t(rows: list) -> Any:
 # error: 46 [unknown-attribute] "itertools has no 'groupby' here"
 # error: 64 [function-value] "the function 'len' can't be used as a value"
 ---
-# the rewrite
+# the accepted rewrite of groupby
 def t(rows: list) -> Any:
     """Group."""
     groups = {}

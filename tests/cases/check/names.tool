@@ -1,9 +1,9 @@
-# an unknown name, with the nearest one
+# an unknown name gets the nearest one
 def t(path: str) -> str:
     """Read."""
     return pth  # error: 12 [unknown-name] "nothing is named 'pth'; did you mean 'path'?"
 ---
-# an unknown name that is like nothing
+# an unknown name without a similar one
 def t(path: str) -> str:
     """Read."""
     return zzzzz  # error: 12 [unknown-name] "nothing is named 'zzzzz'"
@@ -16,7 +16,7 @@ def t(path: str) -> list:
 # error: 19 [unknown-name] "nothing is named 'false'; did you mean 'False'?"
 # error: 26 [unknown-name] "nothing is named 'null'; did you mean 'None'?"
 ---
-# open is a tool here
+# open is replaced by tools
 def t(path: str) -> str:
     """Read."""
     return open(path).read()  # error: 12 [outside-name] "'open' is not in the language"
@@ -43,7 +43,7 @@ def t(path: str) -> list:
 # error: 53 [outside-name] "'super' is not in the language"
 # error: 62 [outside-name] "'__import__' is not in the language"
 ---
-# dunder names of a module
+# names with two underscores on both sides
 def t() -> list:
     """List."""
     return [__name__, __builtins__, __file__]
@@ -51,12 +51,12 @@ def t() -> list:
 # error: 23 [private-name] "the name '__builtins__' begins with two underscores"
 # error: 37 [private-name] "the name '__file__' begins with two underscores"
 ---
-# a module that is not imported
+# a module that is used without an import
 def t(x: dict) -> str:
     """Dump."""
     return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
 ---
-# a module that is not imported, below a constant and decorators
+# a missing import goes above constants and decorators
 LIMIT = 3
 
 @tool(timeout=5)
@@ -69,48 +69,48 @@ def t(x: str) -> str:
     """Quote."""
     return urllib.parse.quote(x)  # error: 12 [unknown-name] "the module 'urllib.parse' is used but not imported"
 ---
-# a tool is called through tools
+# a tool is called with the prefix tools
 def t(path: str) -> str:
     """Read."""
     return read_file(path=path)  # error: 12 [unknown-name] "the tool 'read_file' is called as tools.read_file(…)"
 ---
-# a parameter may not take over a built-in
-def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' takes over a name that is a built-in"
+# a parameter may not redefine a built-in
+def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' redefines a name that is a built-in"
     """Read."""
     return list + id
 ---
 # a parameter may not be called tools
-def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' takes over a name that is part of the language"
+def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' redefines a name that is part of the language"
     """Read."""
     return tools.read_file(path="a")
 ---
-# no binding form may take over a name of the language
+# no binding form may redefine a name of the language
 def t(xs: list) -> list:
     """Bind."""
-    str = 1  # error: 5 [rebound-name] "the assignment 'str' takes over a name that is a built-in"
-    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' takes over a name that is a built-in"
+    str = 1  # error: 5 [rebound-name] "the assignment 'str' redefines a name that is a built-in"
+    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' redefines a name that is a built-in"
         pass
-    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' takes over a name that is a built-in"
-    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' takes over a name that is a built-in"
-    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' takes over a name that is a built-in"
+    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' redefines a name that is a built-in"
+    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' redefines a name that is a built-in"
+    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' redefines a name that is a built-in"
         pass
     try:
         pass
-    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' takes over a name that is a built-in"
+    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' redefines a name that is a built-in"
         pass
     match xs:
-        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' takes over a name that is a built-in"
+        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' redefines a name that is a built-in"
             pass
         case {"k": dict, **parallel}:
-# error: 14 [rebound-name] "the capture 'parallel' takes over a name that is part of the language"
-# error: 20 [rebound-name] "the capture 'dict' takes over a name that is a built-in"
+# error: 14 [rebound-name] "the capture 'parallel' redefines a name that is part of the language"
+# error: 20 [rebound-name] "the capture 'dict' redefines a name that is a built-in"
             pass
-        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' takes over a name that is part of the language"
+        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' redefines a name that is part of the language"
             pass
-    int += 1  # error: 5 [rebound-name] "the assignment 'int' takes over a name that is a built-in"
-    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' takes over a name that is a built-in"
+    int += 1  # error: 5 [rebound-name] "the assignment 'int' redefines a name that is a built-in"
+    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' redefines a name that is a built-in"
 ---
-# names that Python lets one rebind and that are not in the language are free
+# built-ins that are not in the language may be used as names
 def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> str:
     """Join."""
     object = id + type + hash + file + filter_
@@ -123,27 +123,27 @@ def _rows(text: str) -> list:
 
 def t(path: str) -> list:
     """List."""
-    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' takes over a name that is a function of this source"
+    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' redefines a name that is a function of this source"
     return _rows
 ---
 # an imported name may not be rebound
 import json
 from math import sqrt
 
-def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' takes over a name that is imported"
+def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' redefines a name that is imported"
     """Dump."""
-    json = "x"  # error: 5 [rebound-name] "the assignment 'json' takes over a name that is imported"
+    json = "x"  # error: 5 [rebound-name] "the assignment 'json' redefines a name that is imported"
     return json
 ---
-# an import may not take over a built-in
-from json import dumps as str  # error: 18 [rebound-name] "this import takes over the name 'str'"
-import re as tools  # error: 8 [rebound-name] "this import takes over the name 'tools'"
+# an import may not redefine a built-in
+from json import dumps as str  # error: 18 [rebound-name] "this import redefines the name 'str'"
+import re as tools  # error: 8 [rebound-name] "this import redefines the name 'tools'"
 
 def t() -> str:
     """Dump."""
     return str(1)
 ---
-# a function may not be called like a built-in
+# a function may not have the name of a built-in
 def sorted(xs: list) -> list:  # error: 5 [rebound-name] "'sorted' is taken: it is a name of the language or imported"
     """Sort."""
     return xs
@@ -191,7 +191,7 @@ def t(xs: list) -> list:
     ys = sorted(xs, key=lambda row: row[0])
     return [ys, row]  # error: 17 [unknown-name] "nothing is named 'row'"
 ---
-# another function's local is not in scope
+# a local of another function is not in scope
 def _a() -> int:
     total = 1
     return total
@@ -236,7 +236,7 @@ def t(path: str) -> str:
     except FileNotFoundError as e:  # error: 12 [outside-name] "'FileNotFoundError' is not in the language"
         return str(e)
 ---
-# two of them in a tuple
+# two exceptions of the operating system in a tuple
 def t(path: str) -> str:
     """Read."""
     try:
@@ -262,17 +262,17 @@ def t(path: str) -> str:
     except RecursionError:  # error: 12 [outside-name] "'RecursionError' is not in the language"
         return "r"
 ---
-# names for annotations are not values
+# names of typing are not values
 def t(x: Any) -> Any:
     """Give."""
-    return [Any, x]  # error: 13 [outside-name] "'Any' stands in annotations only"
+    return [Any, x]  # error: 13 [outside-name] "'Any' is allowed only in annotations"
 ---
-# a tool's parameter is not the tool's name
-def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' takes over a name that is a function of this source"
+# a parameter may not have the tool's name
+def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' redefines a name that is a function of this source"
     """Give."""
     return t
 ---
-# self is no name here
+# self is not in the language
 def t(x: int) -> int:
     """Give."""
     return self.x + x  # error: 12 [outside-name] "'self' is not in the language"

@@ -5,7 +5,7 @@ def t(paths: list[str]) -> Any:
     a, b = parallel(tools.read_file(path="a"), tools.count_words(path="b"))
     return [texts, a, b]
 ---
-# nothing, named arguments, stars
+# no, named and unpacked arguments
 def t(paths: list[str]) -> Any:
     """Read."""
     a = parallel()  # error: 9 [parallel] "parallel takes one generator expression, or calls side by side"
@@ -18,8 +18,8 @@ def t(paths: list[str]) -> Any:
 def t(paths: list[str]) -> Any:
     """Read."""
     texts = [tools.read_file(path=p) for p in paths]
-    a = parallel(texts)  # error: 18 [parallel] "parallel needs to see the calls"
-    return [a, parallel([tools.read_file(path=p) for p in paths])]  # error: 25 [parallel] "parallel needs to see the calls"
+    a = parallel(texts)  # error: 18 [parallel] "parallel takes the calls themselves, not a list of results"
+    return [a, parallel([tools.read_file(path=p) for p in paths])]  # error: 25 [parallel] "parallel takes the calls themselves, not a list of results"
 ---
 # lambdas and functions instead of calls
 def _read(p: str) -> str:
@@ -35,10 +35,10 @@ def t(paths: list[str]) -> Any:
 # parallel is not a value
 def t(paths: list[str]) -> Any:
     """Read."""
-    p = parallel  # error: 9 [parallel] "'parallel' is syntax: it stands only where it is called"
-    return [p, list(map(parallel, paths))]  # error: 25 [parallel] "'parallel' is syntax: it stands only where it is called"
+    p = parallel  # error: 9 [parallel] "'parallel' is syntax, not a value: it must be called"
+    return [p, list(map(parallel, paths))]  # error: 25 [parallel] "'parallel' is syntax, not a value: it must be called"
 ---
-# a generator expression beside other arguments
+# a generator expression next to another argument
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel((tools.read_file(path=p) for p in paths), tools.read_file(path="a"))
@@ -52,7 +52,7 @@ def t(paths: list[str]) -> Any:
 # error: 14 [parallel-change] "inside parallel only containers that the body created itself may be changed"
     return out
 ---
-# a helper that changes what it is given
+# a helper that changes its argument
 def _read(p: str, out: dict) -> None:
     out[p] = tools.read_file(path=p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
 
@@ -81,7 +81,7 @@ def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(_read(p) for p in paths)
 ---
-# a helper with try, which is natural
+# a helper with try
 def _read(p: str) -> dict:
     try:
         return {"path": p, "text": tools.read_file(path=p)}
@@ -129,7 +129,7 @@ def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(_words(p) for p in paths)
 ---
-# items of an own container that came from outside
+# items of a local container that came from outside
 def _read(p: str, out: list) -> str:
     rows = [out]
     rows[0].append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
@@ -178,7 +178,7 @@ def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(_read(p) for p in paths)
 ---
-# outside parallel a helper may change what it is given
+# outside parallel a helper may change its argument
 def _read(p: str, out: dict) -> None:
     out[p] = tools.read_file(path=p)
 
@@ -193,9 +193,9 @@ def t(paths: list[str]) -> Any:
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in paths if tools.count_words(path=p) > 3)
-# error: 63 [parallel] "only the body of a parallel may call tools, not its conditions"
+# error: 63 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
 ---
-# the first iterable may call one: it is evaluated before
+# the first iterable may call a tool
 def t(path: str) -> Any:
     """Read."""
     return parallel(tools.read_file(path=e["path"]) for e in tools.list_directory(path=path) if e["type"] == "file")
@@ -227,7 +227,7 @@ def t(rows: list[list]) -> Any:
     """Read."""
     return parallel(sum(row) for row in rows)
 ---
-# a set that is joined in place
+# a set updated in place with an augmented assignment
 def _once(seen: set, p: str) -> int:
     n = len(seen)
     tools.read_file(path=p)
@@ -239,7 +239,7 @@ def t(paths: list[str]) -> Any:
     seen: set = set()
     return parallel(_once(seen, p) for p in paths)
 ---
-# a list that is extended by a text, or repeated in place
+# a list extended or repeated in place
 def _once(seen: list, p: str) -> int:
     tools.read_file(path=p)
     seen += "x"  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
@@ -251,7 +251,7 @@ def t(paths: list[str]) -> Any:
     seen: list = []
     return parallel(_once(seen, p) for p in paths)
 ---
-# numbers and own texts are bound anew
+# augmented assignment of numbers and text
 def _read(n: int, p: str) -> str:
     text = tools.read_file(path=p).strip()
     n += 1
@@ -263,7 +263,7 @@ def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(_read(3, p) for p in paths)
 ---
-# a comprehension's variable with the name of a container made here
+# a comprehension variable with the name of a local container
 def _read(rows: list, p: str) -> list:
     row: list = []
     tools.read_file(path=p)
@@ -274,7 +274,7 @@ def t(paths: list[str], rows: list) -> Any:
     """Read."""
     return parallel(_read(rows, p) for p in paths)
 ---
-# a callback that changes what it is given
+# a callback that changes its argument
 import heapq
 
 def _read(heaps: list, p: str) -> list:
@@ -285,7 +285,7 @@ def t(paths: list[str], heaps: list) -> Any:
     """Read."""
     return parallel(_read(heaps, p) for p in paths)
 ---
-# reading on in a stream changes it
+# reading from a stream changes it
 import io
 
 def _read(lines: Any, p: str) -> str:
@@ -317,11 +317,28 @@ def _long(p: str) -> bool:
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in paths if _long(p))
-# error: 63 [parallel] "only the body of a parallel may call tools, not its conditions"
+# error: 63 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
 ---
-# a header that binds an item
+# a header that assigns to an item
 def t(paths: list[str]) -> Any:
     """Read."""
     at: dict = {}
     return parallel(tools.read_file(path=at["p"]) for at["p"] in paths)
 # error: 51 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+---
+# the second for of the header may not call a tool
+def t(folders: list[str]) -> Any:
+    """Read."""
+    return parallel(tools.read_file(path=e["path"]) for f in folders for e in tools.list_directory(path=f))
+# error: 79 [parallel] "only the body of a parallel may call tools, not the part that chooses its items"
+---
+# a local container that gets items from outside
+def _read(groups: dict, p: str) -> dict:
+    own = {}
+    own |= groups
+    own[p].append(tools.read_file(path=p))  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return own
+
+def t(paths: list[str], groups: dict) -> Any:
+    """Read."""
+    return parallel(_read(groups, p) for p in paths)

@@ -14,7 +14,7 @@ def t(xs: list) -> Any:
     finally:
         return 1  # error: 9 [finally-leaves] "'return' in a finally block would swallow errors"
 ---
-# a loop inside finally may be left
+# a loop inside finally may use break
 def t(xs: list) -> Any:
     """Leave."""
     try:
@@ -29,11 +29,11 @@ def t(xs: list) -> Any:
 def t(xs: list) -> Any:
     """Leave."""
     if xs:
-        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+        break  # error: 9 [outside-loop] "'break' is outside a loop"
     else:
-        continue  # error: 9 [outside-loop] "'continue' stands outside a loop"
+        continue  # error: 9 [outside-loop] "'continue' is outside a loop"
 ---
-# in the else of a loop they belong to the loop around
+# in the else of a loop, break belongs to the outer loop
 def t(rows: list) -> Any:
     """Leave."""
     for row in rows:
@@ -44,7 +44,7 @@ def t(rows: list) -> Any:
             continue
         print(row)
     else:
-        break  # error: 9 [outside-loop] "'break' stands outside a loop"
+        break  # error: 9 [outside-loop] "'break' is outside a loop"
 ---
 # a bare except
 def t(path: str) -> Any:
@@ -54,7 +54,7 @@ def t(path: str) -> Any:
     except:  # error: 5 [bare-except] "a handler names what it catches"
         return None
 ---
-# a bare except followed by nothing that could catch more
+# a handler after except Exception is unreachable
 def t(path: str) -> Any:
     """Catch."""
     try:
@@ -64,7 +64,7 @@ def t(path: str) -> Any:
     except ToolError:  # warning: 12 [unreachable] "a handler of Exception above catches this already"
         return 1
 ---
-# everything that may be caught
+# every exception that can be caught
 def t(d: dict) -> Any:
     """Catch."""
     try:
@@ -82,7 +82,7 @@ def t(d: dict) -> Any:
     except Exception:
         return 4
 ---
-# something that is no exception
+# a handler of something that is not an exception
 def t(d: dict) -> Any:
     """Catch."""
     try:
@@ -94,7 +94,7 @@ def t(d: dict) -> Any:
 # error: 13 [function-value] "the type 'str' can't be used as a value"
         return 2
 ---
-# an exception of a library that isn't there
+# a handler of an exception of an unknown library
 def t(d: dict) -> Any:
     """Catch."""
     try:
@@ -104,7 +104,7 @@ def t(d: dict) -> Any:
     except subprocess.TimeoutExpired as e:  # error: 12 [unknown-module] "the module 'subprocess' is not in the language"
         return 2
 ---
-# raise of things that are no exceptions
+# raise of values that are not exceptions
 def t(d: dict) -> Any:
     """Raise."""
     if d:
@@ -120,14 +120,14 @@ def t(d: dict) -> Any:
         raise ToolError("the file is empty", code="empty_file", retryable=True)
     raise ToolError("a", "b", tool="x")  # error: 11 [raise] "ToolError takes a message, and code= and retryable= by name"
 ---
-# raise of an exception of Python that isn't here
+# raise of an exception that is not in the language
 def t(d: dict) -> Any:
     """Raise."""
     if d:
         raise FileNotFoundError("x")  # error: 15 [outside-name] "'FileNotFoundError' is not in the language"
     raise NotImplementedError  # error: 11 [outside-name] "'NotImplementedError' is not in the language"
 ---
-# raise the error at hand, again
+# raise the caught error again
 def t(d: dict) -> Any:
     """Raise."""
     try:
@@ -140,7 +140,7 @@ def t(d: dict) -> Any:
 # a bare raise outside a handler
 def t(d: dict) -> Any:
     """Raise."""
-    raise  # error: 5 [bare-raise] "a bare raise stands only in a handler"
+    raise  # error: 5 [bare-raise] "a bare raise is allowed only in a handler"
 ---
 # raise from None, and from a call
 def t(d: dict) -> Any:
@@ -170,12 +170,12 @@ def t(d: dict, xs: list) -> Any:
     del xs[0], xs  # error: 16 [delete] "del removes items only"
     return 1
 ---
-# an ellipsis is no placeholder
+# an ellipsis is not a statement
 def t(d: dict) -> Any:
     """Later."""
-    ...  # error: 5 [ellipsis] "'...' stands only in annotations"
+    ...  # error: 5 [ellipsis] "'...' is allowed only in annotations"
 ---
-# pass is
+# pass is a statement
 def t(d: dict) -> Any:
     """Later."""
     pass
@@ -193,7 +193,7 @@ def t(d: dict, xs: list) -> Any:
     a = b = c
     return [a, b, c, e, f, g, h, i, j, k, {**d}, [*xs, *f]]
 ---
-# a star alone
+# a single starred target
 def t(xs: list) -> Any:
     """Unpack."""
     *a = xs  # error: 5 [syntax] "a starred name outside a list or tuple can't be assigned to"
@@ -202,7 +202,7 @@ def t(xs: list) -> Any:
 # a starred expression as a statement
 def t(xs: list) -> Any:
     """Unpack."""
-    *xs  # error: 5 [starred] "a starred expression can't stand here"
+    *xs  # error: 5 [starred] "a starred expression is not allowed here"
     return xs
 ---
 # an annotated local
@@ -215,20 +215,20 @@ def t(xs: list) -> Any:
     return [n, best]
 ---
 # statements at module level
-print("hello")   # error: 1 [module-level] "only imports, constants and functions may stand at module level"
-for x in [1]:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+print("hello")   # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
+for x in [1]:  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
     pass
 
-if True:  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+if True:  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
     LIMIT = 1
 
 def t(x: int) -> int:
     """Give."""
     return x
 
-t(1)  # error: 1 [module-level] "only imports, constants and functions may stand at module level"
+t(1)  # error: 1 [module-level] "only imports, constants, TypedDicts and functions are allowed at module level"
 ---
-# the guard that scripts have
+# the guard of a script, if __name__
 def t(x: int) -> int:
     """Give."""
     return x
@@ -260,17 +260,17 @@ def t(x: int) -> int:
     """Give."""
     return x
 ---
-# what Python reads but doesn't compile: a walrus over a comprehension's variable
+# Python's compiler refuses a walrus over a comprehension variable
 def t(xs: list) -> Any:
     """Read."""
     return [x := 1 for x in xs]  # error: 13 [syntax] "Python refuses this: assignment expression cannot rebind comprehension iteration variable 'x'"
 ---
-# what Python reads but doesn't compile: a walrus where a comprehension looks for its items
+# Python's compiler refuses a walrus in the iterable of a comprehension
 def t(xs: list) -> Any:
     """Read."""
     return [y for x in xs for y in (z := x)]  # error: 37 [syntax] "Python refuses this: assignment expression cannot be used in a comprehension iterable expression"
 ---
-# what Python reads but doesn't compile: a pattern that asks for a key twice
+# Python's compiler refuses a mapping pattern with a key twice
 def t(d: dict) -> Any:
     """Read."""
     match d:
@@ -278,7 +278,7 @@ def t(d: dict) -> Any:
             return 1
     return 2
 ---
-# what Python reads but doesn't compile: a lambda with the same parameter twice
+# Python's compiler refuses a lambda with a parameter twice
 def t(xs: list) -> Any:
     """Read."""
     return sorted(xs, key=lambda x, x: 1)  # error: 37 [syntax] "Python refuses this: duplicate argument 'x' in function definition"

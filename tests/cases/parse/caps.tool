@@ -1,22 +1,22 @@
-# brackets nested beyond the cap
+# brackets nested beyond the limit
 def t() -> list:
     """Nest."""
     return [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
 # error: 62 [nesting-too-deep] "brackets are nested more than 50 deep"
 ---
-# brackets nested within the parser's cap are the checker's to judge
+# brackets nested within the parser's limit are left to the checker
 def t() -> list:
     """Nest."""
     return [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
 # error: 52 [expression-depth] "an expression is nested more than 40 deep"
 ---
-# operators nested beyond the cap
+# operators nested beyond the limit
 def t(x: int) -> int:
     """Nest."""
     return - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - x
 # error: 544 [nesting-too-deep] "an expression is nested more than 150 levels deep"
 ---
-# blocks nested beyond the cap
+# blocks nested beyond the limit
 def t(x: int) -> int:
     """Nest."""
     if x:

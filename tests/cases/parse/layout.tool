@@ -1,5 +1,5 @@
 # a source without a function
-# error: 1 [no-tool] "there is no public function; it would be the tool"
+# error: 1 [no-tool] "the source has no public function, so it defines no tool"
 ---
 # a block is missing after the colon
 def t(x: int) -> int:
@@ -14,7 +14,7 @@ def t(x: int) -> int:
         z = y  # error: 8 [syntax] "unexpected indent"
     return y
 ---
-# a line that returns to no level
+# a line that is indented like no block around it
 def t(x: int) -> int:
     """Check."""
     if x:
@@ -50,7 +50,7 @@ def t(x: int) -> int:
 <U+0009><U+0009>return 1  # error: 1 [tab] "a tab outside a string"  # error: 2 [tab] "a tab outside a string"
     return 2
 ---
-# lines go on inside brackets and after a backslash
+# lines continue inside brackets and after a backslash
 def t(
     x: int,
     y: int,
@@ -76,7 +76,7 @@ def t(x: int) -> int:  # error: 22 [syntax] "expected an indented block after fu
 # else without if
 def t(x: int) -> int:
     """Check."""
-    else:  # error: 5 [syntax] "'else' can't stand here"
+    else:  # error: 5 [syntax] "'else' is not allowed here"
         return x
 ---
 # return at module level
@@ -84,9 +84,9 @@ def t(x: int) -> int:
     """Check."""
     return x
 
-return 1  # error: 1 [module-level] "'return' stands outside a function"
+return 1  # error: 1 [module-level] "'return' is outside a function"
 ---
-# an assignment where a condition was meant
+# an assignment instead of a comparison
 def t(x: int) -> int:
     """Check."""
     if x = 1:  # error: 8 [syntax] "invalid syntax. Maybe you meant '==' or ':=' instead of '='?"
@@ -98,13 +98,13 @@ def t(class: str) -> str:  # error: 7 [syntax] "'class' is a keyword, so it can'
     """Check."""
     return class
 ---
-# a call on the left
+# assignment to a call
 def t(d: dict) -> dict:
     """Set."""
     d.get("a") = 1  # error: 5 [syntax] "a call can't be assigned to"
     return d
 ---
-# two stars on the left
+# assignment to two starred names
 def t(xs: list) -> list:
     """Split."""
     *a, *b = xs  # error: 5 [syntax] "two starred names in one assignment"
@@ -125,7 +125,7 @@ def t(a: int = 1, b: int) -> int:  # error: 19 [syntax] "a parameter without a d
     """Add."""
     return a + b
 ---
-# ++ is two signs, and i++ is nothing
+# i++ of other languages
 def t(i: int) -> int:
     """Count."""
     i++  # error: 8 [syntax] "something is missing here"
@@ -134,12 +134,12 @@ def t(i: int) -> int:
 # the question mark of other languages
 def t(a: int) -> int:
     """Choose."""
-    return a ? 1 : 2  # error: 14 [syntax] "'?' can't stand here"
+    return a ? 1 : 2  # error: 14 [syntax] "'?' is not allowed here"
 ---
-# and its arrow
+# the arrow of other languages
 def t(xs: list) -> list:
     """Choose."""
-    return xs.map(x => x + 1)  # error: 22 [syntax] "'>' can't stand here"
+    return xs.map(x => x + 1)  # error: 22 [syntax] "'>' is not allowed here"
 ---
 # braces for blocks
 def t(x: int) -> int {  # error: 22 [syntax] "expected ':'"
@@ -156,19 +156,19 @@ def t(match: str, case: list) -> str:
 # a case outside match
 def t(x: int) -> int:
     """Choose."""
-    case 1:  # error: 10 [syntax] "'1' can't stand here"
+    case 1:  # error: 10 [syntax] "'1' is not allowed here"
         return 1
 ---
 # match without case
 def t(x: int) -> int:
     """Choose."""
     match x:
-        1: return 2  # error: 9 [syntax] "'1' can't stand here"
+        1: return 2  # error: 9 [syntax] "'1' is not allowed here"
 ---
 # walrus at the top of a statement
 def t(x: int) -> int:
     """Choose."""
-    y := x  # error: 8 [syntax] "'=' can't stand here"
+    y := x  # error: 8 [syntax] "'=' is not allowed here"
     return y
 ---
 # an else if of other languages
@@ -182,27 +182,27 @@ def t(x: int) -> int:
 # two ampersands
 def t(x: int) -> int:
     """Choose."""
-    if x && x:  # error: 11 [syntax] "'&' can't stand here"
+    if x && x:  # error: 11 [syntax] "'&' is not allowed here"
         return 1
     return 2
 ---
 # an exclamation mark for not
 def t(x: int) -> int:
     """Choose."""
-    return 1 if !x else 2  # error: 17 [syntax] "'!' can't stand here"
+    return 1 if !x else 2  # error: 17 [syntax] "'!' is not allowed here"
 ---
 # a declaration with let
 def t(x: int) -> int:
     """Choose."""
-    let y = x  # error: 9 [syntax] "'y' can't stand here"
+    let y = x  # error: 9 [syntax] "'y' is not allowed here"
     return y
 ---
-# two strings side by side with a comma forgotten are one
+# a missing comma between strings joins them
 def t() -> list:
     """List."""
     return ["a" "b", "c"]
 ---
-# two names side by side with a comma forgotten
+# a missing comma between names
 def t(a: int, b: int) -> list:
     """List."""
     return [a b]  # error: 13 [syntax] "invalid syntax. Perhaps you forgot a comma?"

@@ -60,12 +60,12 @@ def t() -> str:
     return "\x4"
 # error: 12 [syntax] "a malformed string: (unicode error) 'unicodeescape' codec can't decode bytes in position 0-2: truncated \xXX escape"
 ---
-# bytes hold ASCII only
+# bytes contain ASCII only
 def t() -> str:
     """Give."""
     return b"é".hex()  # error: 12 [syntax] "a malformed string: bytes can only contain ASCII literal characters"
 ---
-# bytes beside text
+# bytes next to text
 def t() -> str:
     """Give."""
     return "a" b"b"  # error: 12 [syntax] "bytes and text can't be written side by side"
@@ -75,7 +75,7 @@ def t(x: float, w: int, d: dict) -> list:
     """List."""
     return [f"{x}", f"{x!r:>10}", f"{x:{w}.{w}f}", f"{{}}", f"{d['a']}", f'''{
         x + 1}''', rf"\d{x}", f"{x,}", f"{(lambda: 1) if w else x}"]
-# error: 44 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 44 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
 ---
 # an f-string inside an f-string's braces
 def t(xs: list) -> str:
@@ -125,9 +125,9 @@ def t(x: int) -> str:
 # a lambda or a statement in a field
 def t(x: int) -> str:
     """Show."""
-    return f"{return x}"  # error: 15 [syntax] "what stands in the braces of this f-string is not an expression"
+    return f"{return x}"  # error: 15 [syntax] "the braces of this f-string do not hold an expression"
 ---
-# an f-string can't be a docstring
+# an f-string as a docstring
 def t(x: int) -> str:  # error: 5 [no-docstring] "the tool 't' has no docstring"
     f"""Show."""
     return x
@@ -135,4 +135,4 @@ def t(x: int) -> str:  # error: 5 [no-docstring] "the tool 't' has no docstring"
 # bytes with an f
 def t(x: int) -> str:
     """Show."""
-    return fb"{x}"  # error: 14 [syntax] "'"{x}"' can't stand here"
+    return fb"{x}"  # error: 14 [syntax] "'"{x}"' is not allowed here"

@@ -1,11 +1,11 @@
-# while is refused with a bounded loop to write instead
+# while is refused, with a bounded loop as the rewrite
 def t(n: int) -> int:
     """Halve."""
     while n > 1:  # error: 5 [no-while] "`while` is not in the language: nothing may loop without a bound"
         n = n // 2
     return n
 ---
-# what the refusal of while says to write is accepted
+# the rewrite of while is accepted
 def t(n: int) -> int:
     """Halve."""
     for _ in range(1000):
@@ -31,12 +31,12 @@ def t() -> int:
         return 1
     return 2
 ---
-# async def is not needed: calls may run together in parallel
+# async def
 async def t(path: str) -> str:  # error: 1 [no-async] "`async def` is not in the language"
     """Read."""
     return tools.read_file(path=path)
 ---
-# await is left out
+# await
 def t(path: str) -> str:
     """Read."""
     return await tools.read_file(path=path)  # error: 12 [no-async] "`await` is not in the language"
@@ -55,7 +55,7 @@ async def t(xs: list) -> list:  # error: 1 [no-async] "`async def` is not in the
     async with xs as y:  # error: 5 [no-async] "`async with` is not in the language"
         return y
 ---
-# with open is a tool call here
+# with open
 def t(path: str) -> str:
     """Read."""
     with open(path) as f:  # error: 5 [no-with] "`with` is not in the language: there are no files or locks to hold"
@@ -101,7 +101,7 @@ def t(*paths) -> list:  # error: 8 [no-star-parameter] "`*paths` parameters are 
     """Read."""
     return paths
 ---
-# double star parameters, beside named ones
+# double star parameters after named ones
 def t(path: str, **options) -> dict:  # error: 20 [no-star-parameter] "`**options` parameters are not in the language"
     """Read."""
     return options
@@ -166,8 +166,8 @@ def t(xs: list) -> list:
     """Sort."""
     return sorted(xs, key=lambda *a: a)  # error: 27 [no-star-parameter] "a lambda takes plain parameters only"
 ---
-# a class is told apart from a TypedDict
-class Point:  # error: 7 [no-class] "classes are not in the language, but for TypedDict"
+# a class that is not a TypedDict
+class Point:  # error: 7 [no-class] "TypedDict is the only class in the language"
     def __init__(self, x):
         self.x = x
 
@@ -175,7 +175,7 @@ def t() -> int:
     """Make."""
     return 1
 ---
-# a nested function is a helper
+# a nested function
 def t(xs: list) -> list:
     """Sort."""
     def first(row):  # error: 9 [nested-function] "the function 'first' is defined inside another block"
@@ -187,7 +187,7 @@ def t() -> None:
     """Say."""
     print "hello"  # error: 5 [syntax] "Missing parentheses in call to 'print'. Did you mean print(...)?"
 ---
-# the unequal sign of old
+# the old operator <>
 def t(a: int, b: int) -> bool:
     """Compare."""
-    return a <> b  # error: 15 [syntax] "'>' can't stand here"
+    return a <> b  # error: 15 [syntax] "'>' is not allowed here"

@@ -4,7 +4,7 @@ def t() -> int:
     größe = 1  # error: 5 [non-ascii-name] "the name 'größe' has letters outside ASCII"
     return größe  # error: 12 [non-ascii-name] "the name 'größe' has letters outside ASCII"
 ---
-# NFKC would make this a dunder
+# a name that NFKC turns into one with two underscores
 def t(x: int) -> int:
     """Count."""
     return x.__clᵃss__  # error: 14 [non-ascii-name] "the name '__clᵃss__' has letters outside ASCII"
@@ -40,14 +40,14 @@ def t(role: str) -> bool:
     """Check."""
     return ro<U+200B>le == "user"  # error: 14 [bad-character] "the invisible or direction-changing character U+200B is not allowed in a source"
 ---
-# a NUL and an escape
+# a NUL and an escape character
 def t() -> str:
     """Check."""
     return "<U+0000><U+001B>[31m"
 # error: 13 [bad-character] "the control character U+0000 is not allowed in a source"
 # error: 14 [bad-character] "the control character U+001B is not allowed in a source"
 ---
-# the same characters as escapes
+# the same characters written as escapes
 def t() -> str:
     """Check."""
     return "\x00\x1b[31m\u202e\u200b"

@@ -15,7 +15,7 @@ def t() -> Any:
     return [sorted(words, key=lambda w: (-len(w), w)), sorted(words, key=len), min(words, key=len), sorted(words, key=str.upper, reverse=True)]
 # result: [["ccc", "aa", "bb", "a"], ["a", "bb", "aa", "ccc"], "a", ["ccc", "bb", "aa", "a"]]
 ---
-# what can't be compared
+# values that can't be compared
 def t() -> Any:
     """Sort."""
     return sorted([1, "a"])  # raises: TypeError "'<' not supported between instances of 'str' and 'int'"
@@ -49,14 +49,14 @@ def t() -> Any:
     return [xs, ys]
 # result: [[True, "a", 3, 4, 8, 9], ["x", "y", "z"]]
 ---
-# a slice of another length
+# assigning a slice of another length
 def t() -> Any:
     """Collect."""
     xs = [1, 2, 3]
     xs[::2] = [1]  # raises: ValueError "attempt to assign sequence of size 1 to extended slice of size 2"
     return xs
 ---
-# a slice copies, but not what lies in it
+# a slice is a shallow copy
 def t() -> Any:
     """Collect."""
     import_ = [[1], 2]
@@ -117,13 +117,13 @@ def t() -> Any:
     return [len(d), [repr(k) for k in d], d[1]]
 # result: [1, ["1"], "float"]
 ---
-# but keys that aren't text don't cross
+# keys that are not text can't leave the program
 def t() -> Any:
     """Map."""
     return {"a": {1: "x"}}
 # raises: not_json "the result holds the key 1 at ['a'], which can't leave the program: keys are strings: convert them with str(…)"
 ---
-# a list can't be a key
+# a list as a key
 def t() -> Any:
     """Map."""
     return {[1]: 2}  # raises: TypeError "unhashable type: 'list'"
@@ -160,7 +160,7 @@ def t() -> Any:
     return [c.most_common(2), c["zzz"], c.total(), Counter(a=2) + Counter(a=1, b=1), d, missing, o, list(q), q.popleft(), (Counter("aab") - Counter("ab"))]
 # result: [[["a", 4], ["b", 4]], 0, 12, {"a": 3, "b": 1}, {"x": [1], "y": []}, [], {"b": 2, "a": 1}, [3, 0, 2], 3, {"a": 1}]
 ---
-# a deque doesn't cross
+# a deque can't leave the program
 from collections import deque
 
 def t() -> Any:
@@ -179,19 +179,19 @@ def t() -> Any:
     return [sorted(a | b), sorted(a & b), sorted(a - b), sorted(a ^ b), a >= {1}, 2 in a, len({1, True, 1.0}), sorted(c), {1}.isdisjoint({2}), frozenset([1]) == {1}, bool(set())]
 # result: [[1, 2, 3, 4, 5], [2, 3], [1, 5], [1, 4, 5], True, True, 1, [1, 2, 3, 9], True, True, False]
 ---
-# a set doesn't cross
+# a set can't leave the program
 def t() -> Any:
     """Unite."""
     return {"tags": {"a"}}
 # raises: not_json "the result holds a set at ['tags'], which can't leave the program: sorted(…) makes a list of it"
 ---
-# tuples become lists, at every depth
+# tuples become lists when they leave the program
 def t() -> Any:
     """Cross."""
     return {"a": (1, (2, [3, ()])), "b": list(zip("xy", (1, 2)))}
 # result: {"a": [1, [2, [3, []]]], "b": [["x", 1], ["y", 2]]}
 ---
-# inside a program they stay what they are
+# tuples stay tuples inside a program
 def t() -> Any:
     """Cross."""
     x = (1, 2)
@@ -206,7 +206,7 @@ def t() -> Any:
     x[0] = 9  # raises: TypeError "'tuple' object does not support item assignment"
     return x
 ---
-# a tuple's list through += is changed, and it raises
+# += on a list in a tuple changes it and raises
 def t() -> Any:
     """Cross."""
     x = ([1],)
@@ -216,7 +216,7 @@ def t() -> Any:
         return [x, str(e)]
 # result: [[[1, 2]], "'tuple' object does not support item assignment"]
 ---
-# a list that holds itself
+# a list that contains itself
 def t() -> Any:
     """Cross."""
     xs = []
@@ -232,20 +232,20 @@ def t() -> Any:
     return [x, x]
 # result: [[1], [1]]
 ---
-# ranges and views are converted before they cross
+# ranges and views are converted to lists
 def t() -> Any:
     """Cross."""
     d = {"a": 1}
     return [list(range(2)), list(d.keys()), list(d.items())]
 # result: [[0, 1], ["a"], [["a", 1]]]
 ---
-# a view doesn't cross
+# a view can't leave the program
 def t() -> Any:
     """Cross."""
     return {"a": 1}.keys()
 # raises: not_json "the result holds a dict_keys, which can't leave the program: list(…) makes a list of it"
 ---
-# views follow their dict
+# views show later changes of their dict
 def t() -> Any:
     """Cross."""
     d = {"a": 1}

@@ -1,4 +1,4 @@
-# for else: run when nothing broke out
+# the else of a for runs without a break
 def _find(xs: list, x: int) -> str:
     for y in xs:
         if y == x:
@@ -25,7 +25,7 @@ def t() -> Any:
     return out
 # result: [0, 2, 4, 6]
 ---
-# break leaves one loop
+# break leaves the innermost loop
 def t() -> Any:
     """Loop."""
     out = []
@@ -37,7 +37,7 @@ def t() -> Any:
     return out
 # result: ["ax", "bx"]
 ---
-# removing while going over a list skips
+# removing items in a loop over the list skips some
 def t() -> Any:
     """Loop."""
     xs = [1, 1, 2, 2, 3]
@@ -47,7 +47,7 @@ def t() -> Any:
     return xs
 # result: [1, 2, 3]
 ---
-# a dict that changes its size while it is gone over
+# a dict that changes its size in a loop over it
 def t() -> Any:
     """Loop."""
     d = {"a": 1, "b": 2}
@@ -56,7 +56,7 @@ def t() -> Any:
             d.pop(k)
     return d
 ---
-# finally runs whichever way the try is left
+# finally runs however the try is left
 def _f(x: int, log: list) -> str:
     try:
         if x == 1:
@@ -111,7 +111,7 @@ def t() -> Any:
 # prints: "[3]"
 # result: [1, [2]]
 ---
-# the first handler that fits takes it
+# the first matching handler runs
 def t() -> Any:
     """Try."""
     try:
@@ -122,7 +122,7 @@ def t() -> Any:
         return "key"
 # result: ["lookup", "'a'", ["a"]]
 ---
-# a tuple of exceptions, and one that isn't in it
+# a tuple of exceptions, and an exception outside it
 def _f(x: Any) -> Any:
     try:
         return 1 / x
@@ -145,7 +145,7 @@ def t() -> Any:
         raise ValueError(f"from else {x}")  # raises: ValueError "from else 1"
     return x
 ---
-# a bare raise raises the error at hand
+# a bare raise raises the caught error again
 def t() -> Any:
     """Try."""
     try:
@@ -198,7 +198,7 @@ def t() -> Any:
     return found
 # result: [["('a', 2)", ["a", 2]], ["", []], ["m", "c", True, None, "m", ["m"]]]
 ---
-# nested try: the inner doesn't take it
+# nested try: the inner handlers don't match
 def t() -> Any:
     """Try."""
     log = []
@@ -214,7 +214,7 @@ def t() -> Any:
     return log
 # result: ["inner finally", "i"]
 ---
-# an error in finally takes the place of the one before
+# an error in finally replaces the earlier one
 def t() -> Any:
     """Try."""
     try:
@@ -335,7 +335,7 @@ def t() -> Any:
     return [_kind(x) for x in [[], (5,), [1, 2, 3], (7, 8, 9), "ab", {"k": 1}, 5]]
 # result: ["empty", ["one", 5], ["from one", 2], ["ends", 7, [8], 9], ["text", 2], "dict", None]
 ---
-# match: mappings ask for keys, and **rest takes the others
+# match: mappings require keys, and **rest binds the others
 def _kind(x: Any) -> Any:
     match x:
         case {"type": "file", "size": int() as n} if n > 10:
@@ -377,7 +377,7 @@ def t() -> Any:
     return [_kind(x) for x in [True, 1, 1.0, "", [], (), {}, None, {1}]]
 # result: ["bool", "int", "float", "str", "sequence", "sequence", "dict", "other", "other"]
 ---
-# match: a capture that was made stays, also when the guard fails
+# match: a capture stays bound when the guard fails
 def t() -> Any:
     """Match."""
     y = None

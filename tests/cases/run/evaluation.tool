@@ -11,7 +11,7 @@ def t() -> Any:
 # prints: "3"
 # result: 7
 ---
-# arguments too, the named ones where they stand
+# arguments are evaluated from left to right
 def _say(x: Any) -> Any:
     print(x)
     return x
@@ -27,7 +27,7 @@ def t() -> Any:
 # prints: "3"
 # result: [1, 3, 2]
 ---
-# a dict display: key, value, key, value
+# a dict display evaluates key, value, key, value
 def _say(x: Any) -> Any:
     print(x)
     return x
@@ -68,7 +68,7 @@ def t() -> Any:
     return [d, log]
 # result: [{"n": 6}, ["k"]]
 ---
-# and reads the target before the value
+# an augmented assignment reads the target before the value
 def _grow(xs: list) -> list:
     xs.append(9)
     return [1]
@@ -81,7 +81,7 @@ def t() -> Any:
     return [xs, ys]
 # result: [[0, 9, 1], [0, 9, 1]]
 ---
-# += on a list changes it, + makes another
+# += on a list changes it, + creates another
 def t() -> Any:
     """Evaluate."""
     a = b = [1]
@@ -91,7 +91,7 @@ def t() -> Any:
     return [a, b, c, d]
 # result: [[1, 2], [1, 2], [1, 2], [1]]
 ---
-# i, xs[i] = …: the index is the new one
+# i, xs[i] = … uses the new index
 def t() -> Any:
     """Evaluate."""
     i, xs = 0, [10, 20]
@@ -107,7 +107,7 @@ def t() -> Any:
     return [a, b, c]
 # result: [3, 1, 2]
 ---
-# and, or and not give operands, and stop early
+# and and or return an operand and stop early
 def _say(x: Any) -> Any:
     print(x)
     return x
@@ -133,7 +133,7 @@ def t() -> Any:
 # prints: "1"
 # result: [True, False, True, True]
 ---
-# in within a chain
+# in inside a chained comparison
 def t() -> Any:
     """Evaluate."""
     return [1 in [1] == True, (1 in [1]) == True, 1 == 1 in [1]]
@@ -180,7 +180,7 @@ def t() -> Any:
     return [sums, total, found, last]
 # result: [[1, 3, 6], 6, True, 2]
 ---
-# a comprehension's variable is its own
+# a comprehension has variables of its own
 def t() -> Any:
     """Evaluate."""
     x = "kept"
@@ -188,7 +188,7 @@ def t() -> Any:
     return [x, ys]
 # result: ["kept", [0, 1, 2]]
 ---
-# a loop's variable stays, with its last value
+# a loop variable keeps its last value
 def t() -> Any:
     """Evaluate."""
     i = None
@@ -232,7 +232,7 @@ def t() -> Any:
 # prints: "second"
 # result: [["first", "second"]]
 ---
-# any and next stop at the first that fits
+# any and next stop at the first match
 def _say(x: Any) -> Any:
     print(x)
     return x
@@ -245,7 +245,7 @@ def t() -> Any:
 # prints: "7"
 # result: [True, 7, "none"]
 ---
-# zip stops with the shortest, map too
+# zip and map stop with the shortest
 def t() -> Any:
     """Evaluate."""
     return [list(zip([1, 2, 3], "ab")), list(map(lambda a, b: a + b, [1, 2], [10, 20, 30])), list(enumerate("ab", 1))]
@@ -294,14 +294,14 @@ def t() -> Any:
     return [_f(*args, **options), _f(*"x", b=2), _f(**{"a": 0})]
 # result: [[1, 2, 3], ["x", 2, None], [0, None, None]]
 ---
-# an assertion that holds, and one that doesn't
+# an assertion that succeeds, and one that fails
 def t() -> Any:
     """Evaluate."""
     assert True, "not evaluated"
     assert [] == [1], f"empty: {1 + 1}"  # raises: AssertionError "empty: 2"
     return 1
 ---
-# a function without a return gives None
+# a function without a return returns None
 def _f() -> None:
     pass
 
@@ -342,7 +342,7 @@ def t(text: str) -> Any:
 # arguments: {"text": "a bc, d"}
 # result: [["a", "bc", "d"], [0, 1, 4, 9, 16], {"a": 0, "b": 1}]
 ---
-# unpacking can't bring an argument that a recursive helper hasn't
+# unpacking an unknown argument into a recursive helper
 def _down(n: int) -> int:
     return 0 if n == 0 else _down(n - 1)
 

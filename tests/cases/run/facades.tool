@@ -1,4 +1,4 @@
-# JSON there and back
+# JSON round trip
 import json
 
 def t() -> Any:
@@ -7,7 +7,7 @@ def t() -> Any:
     return [json.dumps(x), json.dumps(x, ensure_ascii=False, sort_keys=True), json.dumps([1, {"a": 2}], indent=2), json.dumps([1, 2], separators=(",", ":")), json.loads('{"a": [1, 1.0, "x", null], "a": 2}'), json.dumps({1: True, None: 2}), json.dumps((1, 2))]
 # result: ['{"b": [1, 2.0, null, true], "a": "\\u00e9\\n"}', '{"a": "é\\n", "b": [1, 2.0, null, true]}', '[\n  1,\n  {\n    "a": 2\n  }\n]', "[1,2]", {"a": 2}, '{"1": true, "null": 2}', "[1, 2]"]
 ---
-# JSON that is none
+# text that is not JSON
 import json
 
 def t(text: str) -> Any:
@@ -19,7 +19,7 @@ def t(text: str) -> Any:
 # arguments: {"text": "{x"}
 # result: ["Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", True]
 ---
-# JSON of what has no JSON
+# JSON of values that JSON does not have
 import json
 from datetime import date
 
@@ -44,7 +44,7 @@ def t() -> Any:
     ]
 # result: ["2024-02-29T00:30:00+00:00", 3600.0, 29, "2024-04-03 05:06 Wednesday", "2024-02-29T01:30:00+02:00", "03 Apr 24", 1, 86400.0, 1970, "1 day, 0:00:05", True, "2024-02-28", 1, 5]
 ---
-# a date doesn't cross
+# a date can't leave the program
 from datetime import date
 
 def t() -> Any:
@@ -52,7 +52,7 @@ def t() -> Any:
     return [date(2024, 1, 2)]
 # raises: not_json "the result holds a date at [0], which can't leave the program: value.isoformat()"
 ---
-# a date that isn't one
+# an invalid date
 from datetime import datetime
 
 def t() -> Any:
@@ -137,7 +137,7 @@ def t() -> Any:
     return [hashlib.sha256(b"abc").hexdigest()[:16], hashlib.md5(b"").hexdigest(), base64.b64encode(b"hi\xff").decode(), base64.b64decode("aGk=").decode(), base64.urlsafe_b64encode(b"\xfb\xff").decode(), str(uuid.uuid5(uuid.NAMESPACE_DNS, "example.org"))]
 # result: ["ba7816bf8f01cfea", "d41d8cd98f00b204e9800998ecf8427e", "aGn/", "hi", "-_8=", "aad03681-8b63-5304-89e0-8ca8f49461b5"]
 ---
-# heaps and bisection
+# heaps and bisect
 import bisect
 import heapq
 
@@ -160,7 +160,7 @@ def t() -> Any:
     return [list(difflib.unified_diff(a, b, "a", "b", lineterm=""))[2:], difflib.get_close_matches("appel", ["ape", "apple", "peach"]), round(difflib.SequenceMatcher(None, "abcd", "bcde").ratio(), 2)]
 # result: [["@@ -1,3 +1,3 @@", " x", "-y", "+Y", " z"], ["apple", "ape"], 0.75]
 ---
-# paths are texts
+# paths are text
 from posixpath import basename, dirname, join, normpath, relpath, splitext
 
 def t() -> Any:
@@ -193,7 +193,7 @@ def t() -> Any:
     return [j.dumps([]), dt(2024, 1, 1, tzinfo=timezone.utc).isoformat(), round(circle, 2), sqrt(9)]
 # result: ["[]", "2024-01-01T00:00:00+00:00", 3.14, 3.0]
 ---
-# façade functions as callbacks
+# functions of modules as callbacks
 import json
 import math
 from posixpath import basename

@@ -4,19 +4,19 @@ def t() -> Any:
     return [7 // 2, -7 // 2, 7 // -2, 7 % 3, -7 % 3, 7 % -3, divmod(-7, 2), -7.5 // 2, -7.5 % 2]
 # result: [3, -4, -4, 1, 2, -2, [-4, 1], -4.0, 0.5]
 ---
-# / always gives a float
+# / always returns a float
 def t() -> Any:
     """Count."""
     return [4 / 2, 1 / 3, 7 / -2, 1e308 * 10 > 1e308]
 # result: [2.0, 0.3333333333333333, -3.5, True]
 ---
-# rounding is to even, of what the float really is
+# rounding is to even, of the exact value of the float
 def t() -> Any:
     """Count."""
     return [round(0.5), round(1.5), round(2.5), round(2.675, 2), round(-1.5), round(1234, -2), round(2.0, 1), round(7, 1)]
 # result: [0, 2, 2, 2.67, -2, 1200, 2.0, 7]
 ---
-# floats as they are written
+# floats as text
 def t() -> Any:
     """Count."""
     return [0.1 + 0.2, str(1e16), str(1e15), str(1e-5), repr(0.1), str(-0.0), 1e22, 3.0, float("1e3"), str(float("inf"))]
@@ -40,31 +40,31 @@ def t() -> Any:
     return [5 & 3, 5 | 3, 5 ^ 3, ~5, 1 << 10, -1 >> 1, bin(10), hex(255), oct(8), (255).bit_length(), (7).bit_count()]
 # result: [1, 7, 6, -6, 1024, -1, "0b1010", "0xff", "0o10", 8, 3]
 ---
-# integers have no bound inside a program
+# integers are unbounded inside a program
 def t() -> Any:
     """Count."""
     return [str(2 ** 100), 2 ** 100 % 7, len(str(10 ** 50))]
 # result: ["1267650600228229401496703205376", 2, 51]
 ---
-# but at the boundary they have 64 bits
+# an integer over 64 bits can't leave the program
 def t() -> Any:
     """Count."""
     return {"n": [2 ** 63]}
 # raises: not_json "the result holds an int beyond 64 bits at ['n'][0], which can't leave the program: convert it with str(…)"
 ---
-# their ends cross
+# the smallest and largest integers of 64 bits can leave the program
 def t() -> Any:
     """Count."""
     return [2 ** 63 - 1, -(2 ** 63)]
 # result: [9223372036854775807, -9223372036854775808]
 ---
-# nan and infinity don't
+# nan and infinity can't leave the program
 def t() -> Any:
     """Count."""
     return [1.5, float("nan")]
 # raises: not_json "the result holds the float nan at [1], which can't leave the program: JSON has no such number"
 ---
-# nan is not itself
+# nan is not equal to itself
 def t() -> Any:
     """Count."""
     n = float("nan")

@@ -10,13 +10,13 @@ def t() -> Any:
     ]
 # result: ["Hello, World", "hello, world", "HELLO, WORLD", ["a", "b", "", "c"], ["a", "b"], ["a-b", "c"], "x-y", "heLlo", -1, 2, 2, "x..  x*x*", "007", "Ab Cd", "Ab", ["a", "=", "b=c"], ["a=b", "=", "c"], "x", "x"]
 ---
-# questions to text
+# predicates of text
 def t() -> Any:
     """Write."""
     return ["12".isdigit(), "".isdigit(), "²".isdigit(), "²".isdecimal(), "aB".isalpha(), " ".isspace(), "ab".startswith(("x", "a")), "a.py".endswith(".py"), "ab" in "cabd", "" in "x", "Ab".istitle(), "x_1".isidentifier()]
 # result: [True, False, True, False, True, True, True, True, True, True, True, True]
 ---
-# strip takes characters, not a prefix
+# strip takes a set of characters, not a prefix
 def t() -> Any:
     """Write."""
     return ["xxabcxx".strip("x"), "www.example.com".lstrip("w."), "file.txt".rstrip(".txt"), "aaa".strip("a")]
@@ -55,7 +55,7 @@ def t() -> Any:
     return [f"{name:>{w}}", f"{name:*^{w}}", f"{{{name}}}", f"{xs[0] + xs[1]}", f"{name}" "x" f"{1}", f"{'n': <3}|", f"{None} {True}", f"{name!r:>6}", rf"\d{w}", f"{3:{'0'}{w}}"]
 # result: ["    ab", "**ab**", "{ab}", "3", "abx1", "n  |", "None True", "  'ab'", "\\d6", "000003"]
 ---
-# a format that doesn't fit
+# a format that does not fit the value
 def t() -> Any:
     """Write."""
     return f"{'text':d}"  # raises: ValueError "Unknown format code 'd' for object of type 'str'"
@@ -78,7 +78,7 @@ def t() -> Any:
     return ["ab" * 2, "x" * 0, "x" * -1, "a" "b", "a" + str(1), 3 * [0], [[]] * 2]
 # result: ["abab", "", "", "ab", "a1", [0, 0, 0], [[], []]]
 ---
-# one list three times is one list
+# repeating a list repeats references
 def t() -> Any:
     """Write."""
     grid = [[0] * 2] * 2
@@ -101,13 +101,13 @@ def t() -> Any:
     return [list(b), b.hex(), b[0], b[:1].hex(), len(b), bytes([65, 66]).decode(), b"a" + b"b" == b"ab", "x".encode("utf-16-le").hex(), bytes.fromhex("6869").decode("ascii"), b"a\xff".decode("ascii", "replace")]
 # result: [[195, 169, 33], "c3a921", 195, "c3", 3, "AB", True, "7800", "hi", "a\ufffd"]
 ---
-# bytes don't cross the boundary
+# bytes can't leave the program
 def t() -> Any:
     """Write."""
     return b"a"
 # raises: not_json "the result holds a bytes, which can't leave the program: decode it: value.decode(), or base64.b64encode(value).decode()"
 ---
-# nor does half a character
+# a lone surrogate can't leave the program
 def t() -> Any:
     """Write."""
     return ["\ud800"]
@@ -128,7 +128,7 @@ def t() -> Any:
     ]
 # result: [["1", "22", "333"], [["a", "1"], ["b", "22"], ["c", "333"]], "a# b## c###", "1a b22 c333", "a2 b44 c666", ["a1", "b22", "c333"], "a1", "a", "1", ["a", "1"], {"word": "a"}, [1, 2], True, True, "a\\.b", [3, 7], ["ax b22 c333", 1], ["a", ",", "b"], ["a"], ["b"]]
 ---
-# a bad pattern
+# an invalid regular expression
 import re
 
 def t(pattern: str) -> Any:

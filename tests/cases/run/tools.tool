@@ -1,4 +1,4 @@
-# a call's value is the tool's output
+# a call returns the tool's output
 def t(path: str) -> Any:
     """Read."""
     return tools.read_file(path=path).upper()
@@ -6,14 +6,14 @@ def t(path: str) -> Any:
 # calls: read_file(path="a.txt") -> "text"
 # result: "TEXT"
 ---
-# positional arguments get their names
+# positional arguments are sent by name
 def t() -> Any:
     """Write."""
     return tools.write_file("a.txt", content="x")["size_bytes"]
 # calls: write_file(path="a.txt", content="x") -> {"path": "a.txt", "size_bytes": 1, "sha256": "…"}
 # result: 1
 ---
-# arguments that are left out are left to the tool
+# omitted arguments are not sent
 def t() -> Any:
     """List."""
     return tools.list_directory()
@@ -32,7 +32,7 @@ def t() -> Any:
 # calls: read_file(path="c") -> "C"
 # result: {"b": "B", "a": ["A", "C"]}
 ---
-# a call that fails is a ToolError with its four fields
+# a failed call raises ToolError with its four fields
 def t(path: str) -> Any:
     """Read."""
     try:
@@ -43,7 +43,7 @@ def t(path: str) -> Any:
 # calls: read_file(path="a.txt") raises not_found "there is no file a.txt"
 # result: ["read_file", "not_found", "there is no file a.txt", False, "there is no file a.txt"]
 ---
-# one that isn't caught ends the tool with it
+# an uncaught ToolError ends the tool
 def t(path: str) -> Any:
     """Read."""
     text = tools.read_file(path=path)  # raises: ToolError[not_found] "there is no file a.txt"
@@ -51,7 +51,7 @@ def t(path: str) -> Any:
 # arguments: {"path": "a.txt"}
 # calls: read_file(path="a.txt") raises not_found "there is no file a.txt"
 ---
-# a denied call is a ToolError too
+# a denied call raises ToolError
 def t(command: str) -> Any:
     """Run."""
     try:
@@ -64,7 +64,7 @@ def t(command: str) -> Any:
 # calls: bash(command="ls") raises permission_denied "bash is not allowed here"
 # result: "denied"
 ---
-# ToolError is an Exception, and no ValueError
+# ToolError is an Exception, not a ValueError
 def t(path: str) -> Any:
     """Read."""
     try:
@@ -77,7 +77,7 @@ def t(path: str) -> Any:
 # calls: read_file(path="a") raises io_error "no"
 # result: True
 ---
-# a tool gives up
+# a tool raises ToolError
 def t(text: str, find: str) -> Any:
     """Replace."""
     if find not in text:
@@ -85,7 +85,7 @@ def t(text: str, find: str) -> Any:
     return text
 # arguments: {"text": "a", "find": "z"}
 ---
-# and says why, for programs
+# a tool raises ToolError with a code
 def t() -> Any:
     """Give up."""
     raise ToolError("later", code="busy", retryable=True)  # raises: ToolError[busy] "later"
@@ -107,7 +107,7 @@ def t(url: str) -> Any:
 # prints: "attempt 1: network_error"
 # result: "ok"
 ---
-# what a tool gives is the program's own copy
+# a tool's result is a copy
 def t() -> Any:
     """Change."""
     a = tools.list_directory(path=".")
@@ -128,7 +128,7 @@ def t() -> Any:
 # calls: tracker.create_issue(title="y", labels=["a", "b"])
 # result: ["a", "b"]
 ---
-# an argument that can't cross fails the call
+# an argument that can't leave the program fails the call
 def t() -> Any:
     """Send."""
     try:
@@ -149,7 +149,7 @@ def t() -> Any:
 # calls: read_file(path="d") -> "D"
 # result: "<C>D"
 ---
-# finally runs its calls when another failed
+# finally makes its calls after another call failed
 def t() -> Any:
     """Clean."""
     try:
@@ -161,7 +161,7 @@ def t() -> Any:
 # calls: write_file(path="log", content="done") -> {}
 # raises: ToolError[not_found] "no a"
 ---
-# print: values with blanks between, sep and end
+# print with sep and end
 def t() -> Any:
     """Say."""
     print("a", 1, None, [1.0, "x"])
@@ -209,7 +209,7 @@ def t() -> Any:
 # calls: read_file(path="a") -> "A"
 # result: ["A"]
 ---
-# conditions, several loops, unpacking
+# parallel with conditions, several loops and unpacking
 def t() -> Any:
     """Read."""
     return parallel(tools.read_file(path=f"{d}/{n}") for d, names in [("x", "ab"), ("y", "c")] if d for n in names if n != "b")
@@ -217,7 +217,7 @@ def t() -> Any:
 # calls: read_file(path="y/c") -> 2
 # result: [1, 2]
 ---
-# each body has its own variable
+# each body of parallel has its own variable
 def _pair(p: str) -> list:
     text = tools.read_file(path=p)
     return [p, text]
@@ -229,7 +229,7 @@ def t() -> Any:
 # calls: read_file(path="b") -> "B"
 # result: [["a", "A"], ["b", "B"]]
 ---
-# the first error in the program's order is raised, and nothing starts after it
+# parallel raises the first error in program order and starts nothing after it
 def t() -> Any:
     """Write."""
     try:
@@ -240,7 +240,7 @@ def t() -> Any:
 # calls: write_file(path="b", content="") raises io_error "no b"
 # result: "no b"
 ---
-# errors that are caught in the bodies
+# errors that the bodies of parallel catch
 def _read(p: str) -> dict:
     try:
         return {"path": p, "text": tools.read_file(path=p)}
@@ -254,7 +254,7 @@ def t() -> Any:
 # calls: read_file(path="b") -> "B"
 # result: [{"path": "a", "error": "not_found"}, {"path": "b", "text": "B"}]
 ---
-# an error of Python in a body
+# a Python error in a body of parallel
 def t() -> Any:
     """Divide."""
     return parallel(10 // x for x in [1, 0])  # raises: ZeroDivisionError "integer division or modulo by zero"
@@ -272,7 +272,7 @@ def t() -> Any:
 # calls: read_file(path="b2") -> 4
 # result: [[1, 2], [3, 4]]
 ---
-# what a parallel body reads of the outside
+# a body of parallel reads outer variables
 def t(prefix: str) -> Any:
     """Read."""
     names = {"a": "x", "b": "y"}
@@ -282,7 +282,7 @@ def t(prefix: str) -> Any:
 # calls: read_file(path="p/y") -> 2
 # result: [1, 2]
 ---
-# find and replace, as the manual has it
+# find and replace in files
 @tool(timeout=60)
 @example(arguments={"path": "notes.txt", "find": "cat", "replace": "dog"}, files={"notes.txt": "a cat"})
 def find_and_replace(path: str, find: str, replace: str) -> dict:
@@ -302,7 +302,7 @@ def find_and_replace(path: str, find: str, replace: str) -> dict:
 # calls: write_file(path="n", content="a dog, another dog") -> {"path": "n"}
 # result: {"path": "n"}
 ---
-# bodies that read on in the same stream do so one after the other
+# bodies of parallel that read from the same stream run one after the other
 import io
 
 def _next(lines: Any, p: str) -> str:
@@ -318,7 +318,7 @@ def t() -> Any:
 # calls: read_file(path="a") -> "A"
 # result: ["A1", "b2", "c3"]
 ---
-# bodies that look into the same dictionary with a default do so one after the other
+# bodies of parallel that read the same defaultdict run one after the other
 from collections import defaultdict
 
 def _look(d: dict, p: str) -> int:

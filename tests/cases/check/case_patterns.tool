@@ -66,7 +66,7 @@ def t(x: Any) -> Any:
         case _:
             return 2
 ---
-# a dotted name that is no constant
+# a dotted name that is not a constant
 import math
 
 def t(x: Any) -> Any:
@@ -93,14 +93,14 @@ def t(x: Any) -> Any:
         case {"k": b, **b}:  # error: 14 [pattern] "the pattern binds 'b' twice"
             return b
 ---
-# an alternative that takes everything
+# an alternative that matches everything
 def t(x: Any) -> Any:
     """Match."""
     match x:
         case _ | 1:  # error: 14 [pattern] "this alternative matches everything, so the ones after it never can"
             return 1
 ---
-# a case that takes everything, before others
+# a case that matches everything, before others
 def t(x: Any) -> Any:
     """Match."""
     match x:
@@ -130,14 +130,14 @@ def t(x: Any) -> Any:
         case {**rest, "a": 1}:  # error: 23 [syntax] "nothing may follow **rest in a mapping pattern"
             return rest
 ---
-# a comparison as a pattern belongs into a guard
+# a comparison as a pattern
 def t(x: int) -> Any:
     """Match."""
     match x:
-        case > 3:  # error: 14 [syntax] "'>' can't stand here"
+        case > 3:  # error: 14 [syntax] "'>' is not allowed here"
             return 1
 ---
-# the guard
+# a comparison in a guard
 def t(x: int) -> Any:
     """Match."""
     match x:

@@ -1,11 +1,9 @@
 """Functions are not values.
 
-Helpers, built-ins, types, façades, exceptions and TypedDicts appear where they are called, in annotations, in
+Helpers, built-ins, types, modules, exceptions and TypedDicts appear where they are called, in annotations, in
 `except` and `isinstance`, and in the callback positions: ``key=``, the first argument of ``map``, ``filter`` and
 ``functools.reduce``, the replacement of ``re.sub``. There a lambda, a helper, a pure built-in or a non-mutating
-method (``counts.get``, ``str.strip``) may stand. So the call graph is exact, and no value a program holds can be
-called.
-"""
+method (``counts.get``, ``str.strip``) may be used. So the call graph is exact, and no value of a program can be called."""
 
 from __future__ import annotations
 
@@ -16,13 +14,32 @@ from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Types that `isinstance` may be asked about.
+CODES = (
+    FindingCode(
+        "function-value",
+        "A function, type, module or exception is used as a value.",
+        "If functions could be stored and passed on, nobody could say what a call calls.",
+        example=in_tool("clean = len\nreturn path"),
+        rewrite=in_tool("return sorted(path.split(), key=len)"),
+    ),
+    FindingCode(
+        "lambda-value",
+        "A lambda is used outside a callback position.",
+        "If functions could be stored and passed on, nobody could say what a call calls.",
+        example=in_tool("clean = lambda text: text.strip()\nreturn path"),
+        rewrite=in_tool("return list(map(lambda text: text.strip(), path.split()))"),
+    ),
+)
+
+
+#: Types that `isinstance` takes.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every mention of a function where no function may stand."""
+    """Every use of a function as a value."""
     for node in facts.nodes:
         if id(node) in facts.annotations:
             continue
@@ -32,13 +49,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             above = facts.parent(node)
             private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
             if isinstance(above, tree.ClassDef | tree.FunctionDef) or node.id == "parallel":
-                continue  # a decorator, or `parallel`; each has a rule of its own
+                continue  # decorators and `parallel` have rules of their own
             if not private and not facts.is_tool(node) and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
             assert entry is not None
-            # Where the name goes on, the attribute rule judges (datetime.datetime.now), and patterns have their own.
+            # Longer names (datetime.datetime.now) and patterns have rules of their own.
             longer = isinstance(facts.parent(node), tree.Attribute | tree.MatchValue)
             if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
@@ -59,7 +76,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "lambda-value",
                 node,
-                "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+                "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
                 hint="define a helper at module level: def _name(…):",
             )
 
@@ -90,7 +107,7 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         )
     if isinstance(above, tree.MatchClass):
         return True
-    if _exception(facts, node):
+    if facts.is_exception(node):
         return _exception_position(facts, node)
     if _type_position(facts, node):
         return isinstance(node, tree.Name) and node.id in TYPES
@@ -110,13 +127,6 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         entry = facts.entry(node)
         return entry is not None and entry.kind in ("function", "class") and not entry.lazy and entry.callback is None
     return False
-
-
-def _exception(facts: Facts, node: tree.Expr) -> bool:
-    if isinstance(node, tree.Name) and (node.id in vocabulary.EXCEPTIONS or node.id == "ToolError"):
-        return True
-    entry = facts.entry(node)
-    return entry is not None and entry.kind == "exception"
 
 
 def _exception_position(facts: Facts, node: tree.Expr) -> bool:
@@ -147,7 +157,7 @@ def _type_position(facts: Facts, node: tree.Expr) -> bool:
 
 
 def callback_position(facts: Facts, node: tree.Expr) -> bool:
-    """Whether a function may stand here: it is called by what it is handed to, at once, and not kept."""
+    """Whether a function is allowed here: the function that receives it calls it at once and does not keep it."""
     above = facts.parent(node)
     if isinstance(above, tree.Keyword):
         call = facts.parent(above)
@@ -185,11 +195,11 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
             f"the module {name!r} can't be used as a value",
             hint=f"call one of its functions: {name}.…",
         )
-    if _exception(facts, node):
+    if facts.is_exception(node):
         return error(
             "function-value",
             node,
-            f"the exception {name!r} stands only in raise, except and isinstance",
+            f"the exception {name!r} is allowed only in raise, except and isinstance",
             hint="for the error at hand write: except " + name + " as error: … str(error)",
         )
     if isinstance(node, tree.Name) and node.id in TYPES:
@@ -210,5 +220,5 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
         "function-value",
         node,
         f"the function {name!r} can't be used as a value",
-        hint=f"call it: {name}(…); as a callback it may stand in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
+        hint=f"call it: {name}(…); as a callback it is allowed in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
     )

@@ -1,11 +1,11 @@
-# a list that grows while a loop goes over it
+# a list that grows in a loop over it
 def t(xs: list) -> list:
     """Grow."""
     for x in xs:
         xs.append(x)  # error: 9 [grows-while-consumed] "'xs' grows while it is being consumed"
     return xs
 ---
-# through enumerate, zip, reversed and items
+# a container that grows in a loop over enumerate, zip, reversed or items
 def t(xs: list, d: dict) -> list:
     """Grow."""
     for i, x in enumerate(xs):
@@ -16,14 +16,14 @@ def t(xs: list, d: dict) -> list:
         d.update({v: k})  # error: 9 [grows-while-consumed] "'d' grows while it is being consumed"
     return xs
 ---
-# a dict's items may be set while it is gone over, but not added
+# assigning to keys of a dict in a loop over it
 def t(d: dict) -> dict:
     """Set."""
     for k in d:
         d[k] = 1
     return d
 ---
-# it may shrink
+# a list that shrinks in a loop over a copy
 def t(xs: list) -> list:
     """Shrink."""
     for x in list(xs):
@@ -31,7 +31,7 @@ def t(xs: list) -> list:
             xs.remove(x)
     return xs
 ---
-# a copy may be gone over
+# a list that grows in a loop over a copy
 def t(xs: list) -> list:
     """Grow."""
     for x in list(xs):
@@ -42,7 +42,7 @@ def t(xs: list) -> list:
         xs.append(x)
     return xs
 ---
-# growing once and leaving
+# a list that grows once before the loop ends
 def t(xs: list) -> list:
     """Grow."""
     for x in xs:
@@ -55,26 +55,31 @@ def t(xs: list) -> list:
             return xs
     return xs
 ---
-# extend and += by what is read from it
+# extend and += with a lazy value over the same list
 def t(xs: list) -> list:
     """Grow."""
-    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' grows by what is read from it"
-    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' grows by what is read from it"
+    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' grows by values that are read from it"
+    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' grows by values that are read from it"
     xs.extend([x for x in xs])
     xs += [x for x in xs]
     return xs
 ---
-# in a comprehension
+# a list that grows in a comprehension over it
 def t(xs: list) -> list:
     """Grow."""
     return [xs.append(x) for x in xs]  # error: 13 [grows-while-consumed] "'xs' grows while it is being consumed"
 ---
-# in a key
+# a list that grows in the condition of a comprehension over it
+def t(xs: list) -> list:
+    """Grow."""
+    return [x for x in xs if xs.append(x)]  # error: 30 [grows-while-consumed] "'xs' grows while it is being consumed"
+---
+# a list that grows in a key function
 def t(xs: list) -> list:
     """Grow."""
     return sorted(xs, key=lambda x: xs.append(x))  # error: 37 [grows-while-consumed] "'xs' grows while it is being consumed"
 ---
-# an item's container that grows
+# a nested container that grows
 def t(d: dict) -> dict:
     """Grow."""
     for x in d["xs"]:
@@ -82,7 +87,7 @@ def t(d: dict) -> dict:
         d["ys"].append(x)
     return d
 ---
-# a worklist as a growing loop is refused, and the recursive helper accepted
+# a recursive helper replaces a worklist
 def _walk(node: dict, out: list) -> list:
     out.append(node["name"])
     for child in node.get("children", []):
@@ -109,7 +114,7 @@ def t(n: int) -> int:
     """Count."""
     return 0 if n == 0 else t(n - 1)  # error: 29 [self-call] "the tool 't' calls itself"
 ---
-# nor through a helper
+# the tool may not recurse through a helper
 def _f(n: int) -> int:
     return t(n - 1)  # error: 12 [self-call] "the tool 't' calls itself"
 
@@ -117,7 +122,7 @@ def t(n: int) -> int:
     """Count."""
     return _f(n) if n else 0
 ---
-# a bounded loop for a worklist
+# a bounded loop replaces a worklist
 def t(tree: dict) -> list:
     """Walk."""
     pending, names = [tree], []

@@ -1,5 +1,5 @@
 # no public function
-def _f(x: int) -> int:  # error: 5 [no-tool] "there is no public function; it would be the tool"
+def _f(x: int) -> int:  # error: 5 [no-tool] "the source has no public function, so it defines no tool"
     return x
 ---
 # two public functions
@@ -22,7 +22,7 @@ def t(x: int) -> int:  # error: 5 [no-docstring] "the tool 't' has no docstring"
     """ """
     return x
 ---
-# a docstring that describes something that isn't there
+# a docstring that describes an unknown parameter
 def t(path: str) -> str:  # warning: 5 [docstring-argument] "the docstring describes 'mode', which is not a parameter"
     """Read.
 
@@ -32,7 +32,7 @@ def t(path: str) -> str:  # warning: 5 [docstring-argument] "the docstring descr
     """
     return path
 ---
-# a docstring in full
+# a complete docstring
 def t(path: str, limit: int = 10) -> dict:
     """Read the start of a file.
 
@@ -62,12 +62,12 @@ def t(x: int) -> int:
     """Add."""
     return _f(x)
 ---
-# a parameter that stands twice
-def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' stands twice"
+# a parameter defined twice
+def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' is defined twice"
     """Add."""
     return x
 ---
-# a nested function, used
+# a nested function that is used
 def t(xs: list) -> list:
     """Sort."""
     def size(row):  # error: 9 [nested-function] "the function 'size' is defined inside another block"
@@ -80,7 +80,7 @@ def t(xs: list) -> list:
     for x in xs:
         def f():  # error: 13 [nested-function] "the function 'f' is defined inside another block"
             return x
-    class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict stands at module level"
+    class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict must be at module level"
         name: str
     return xs
 ---
@@ -118,7 +118,7 @@ def t(a: int, *, b: int = 1, c: int) -> int:
     """Add."""
     return a + b + c
 ---
-# decorators in full
+# all decorators and arguments
 @tool(timeout=60)
 @example(
     arguments={"path": "notes.txt", "n": -1},
@@ -137,7 +137,7 @@ def t(path: str) -> str:
     """Read."""
     return path
 ---
-# decorators that aren't there
+# unknown decorators
 @cache  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
 @functools.lru_cache(maxsize=None)  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
 @staticmethod  # error: 2 [decorator] "the decorators are @tool(…) and @example(…)"
@@ -146,7 +146,7 @@ def t(path: str) -> str:
     return path
 ---
 # decorators above a helper
-@tool  # error: 2 [decorator] "@tool stands above the tool, not above a helper"
+@tool  # error: 2 [decorator] "@tool belongs to the tool, not to a helper"
 def _f(path: str) -> str:
     return path
 
@@ -156,7 +156,7 @@ def t(path: str) -> str:
 ---
 # @tool twice, @example without arguments
 @tool(timeout=1)
-@tool(timeout=2)  # error: 2 [decorator] "@tool stands twice"
+@tool(timeout=2)  # error: 2 [decorator] "@tool is written twice"
 @example  # error: 2 [decorator] "@example needs arguments"
 @example(arguments={"path": "a"})
 def t(path: str) -> str:
@@ -165,7 +165,7 @@ def t(path: str) -> str:
 ---
 # arguments of decorators
 @tool(60)  # error: 7 [decorator] "@tool takes named arguments"
-@tool(name="x")  # error: 2 [decorator] "@tool stands twice"  # error: 7 [decorator] "@tool has no argument 'name'"
+@tool(name="x")  # error: 2 [decorator] "@tool is written twice"  # error: 7 [decorator] "@tool has no argument 'name'"
 @example({"path": "a"})  # error: 10 [decorator] "@example takes named arguments"
 @example(argument={"path": "a"}, arguments={"path": str(1)})
 # error: 10 [decorator] "@example has no argument 'argument'; did you mean 'arguments'?"
@@ -180,20 +180,20 @@ def t(path: str) -> str:
     """Read."""
     return path
 ---
-# and not a text, a truth or more than an hour
+# the timeout is not text, a boolean or more than an hour
 @tool(timeout="60")  # error: 15 [decorator] "timeout is a number of seconds, above 0 and at most 3600"
 @example(arguments={"path": "a"})
 def t(path: str) -> str:
     """Read."""
     return path
 ---
-# an example's arguments that the tool doesn't take
+# an example with unknown arguments
 @example(arguments={"pth": "a"})  # error: 21 [decorator] "t has no parameter 'pth'; did you mean 'path'?"
 def t(path: str) -> str:
     """Read."""
     return path
 ---
-# an example that is no object
+# an example whose arguments are not an object
 @example(arguments=["a"], files="x")
 # error: 20 [decorator] "arguments takes an object with names as keys"
 # error: 33 [decorator] "files takes an object with names as keys"
@@ -201,13 +201,13 @@ def t(path: str) -> str:
     """Read."""
     return path
 ---
-# an example whose keys are no strings
+# an example whose keys are not strings
 @example(arguments={1: "a"})  # error: 20 [decorator] "arguments takes an object with names as keys"
 def t(path: str) -> str:
     """Read."""
     return path
 ---
-# an example without an argument that is needed
+# an example without a required argument
 @example(arguments={"path": "a"})  # error: 20 [decorator] "t needs 'n'"
 @example(arguments={"path": "a", "n": 2}, raises=3, expect_files={"a": 1})
 # error: 50 [decorator] "raises takes an error's code"
@@ -216,7 +216,7 @@ def t(path: str, n: int, deep: bool = False) -> str:
     """Read."""
     return path
 ---
-# an example of a tool that takes nothing
+# an example of a tool without parameters
 @example(result=1)
 @example(arguments={})
 def t() -> int:

@@ -65,15 +65,15 @@ def t(rows: list, text: str, counts: dict) -> list:
 # a lambda that is not a callback
 def t(xs: list) -> list:
     """Map."""
-    f = lambda x: x + 1  # error: 9 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    f = lambda x: x + 1  # error: 9 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     return [f(x) for x in xs]  # error: 13 [not-callable] "'f' is a value; only functions named in the source can be called"
 ---
 # a lambda in a dict of handlers
 def t(kind: str, x: int) -> int:
     """Choose."""
     handlers = {"a": lambda v: v + 1, "b": lambda v: v - 1}
-# error: 22 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
-# error: 44 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 22 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 44 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     return handlers[kind](x)  # error: 12 [not-callable] "only names and methods can be called"
 ---
 # a lambda as the argument of a helper
@@ -82,7 +82,7 @@ def _apply(f: Any) -> int:
 
 def t(x: int) -> int:
     """Apply."""
-    return _apply(lambda: x)  # error: 19 [lambda-value] "a lambda stands only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    return _apply(lambda: x)  # error: 19 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
 ---
 # a mutating method as a callback
 def t(xs: list) -> list:
@@ -123,30 +123,30 @@ def t(x: Any) -> list:
         isinstance(x, ToolError),
         isinstance(x, (KeyError, re.error)),
         isinstance(x, len),  # error: 23 [function-value] "the function 'len' can't be used as a value"
-        isinstance(x, tools),  # error: 23 [tools-value] "'tools' stands only in front of a call"
+        isinstance(x, tools),  # error: 23 [tools-value] "'tools' is used without a call"
         isinstance(x, re.Pattern),  # error: 26 [unknown-attribute] "re has no 'Pattern' here"
     ]
 ---
-# types compared with
+# comparing types
 def t(x: Any) -> bool:
     """Ask."""
     return x is int or x == str
 # error: 17 [function-value] "the type 'int' can't be used as a value"
 # error: 29 [function-value] "the type 'str' can't be used as a value"
 ---
-# type(x) == str becomes isinstance
+# type(x) == str is written with isinstance
 def t(x: Any) -> bool:
     """Ask."""
     return type(x) == str
 # error: 12 [outside-name] "'type' is not in the language"
 # error: 23 [function-value] "the type 'str' can't be used as a value"
 ---
-# exceptions stand in raise, except and isinstance
+# exceptions are used in raise, except and isinstance
 def t(x: Any) -> Any:
     """Ask."""
     errors = [ValueError, KeyError]
-# error: 15 [function-value] "the exception 'ValueError' stands only in raise, except and isinstance"
-# error: 27 [function-value] "the exception 'KeyError' stands only in raise, except and isinstance"
+# error: 15 [function-value] "the exception 'ValueError' is allowed only in raise, except and isinstance"
+# error: 27 [function-value] "the exception 'KeyError' is allowed only in raise, except and isinstance"
     e = ValueError("x")
     return [errors, e]
 ---
@@ -160,10 +160,10 @@ def t(x: Any) -> Any:
     except (KeyError, ValueError) as e:
         raise ToolError("bad") from e
 ---
-# a tuple of exceptions by name
+# a tuple of exceptions as a constant
 ERRORS = (KeyError, ValueError)
-# error: 11 [function-value] "the exception 'KeyError' stands only in raise, except and isinstance"
-# error: 21 [function-value] "the exception 'ValueError' stands only in raise, except and isinstance"
+# error: 11 [function-value] "the exception 'KeyError' is allowed only in raise, except and isinstance"
+# error: 21 [function-value] "the exception 'ValueError' is allowed only in raise, except and isinstance"
 
 def t(x: dict) -> Any:
     """Ask."""
@@ -181,14 +181,14 @@ def t(x: Any) -> Any:
     m = json  # error: 9 [function-value] "the module 'json' can't be used as a value"
     return [m, math]  # error: 16 [function-value] "the module 'math' can't be used as a value"
 ---
-# a module called
+# a module that is called
 import json
 
 def t(x: Any) -> Any:
     """Ask."""
     return json(x)  # error: 12 [function-value] "the module 'json' can't be used as a value"
 ---
-# façade functions and classes are not values
+# functions and classes of modules are not values
 import json
 from datetime import date
 from math import sqrt
@@ -200,7 +200,7 @@ def t(x: Any) -> Any:
 # error: 16 [function-value] "the function 'sqrt' can't be used as a value"
 # error: 22 [function-value] "the function 'date' can't be used as a value"
 ---
-# façade functions as callbacks
+# functions of modules as callbacks
 import json
 import math
 from datetime import date
@@ -251,7 +251,7 @@ def t(xs: list) -> Any:
         return f"{print}"  # error: 19 [function-value] "the function 'print' can't be used as a value"
     return not sorted  # error: 16 [function-value] "the function 'sorted' can't be used as a value"
 ---
-# json.dumps(default=str), and nothing else there
+# json.dumps takes default=str only
 import json
 
 def _text(x: Any) -> str:
@@ -261,7 +261,7 @@ def t(x: Any) -> Any:
     """Show."""
     return [json.dumps(x, default=str), json.dumps(x, default=_text)]  # error: 63 [function-value] "the function '_text' can't be used as a value"
 ---
-# a callback by the wrong keyword or place
+# a callback in the wrong argument
 def _size(x: list) -> int:
     return len(x)
 
@@ -272,7 +272,7 @@ def t(xs: list) -> Any:
 # error: 48 [function-value] "the function '_size' can't be used as a value"
 # error: 69 [function-value] "the function '_size' can't be used as a value"
 ---
-# key= of something that isn't sorting
+# key= of a function that does not sort
 def _size(x: list) -> int:
     return len(x)
 
@@ -281,7 +281,7 @@ def t(d: dict) -> Any:
     d.update(key=_size)  # error: 18 [function-value] "the function '_size' can't be used as a value"
     return d
 ---
-# a helper can't be read for its attributes
+# attributes of a helper
 def _size(x: list) -> int:
     return len(x)
 

@@ -1,14 +1,14 @@
-# saved tools nest eight deep
+# saved tools nested eight deep are accepted
 def t(path: str) -> Any:
     """Go deep."""
     return tools.deep_7(path=path)
 ---
-# saved tools nest no deeper
+# saved tools nested nine deep are refused
 def t(path: str) -> Any:
     """Go deep."""
     return tools.deep_8(path=path)  # error: 12 [tool-depth] "calling 'deep_8' nests saved tools 9 deep; at most 8 are allowed"
 ---
-# blocks nest eight deep
+# blocks nested eight deep are accepted
 def t(x: int) -> int:
     """Nest."""
     if x:
@@ -25,7 +25,7 @@ def t(x: int) -> int:
                     pass
     return 2
 ---
-# blocks nest no deeper
+# blocks nested nine deep are refused
 def t(x: int) -> int:
     """Nest."""
     if x:
@@ -43,7 +43,7 @@ def t(x: int) -> int:
                     pass
     return 2
 ---
-# elif does not nest
+# elif does not count as nesting
 def t(x: int) -> int:
     """Nest."""
     if x == 1:
@@ -68,12 +68,12 @@ def t(x: int) -> int:
         return 10
     return 0
 ---
-# expressions nest forty deep
+# expressions nested forty deep are accepted
 def t(x: int) -> int:
     """Nest."""
     return 0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - (0 - x)))))))))))))))))))
 ---
-# expressions nest no deeper
+# expressions nested deeper are refused
 def t(x: int) -> int:
     """Nest."""
     return 0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-(0-x))))))))))))))))))))))))))))))))))))))))

@@ -1,11 +1,11 @@
-# a method's result that is dropped
+# the result of a method is dropped
 def t(text: str) -> str:
     """Strip."""
     text.strip()  # warning: 5 [unused-result] "the result of this is not used"
     text.replace("a", "b")  # warning: 5 [unused-result] "the result of this is not used"
     return text
 ---
-# a comparison where an assignment was meant
+# a comparison instead of an assignment
 def t(x: int) -> int:
     """Compare."""
     x == 1  # warning: 5 [unused-result] "the result of this is not used"
@@ -15,7 +15,7 @@ def t(x: int) -> int:
     [x]  # warning: 5 [unused-result] "the result of this is not used"
     return x
 ---
-# sorted is not sort
+# sorted instead of sort
 def t(xs: list) -> list:
     """Sort."""
     sorted(xs)  # warning: 5 [unused-result] "the result of this is not used"
@@ -23,7 +23,7 @@ def t(xs: list) -> list:
     xs.sort()
     return xs
 ---
-# calls with an effect
+# calls with an effect need no use of the result
 def _f(xs: list) -> None:
     xs.append(1)
 
@@ -43,14 +43,14 @@ def t(xs: list, d: dict) -> list:
     next(iter(xs), None)
     return [xs, y]
 ---
-# a comprehension for its effects
+# a comprehension with an effect
 def t(xs: list) -> list:
     """Do."""
     out = []
     [out.append(x) for x in xs]
     return out
 ---
-# a docstring of a helper, and a text further down
+# a docstring, and a string as a later statement
 def _f() -> int:
     """Give one."""
     return 1
@@ -60,7 +60,7 @@ def t() -> int:
     """Once more."""  # warning: 5 [unused-result] "the result of this is not used"
     return _f()
 ---
-# façade calls that are dropped
+# the result of a module's function is dropped
 import json
 import re
 
@@ -70,7 +70,7 @@ def t(text: str) -> str:
     re.sub("a", "b", text)
     return text
 ---
-# a call in a try asks whether it can be done
+# a conversion in a try tests a value
 def t(text: str) -> bool:
     """Ask."""
     try:

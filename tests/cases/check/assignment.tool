@@ -16,7 +16,7 @@ def t(x: int) -> int:
         y = 3
     return y
 ---
-# the branch without it leaves
+# the branch that does not assign returns
 def t(x: int) -> int:
     """Choose."""
     if x > 1:
@@ -34,7 +34,7 @@ def t(xs: list) -> int:
         y = x
     return y  # error: 12 [unassigned] "'y' may not have a value here"
 ---
-# nor is the loop's own name sure to be there
+# the loop variable may have no value after the loop
 def t(xs: list) -> int:
     """Last."""
     for x in xs:
@@ -49,7 +49,7 @@ def t(xs: list) -> int:
         y = x
     return y
 ---
-# the else of a loop runs when nothing broke out
+# assigned in the else of a loop without break
 def t(xs: list) -> int:
     """First."""
     for x in xs:
@@ -60,7 +60,7 @@ def t(xs: list) -> int:
         found = 0
     return found
 ---
-# the else of a loop without a break
+# assigned in the loop and in its else
 def t(xs: list) -> int:
     """First."""
     for x in xs:
@@ -81,7 +81,7 @@ def t(xs: list) -> int:
         y = 1
     return y  # error: 12 [unassigned] "'y' may not have a value here"
 ---
-# try: the body may have stopped anywhere
+# try: the body may stop before the assignment
 def t(path: str) -> str:
     """Read."""
     try:
@@ -90,7 +90,7 @@ def t(path: str) -> str:
         print("no")
     return text  # error: 12 [unassigned] "'text' may not have a value here"
 ---
-# try: the handler leaves
+# try: the handler returns
 def t(path: str) -> str:
     """Read."""
     try:
@@ -108,7 +108,7 @@ def t(path: str) -> str:
         text = ""
     return text
 ---
-# try: the else runs after the body
+# try: the else sees what the body assigned
 def t(path: str) -> int:
     """Read."""
     try:
@@ -119,7 +119,7 @@ def t(path: str) -> int:
         n = len(text)
     return n
 ---
-# try: the body's name is not sure in the handler
+# try: a name of the body may have no value in the handler
 def t(path: str) -> str:
     """Read."""
     try:
@@ -128,7 +128,7 @@ def t(path: str) -> str:
         return text  # error: 16 [unassigned] "'text' may not have a value here"
     return text
 ---
-# try: nor in finally
+# try: a name of the body may have no value in finally
 def t(path: str) -> str:
     """Read."""
     try:
@@ -137,7 +137,7 @@ def t(path: str) -> str:
         print(text)  # error: 15 [unassigned] "'text' may not have a value here"
     return text
 ---
-# finally assigns for everybody
+# assigned in finally
 def t(path: str) -> str:
     """Read."""
     try:
@@ -163,7 +163,7 @@ def t(x: int) -> int:
     del y  # error: 9 [delete] "del removes items only"
     return y
 ---
-# match with a case for everything
+# match with a final case that matches everything
 def t(x: Any) -> str:
     """Name."""
     match x:
@@ -173,7 +173,7 @@ def t(x: Any) -> str:
             kind = "other"
     return kind
 ---
-# match without one
+# match without such a case
 def t(x: Any) -> str:
     """Name."""
     match x:
@@ -202,14 +202,14 @@ def t(d: dict) -> int:
         return n
     return n
 ---
-# a walrus behind and
+# a walrus after and
 def t(d: dict) -> int:
     """Get."""
     if d and (n := d.get("n")):
         return n
     return n  # error: 12 [unassigned] "'n' may not have a value here"
 ---
-# a walrus behind or
+# a walrus after or
 def t(d: dict) -> int:
     """Get."""
     if not d or (n := d.get("n")):
@@ -233,7 +233,7 @@ def t(xs: list) -> list:
     """Get."""
     return [y for x in xs if (y := x + 1)]
 ---
-# a chained comparison stops early
+# a walrus in a chained comparison may not run
 def t(a: int) -> list:
     """Get."""
     b = 0 < a < (n := 5)
@@ -260,14 +260,14 @@ def t(x: int) -> int:
     """Get."""
     if x:
         LIMIT = x
-    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, which makes it another name than the constant"
+    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, so here it is a local variable, not the constant"
 ---
 # augmenting a module-level constant
 COUNT = 0
 
 def t(x: int) -> int:
     """Get."""
-    COUNT += x  # error: 5 [unassigned] "'COUNT' is assigned in this function, which makes it another name than the constant"
+    COUNT += x  # error: 5 [unassigned] "'COUNT' is assigned in this function, so here it is a local variable, not the constant"
     return COUNT
 ---
 # an annotation alone assigns nothing
@@ -276,7 +276,7 @@ def t(x: int) -> int:
     y: int
     return y  # error: 12 [unassigned] "'y' may not have a value here"
 ---
-# an assertion that can't hold is no path
+# a path ends at assert False
 def t(d: dict) -> int:
     """Get."""
     assert (n := d.get("n")) is not None, "n is missing"
@@ -327,7 +327,7 @@ def t(path: str) -> str:
         return ""
     return "x"  # warning: 5 [unreachable] "this can't be reached"
 ---
-# code after a match that takes everything
+# code after a match whose cases all return
 def t(x: Any) -> int:
     """Get."""
     match x:
@@ -337,7 +337,7 @@ def t(x: Any) -> int:
             return y
     return 2  # warning: 5 [unreachable] "this can't be reached"
 ---
-# a while-like loop that only returns: the way out is after it
+# a bounded loop that returns, with the value after it
 def t(n: int) -> int:
     """Get."""
     for _ in range(1000):

@@ -41,20 +41,20 @@ def t(xs: list, d: dict) -> list:
     print(*map(str, xs))
     return [total, best, text, pairs, flat, a, b, rest, found, sorted(seen), chained, any(x for x in xs)]
 ---
-# the first that fits
+# next on a fresh generator expression
 def t(xs: list) -> Any:
     """Find."""
     first = next((x for x in xs if x > 1), None)
     head = next(iter(xs))
     return [first, head, next(reversed(xs), 0), next(map(str, xs))]
 ---
-# next on something kept
+# next on an iterator that was stored
 def t(xs: list) -> Any:
     """Find."""
     it = iter(xs)  # error: 10 [lazy-value] "iter(…) is lazy and must be consumed where it is made"
     return next(it)
 ---
-# a generator expression handed to a helper
+# a generator expression as an argument of a helper
 def _f(xs: Any) -> list:
     return list(xs)
 
@@ -62,7 +62,7 @@ def t(xs: list) -> list:
     """Use."""
     return _f(x for x in xs)  # error: 15 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
 ---
-# a generator expression handed to a tool
+# a generator expression as an argument of a tool
 def t(xs: list) -> Any:
     """Use."""
     return tools.tracker.create_issue(title="a", labels=(x for x in xs))
@@ -82,7 +82,7 @@ def t(xs: list) -> Any:
         print(zip(xs))  # error: 15 [lazy-value] "zip(…) is lazy and must be consumed where it is made"
     return f"{map(str, xs)}"  # error: 15 [lazy-value] "map(…) is lazy and must be consumed where it is made"
 ---
-# a chosen iterator
+# a conditional expression of lazy values
 def t(xs: list) -> Any:
     """Use."""
     for x in (reversed(xs) if xs else xs):  # error: 15 [lazy-value] "reversed(…) is lazy and must be consumed where it is made"
@@ -90,7 +90,7 @@ def t(xs: list) -> Any:
     for x in map(str, xs) or []:  # error: 14 [lazy-value] "map(…) is lazy and must be consumed where it is made"
         print(x)
 ---
-# lazy façades
+# lazy functions of modules
 import csv
 import io
 import itertools
@@ -103,7 +103,7 @@ def t(text: str) -> Any:
     pairs = itertools.pairwise(text)  # error: 13 [lazy-value] "pairwise(…) is lazy and must be consumed where it is made"
     return [list(rows), list(found), list(pairs)]
 ---
-# lazy façades, consumed
+# lazy functions of modules, consumed
 import csv
 import io
 import itertools
@@ -120,7 +120,7 @@ def t(text: str) -> Any:
     best = next(re.finditer("c", text), None)
     return [rows, spans, flat, len(first), best is None, ["".join(p) for p in itertools.permutations("ab")]]
 ---
-# finditer of a pattern, kept
+# finditer of a compiled pattern, stored
 import re
 
 WORD = re.compile(r"\w+")
@@ -158,7 +158,7 @@ def t(xs: list) -> Any:
     r = range(3)
     return [sorted(xs), tuple(xs), list(r), r[1]]
 ---
-# a lazy start, initial value or default is handed back, not consumed
+# a lazy start, initial value or default is returned, not consumed
 from functools import reduce
 
 def t(xs: list) -> Any:

@@ -1,0 +1,16 @@
+"""The rules: every module in `engine/check/rules`. A new rule is a new file; there is no list to extend.
+
+Each module has ``CODES``, which declares the codes of its findings, and ``check``, the rule. The order of the rules has no
+effect, because the checker sorts the findings.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+from albert_tools.engine.check import rules
+from albert_tools.engine.check.rule import Rule
+
+RULE_MODULES = tuple(import_module(f"{rules.__name__}.{m.name}") for m in pkgutil.iter_modules(rules.__path__))
+RULES: tuple[Rule, ...] = tuple(module.check for module in RULE_MODULES)
