@@ -142,8 +142,6 @@ class ToolResult:
             raise self.error
         return self.output
 
-    unwrap = value
-
     def simple(self) -> dict[str, Json]:
         """``{success, output, error}``: what many callers know; the error is its sentence."""
         return {

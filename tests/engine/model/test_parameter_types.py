@@ -231,6 +231,11 @@ def test_annotated_types() -> None:
     from pydantic import Field
 
     assert schema_of(Annotated[int, Field(gt=3)]) == {"type": "integer", "exclusiveMinimum": 3}
+    assert schema_of(Annotated[int, Field(gt=3), Bound(maximum=9)]) == {
+        "type": "integer",
+        "exclusiveMinimum": 3,
+        "maximum": 9,
+    }
     assert repr(Bound(minLength=1)) == "Bound(minLength=1)"
 
 
