@@ -56,6 +56,7 @@ class ToolParameter:
     required: bool = True
     default: Json = None
 
+
 class Invariant(NamedTuple):
     """What holds between parameters. `rule` is ``excludes``: at the most one of `names` is given, neither false nor null. Where one
     is `needed`, the primitive itself refuses a call without any.

@@ -184,6 +184,8 @@ def test_the_timestamp_of_an_invocation_is_iso_8601(timestamp: str, rules: list[
 
 
 def test_the_models_load_no_pydantic() -> None:
-    code = "import sys, albert_tools.engine.model.result, albert_tools.engine.model.parameter_types; print(*sys.modules)"
+    code = (
+        "import sys, albert_tools.engine.model.result, albert_tools.engine.model.parameter_types; print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"pydantic", "pydantic_core", "annotated_types"} & set(loaded.split())
