@@ -14,6 +14,7 @@ import pytest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Cursor, Entry
 from albert_tools.store.log import folding
+from albert_tools.store.log.fold_records import recorded
 from albert_tools.store.log.log import Log
 from tests.helpers.children import Child, Report
 
@@ -212,7 +213,7 @@ def test_a_segment_that_continues_a_folded_one_is_held_against_it(folder: Path) 
         log.fold(UNTIL, states)
         assert log.verify().ok
     folded = next(f for f in folder.glob("*.log") if "-0-" in f.name)
-    records = folding.recorded(folder, folded.stem)
+    records = recorded(folder, folded.stem)
     # As if another one had been folded in its place, with the folded segment written anew around it.
     false = {name: record._replace(hash="ab" * 32) for name, record in records.items()}
     folded.unlink()
