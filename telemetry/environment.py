@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.telemetry import Observer
 from albert_tools.telemetry.events import StructlogObserver
 

@@ -344,7 +344,7 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
     if made.definition.effects:
         yield "a function that runs confined can only compute, so it has no effects"
     if "<" in made.function.__qualname__:
-        yield "a function that runs confined is found by name in its module, so it can't be defined inside another function"
+        yield "a function that runs confined is found by its name in its module, so it can't be defined inside another function"
 
 
 def _invariant_problems(definition: ToolDefinition, invariant: Invariant) -> Iterator[str]:
