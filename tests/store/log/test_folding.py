@@ -16,7 +16,7 @@ from albert_tools.engine.model.record_types import Cursor, Entry
 from albert_tools.store.log import folding
 from albert_tools.store.log.fold_records import recorded
 from albert_tools.store.log.log import Log
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Child, Parent, Report
 
 SECOND = 10**9
 #: All entries are of this time and the minutes behind it; what is folded is what was before the second one.
@@ -282,13 +282,13 @@ def folding_and_killed(report: Report, folder: Path, number: int) -> None:
 
 def test_killed_at_every_step(tmp_path: Path) -> None:
     number, over = 0, False
+    parent = Parent(folding_and_killed)
     while not over:
         number += 1
         folder = tmp_path / str(number) / "log"
         kept = written(folder, 2)
         later = new(folder)
-        child = Child(folding_and_killed, folder, number)
-        over = child.wait() == 0
+        over = parent.fork(folder, number).wait() == 0
         # Whoever comes after sees everything once.
         assert seen(folder) == [*kept, later], number
         with Log(folder) as log:
