@@ -54,7 +54,7 @@ async def _measure(rounds: int) -> list[str]:
 
             async def timed(tool: str, n: int) -> float:
                 started = time.perf_counter()
-                (await service.invoke(tool, {"n": n})).unwrap()
+                (await service.invoke(tool, {"n": n})).value()
                 return time.perf_counter() - started
 
             await timed("none", 1)
@@ -66,7 +66,7 @@ async def _measure(rounds: int) -> list[str]:
             started = time.perf_counter()
             results = await asyncio.gather(*(service.invoke("one", {"n": i}) for i in range(AT_ONCE)))
             taken = time.perf_counter() - started
-            assert [r.unwrap() for r in results] == list(range(AT_ONCE))
+            assert [r.value() for r in results] == list(range(AT_ONCE))
     return [
         "| | |",
         "|---|---:|",

@@ -23,9 +23,9 @@ from albert_tools.engine.check.checker import Example
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import CODES, Failure
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.model.shorten import brief
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace

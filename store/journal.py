@@ -27,7 +27,7 @@ from typing import Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_VALUE_DEPTH
 from albert_tools.store.log import line
-from albert_tools.store.log.reader import lines
+from albert_tools.store.log.lines import lines
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.places import sync_folder
 

@@ -27,7 +27,7 @@ from albert_tools.engine.model.record_types import LoadedRun, RunSummary
 from albert_tools.store.journal import MAX_LINE, Reading, RunJournal, header_line, read_header
 from albert_tools.store.locks import lock
 from albert_tools.store.log import line
-from albert_tools.store.log.reader import last_line, lines
+from albert_tools.store.log.lines import last_line, lines
 from albert_tools.store.log.segment import FILE_MODE, alive
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.places import sync_folder

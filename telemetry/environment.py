@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.telemetry import Observer
 from albert_tools.telemetry.events import StructlogObserver
 
@@ -36,6 +36,8 @@ def from_environment(environ: Mapping[str, str]) -> Observer | None:
     path = os.path.expanduser(wanted)
     try:
         return StructlogObserver(path=path)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Failure("io_error", f"{VARIABLE}: {brief(repr(path), 200)} can't be opened: {why}", hint=_HINT) from None
+    except OSError as error:
+        why = error.strerror or str(error)
+    except ValueError:
+        why = "a path cannot contain a NUL character"
+    raise Failure("io_error", f"{VARIABLE}: {brief(repr(path), 200)} can't be opened: {why}", hint=_HINT)

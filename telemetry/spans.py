@@ -13,7 +13,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.install_hint import installing
+from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.telemetry import Ended, Span, Started, traceparent
 from albert_tools.telemetry import sanitize
 
@@ -27,7 +27,7 @@ MAX_OPEN = 10_000
 #: Characters of a tool's description.
 MAX_DESCRIPTION = 1_000
 
-_MISSING = f"spans need OpenTelemetry: {installing('otel')}"
+_MISSING = f"spans need OpenTelemetry: {install_command('otel')}"
 
 #: The call that a span is being made of, in this thread.
 _TOLD = threading.local()

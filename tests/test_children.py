@@ -34,7 +34,7 @@ def test_a_child_has_one_thread_and_tells_what_it_does() -> None:
 
 
 def test_a_child_that_hangs_is_ended_and_told() -> None:
-    with pytest.raises(AssertionError, match=r"the child that does sleep says nothing for 0\.1 s"):
+    with pytest.raises(AssertionError, match=r"the child that does sleep reports nothing for 0\.1 s"):
         Child(sleep).hear(0.1)
     child = Child(sleep)
     with pytest.raises(AssertionError, match=r"the child that does sleep has not ended in 0\.1 s"):

@@ -24,8 +24,8 @@ from albert_tools.builtins.files.globs import MAX_PATTERN
 from albert_tools.builtins.files.regex_subset import SPECIAL, read
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.install_hint import installing
 from albert_tools.engine.model.line_patterns import advice
+from albert_tools.engine.model.messages import install_command
 
 if TYPE_CHECKING:
     import subprocess
@@ -278,7 +278,7 @@ def _re2(pattern: str, spelled: str, ignore_case: bool, *, by_line: bool) -> Sea
         plain = "" if ignore_case else "search for plain text, or "
         raise invalid(
             f"{pattern[:80]!r} needs {needs}, which is not installed",
-            f"{plain}{installing('patterns')}" + ("" if by_line else " (or install ripgrep, which takes it, too)"),
+            f"{plain}{install_command('patterns')}" + ("" if by_line else " (or install ripgrep, which takes it, too)"),
         ) from None
     options = re2.Options()
     options.max_mem = _RE2_MEMORY

@@ -10,7 +10,7 @@ from albert_tools.builtins.net.urls import MAX_URL
 from albert_tools.builtins.text_encoding import decode
 from albert_tools.engine.model.bounds import MiB
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.install_hint import installing
+from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
@@ -80,7 +80,7 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
         raise Failure(
             "not_found",
             "the library that reads HTML pages is not installed",
-            hint=f"{installing('pages')}; http_request returns a page as it is",
+            hint=f"{install_command('pages')}; http_request returns a page as it is",
         )
     from albert_tools.builtins.net.client import Call, Client
     from albert_tools.engine.sandbox.worker.confined_function import run_confined

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 
 
 def tell(listener: Callable[..., None] | None, *what: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted, redacted_text
-from albert_tools.engine.model.result_hash import result_hash
+from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Json, ToolDefinition
@@ -126,7 +126,7 @@ class Recorder:
         if isinstance(came, Failure):
             data |= {"code": came.code, "message": redacted_text(came.message)}
         else:
-            data["result_hash"] = result_hash(came)
+            data["result_hash"] = hash_of_output(came)
         if effects:
             data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
         if len(effects) > MAX_EFFECTS:
@@ -147,7 +147,7 @@ class Recorder:
         if result.error is not None:
             data["code"] = result.error.code
         else:
-            data["result_hash"] = result_hash(result.output)
+            data["result_hash"] = hash_of_output(result.output)
         self._append("repeated", data)
 
     def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:

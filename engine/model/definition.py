@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
@@ -33,10 +33,6 @@ Risk = Literal["low", "medium", "high"]
 
 Kind = Literal["primitive", "composite"]
 
-#: What a parameter can be, in a word.
-ParameterType = Literal["string", "number", "boolean", "object", "array"]
-PARAMETER_TYPES: tuple[ParameterType, ...] = get_args(ParameterType)
-
 _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
     ("execute", "execute"),
     ("delete", "system_delete"),
@@ -59,11 +55,6 @@ class ToolParameter:
     description: str = ""
     required: bool = True
     default: Json = None
-
-    @property
-    def type(self) -> ParameterType | None:
-        """Its type in a word; None where it can be of several. `schema` says it precisely."""
-        return type_of(self.schema)
 
 
 class Invariant(NamedTuple):
@@ -209,39 +200,6 @@ def category_of(effects: Iterable[str]) -> Category:
     """The category of a tool with these effects: that of the gravest."""
     found = set(effects)
     return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
-
-
-def type_of(schema: Schema) -> ParameterType | None:
-    """The one type that values of a schema have, null and the difference between integers and numbers aside; else None."""
-    found = set(_types(schema)) - {"null"}
-    one = found.pop() if len(found) == 1 else None
-    return next((t for t in PARAMETER_TYPES if t == one), None)
-
-
-def _types(schema: Schema) -> Iterator[str]:
-    kinds = schema.get("type")
-    if kinds is not None:
-        yield from ("number" if k == "integer" else k for k in (kinds if isinstance(kinds, list) else [kinds]))
-    elif "enum" in schema or "const" in schema:
-        for value in schema.get("enum", [schema.get("const")]):
-            yield _TYPE_OF_VALUE.get(type(value), "any")
-    elif "anyOf" in schema:
-        for inner in schema["anyOf"]:
-            yield from _types(inner)
-    else:
-        yield "any"
-
-
-_TYPE_OF_VALUE: dict[type, str] = {
-    str: "string",
-    int: "number",
-    float: "number",
-    bool: "boolean",
-    dict: "object",
-    list: "array",
-    tuple: "array",
-    type(None): "null",
-}
 
 
 def spell(schema: Schema) -> str:

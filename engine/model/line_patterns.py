@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.install_hint import installing
+from albert_tools.engine.model.messages import install_command
 
 #: Characters of a pattern.
 MAX_PATTERN = 1000
@@ -36,7 +36,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         raise Failure(
             "invalid_arguments",
             "a pattern that is more than plain text needs RE2, which is not installed",
-            hint=f"search for plain text, or: {installing('patterns')}",
+            hint=f"search for plain text, or: {install_command('patterns')}",
         ) from error
     options = re2.Options()
     options.max_mem = _MEMORY

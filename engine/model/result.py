@@ -1,4 +1,4 @@
-"""What goes into the pipeline and what comes out of it."""
+"""The input of the pipeline, `ToolInvocation`, and its output, `ToolResult`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from albert_tools.engine.model.schema import Violation, violations
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_IDENTIFIER}
 _NAME_OR_NONE: Schema = {**_NAME, "type": ["string", "null"]}
 
-#: What an invocation's fields may hold; its arguments are for the tool's own schema.
+#: The schemas of an invocation's fields. The tool's own schema judges the arguments.
 INVOCATION_FIELDS: dict[str, Schema] = {
     "tool": _NAME,
     "version": _NAME_OR_NONE,
@@ -32,10 +32,10 @@ _MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """One request to run a tool. `version` pins a composite; the rest says on whose behalf, for the records.
+    """One request to run a tool. `version` pins a composite.
 
-    `dedupe_key` makes a repeat of the same call give the recorded result instead of doing it twice; empty, it doesn't.
-    `timestamp` is when it was asked for, ISO 8601, or empty.
+    A repeat with the same `dedupe_key` gets the recorded result instead of a second execution; an empty key has no effect.
+    `timestamp` is when the request was made, ISO 8601, or empty.
     """
 
     tool: str
@@ -46,15 +46,14 @@ class ToolInvocation:
     dedupe_key: str | None = None
     trace: str | None = None
     timestamp: str = ""
-    #: What the agent says it is for: shown to whoever is asked, and believed by nobody.
+    #: What the agent says the call is for. A person who approves the call sees it; no rule trusts it.
     reason: str | None = None
 
     def violations(self) -> list[Violation]:
-        """Everything that is wrong with it but for its arguments, which the tool's schema judges."""
+        """Everything that is wrong with the fields, except the arguments."""
         found: list[Violation] = []
         for name, schema in INVOCATION_FIELDS.items():
             value = getattr(self, name)
-            # Most are not given, and may not be.
             if (value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY):
                 continue
             if name != "tool" or type(value) is not str or not _good_name(value[: MAX_IDENTIFIER + 1]):
@@ -64,13 +63,13 @@ class ToolInvocation:
 
 @lru_cache(1024)
 def _good_name(tool: str) -> bool:
-    """Whether a tool may be called so; the same ones come again and again."""
+    """Whether this can be a tool's name. Cached, because every call asks."""
     return not violations(tool, _NAME, "tool")
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something a primitive did: ``read``, ``write``, …; `facts` names it (path, size_bytes, sha256, …)."""
+    """An effect of a call: its kind (``read``, ``write``, …) and facts about it (path, size_bytes, sha256, …)."""
 
     kind: str
     tool: str
@@ -81,16 +80,16 @@ class Effect:
         return {"kind": self.kind, "tool": self.tool, **self.facts}
 
     def strict(self) -> dict[str, Json]:
-        """``{path, size_bytes, sha256, kind, …}``: these four always, null where there is no such fact."""
+        """``{path, size_bytes, sha256, kind, tool, …}``: these five always, null for a missing fact."""
         named = {name: self.facts.get(name) for name in ("path", "size_bytes", "sha256")}
         return {**named, "kind": self.kind, "tool": self.tool, **self.facts}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The one answer to an invocation: an output, or an error. Times are seconds.
+    """The answer to an invocation: an output or an error. Times are in seconds.
 
-    `effects` are what was done, in order, also when it failed later on; `log` is what the program printed.
+    `effects` are in order, and include those before a failure. `log` is what the program printed.
     """
 
     tool: str
@@ -106,18 +105,18 @@ class ToolResult:
     repeated: bool = False
     #: When the call was made: ISO 8601, UTC.
     timestamp_utc: str = ""
-    #: The verdict of the rules on the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
+    #: The decision about the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
     policy: dict[str, Json] | None = None
-    #: The family of the tool, for the strict form.
+    #: The family of the tool; `strict` reports it.
     family: str = ""
-    #: What it took from the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
+    #: What the call used of the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
     budget_consumed: dict[str, int | float] = field(default_factory=dict)
-    #: Where it stands in a trace, in hex.
+    #: Its place in a trace, in hex.
     trace_id: str | None = None
     span_id: str | None = None
     #: The run whose journal has it, if there is one.
     run_id: str | None = None
-    #: What else whoever made it wants to say.
+    #: Free for the maker of the result.
     metadata: dict[str, Json] = field(default_factory=dict)
 
     @property
@@ -127,10 +126,8 @@ class ToolResult:
 
     @property
     def result_hash(self) -> str | None:
-        """``b3:`` and the BLAKE3 (hex) of the output's canonical JSON; None when there is no output."""
-        from albert_tools.engine.model.result_hash import result_hash
-
-        return result_hash(self.output) if self.error is None else None
+        """`hash_of_output` of the output; None when there is an error."""
+        return hash_of_output(self.output) if self.error is None else None
 
     def value(self) -> Json:
         """The output.
@@ -142,10 +139,8 @@ class ToolResult:
             raise self.error
         return self.output
 
-    unwrap = value
-
     def simple(self) -> dict[str, Json]:
-        """``{success, output, error}``: what many callers know; the error is its sentence."""
+        """``{success, output, error}``, a form that many callers know; the error is its message."""
         return {
             "success": self.ok,
             "output": self.output,
@@ -153,14 +148,14 @@ class ToolResult:
         }
 
     def strict(self, family: str = "") -> dict[str, Json]:
-        """The form that says everything, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
+        """The form with all keys, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
 
-        ``tool`` is the family of the tool that was called (`family`, or the result's own), ``action`` the tool itself.
+        ``tool`` is the family of the tool, ``action`` the tool itself.
         """
         denied = self.error is not None and self.error.denied
         policy: Mapping[str, Json] = self.policy or {"rule_id": None, "rationale_code": None}
         if denied and self.error is not None:
-            # Perhaps not of this call, which was allowed, but of one that it made.
+            # The denied call may be a nested one, while this call itself was allowed.
             policy = {"rule_id": self.error.rule, "rationale_code": self.error.rationale}
         return {
             "timestamp_utc": self.timestamp_utc,
@@ -188,11 +183,11 @@ class ToolResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether the output says of itself that it is not the whole."""
+        """Whether the output says that it is incomplete."""
         return isinstance(self.output, Mapping) and self.output.get("truncated") is True
 
     def as_dict(self) -> dict[str, Json]:
-        """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, with what else is known."""
+        """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, with the other keys that have a value."""
         found: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
         if self.error is None:
             found["output"] = self.output
@@ -213,3 +208,11 @@ class ToolResult:
             if getattr(self, name):
                 found[name] = getattr(self, name)
         return found
+
+
+def hash_of_output(output: Json) -> str:
+    """The hash that records have of an output: ``b3:`` and the BLAKE3 (hex) of its canonical JSON."""
+    import msgspec
+    from blake3 import blake3
+
+    return f"b3:{blake3(msgspec.json.encode(output, order='sorted')).hexdigest()}"

@@ -20,7 +20,7 @@ from albert_tools.engine.model.definition import Schema, spell
 from albert_tools.engine.model.string_formats import FORMATS
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
 _PLAIN: dict[Any, Schema] = {
@@ -45,7 +45,7 @@ _RICHER = ("pydantic", "annotated_types")
 class Bound:
     """A part of a JSON Schema, to be written into an annotation: ``Annotated[str, Bound(maxLength=80)]``.
 
-    Pydantic's models hold a value against it too, with the same rules and messages.
+    Pydantic writes it into the schema, too, where an annotation needs pydantic for the rest.
     """
 
     __slots__ = ("schema",)
@@ -55,19 +55,6 @@ class Bound:
 
     def __repr__(self) -> str:
         return f"Bound({', '.join(f'{k}={v!r}' for k, v in self.schema.items())})"
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import PydanticCustomError, core_schema
-
-        def held(value: Any) -> Any:
-            found = violations(value, self.schema)
-            if found:
-                said = "; ".join(v["message"] for v in found)
-                # As a value, not as the template: a message may hold braces.
-                raise PydanticCustomError(found[0]["rule"], "{said}", {"said": said})
-            return value
-
-        return core_schema.no_info_after_validator_function(held, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(core), **self.schema}

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.result_hash import result_hash
+from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import Ledger
@@ -86,7 +86,7 @@ def _accounted(step: Step, of: OfCall) -> bool:
         # To be denied changes nothing, and is no end of what was begun.
         same = step.failure.denied or any(end.get("code") == step.failure.code for end in of.ends)
     else:
-        value = result_hash(step.value)
+        value = hash_of_output(step.value)
         same = any("code" not in end and end.get("result_hash") == value for end in of.ends)
     return same or sum("ok" in end for end in of.ends) < of.begun
 

@@ -190,7 +190,7 @@ class Projection:
         """Whether a segment is gone because it was folded."""
         if failure.code != "damaged" or failure.details.get("kind") != "segment_missing":
             return False
-        from albert_tools.store.log.folding import what_was_folded
+        from albert_tools.store.log.fold_records import what_was_folded
 
         return failure.details["segment"] in what_was_folded(self._folder)
 

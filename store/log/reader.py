@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -23,41 +22,14 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Cursor, Entry, Place
 from albert_tools.store.log import line
 from albert_tools.store.log.clock import text_of
+from albert_tools.store.log.fold_records import what_was_folded
+from albert_tools.store.log.lines import last_line, lines
 from albert_tools.store.log.segment import SEGMENT, alive, begun, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import check_private
 
-#: Bytes read at once.
-BLOCK = 256 * 1024
-#: Bytes looked at first for a segment's last line.
-GLANCE = 4096
-
 OnDamage = Callable[[Problem], None]
-
-
-def lines(
-    handle: int, offset: int = 0, size: int = sys.maxsize, most: int = line.MAX_LINE
-) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines from `offset` on up to byte `size`, as (offset, content without newline, whether it ended with one).
-
-    One that is far longer than `most` comes in pieces, each too long to be a line.
-    """
-    rest = b""
-    position = offset
-    # No larger than need be: a look reads a line or two, and zeroing a large buffer would be most of its cost.
-    while position < size and (block := os.pread(handle, min(BLOCK, size - position), position)):
-        position += len(block)
-        pieces = (rest + block).split(b"\n")
-        rest = pieces.pop()
-        for piece in pieces:
-            yield offset, piece, True
-            offset += len(piece) + 1
-        if len(rest) > most:
-            yield offset, rest, True
-            offset, rest = position, b""
-    if rest:
-        yield offset, rest, False
 
 
 class SegmentReader:
@@ -149,8 +121,6 @@ def gone(segment: str) -> Problem:
 
 def missing(folder: Path, segment: str) -> Failure:
     """What whoever reads the log is told where a segment isn't there any more: it was folded meanwhile, or taken away."""
-    from albert_tools.store.log.folding import what_was_folded
-
     if segment not in what_was_folded(folder):
         return damaged(folder, gone(segment))
     return Failure(
@@ -169,20 +139,6 @@ def _ended_before(handle: int, size: int, since: str) -> bool:
             at = line.fields(line.split(last)[1]).get("at")
             return isinstance(at, str) and at < since
     return False
-
-
-def last_line(handle: int, size: int, most: int = line.MAX_LINE) -> bytes | None:
-    """The last whole line before byte `size`, without its newline and unproved; None where it is the first or there is none.
-
-    Raises:
-        OSError: as the system says.
-    """
-    for glance in (GLANCE, most + GLANCE):
-        start = max(0, size - glance)
-        pieces = os.pread(handle, size - start, start).rpartition(b"\n")[0].rpartition(b"\n")
-        if pieces[1]:
-            return pieces[2]
-    return None
 
 
 def stands(folder: Path, segment: str, place: Place) -> bool:
@@ -228,8 +184,6 @@ def writer_lives(folder: Path, segment: str) -> bool:
                 return False
             segment = following
     except FileNotFoundError:
-        from albert_tools.store.log.folding import what_was_folded
-
         record = what_was_folded(folder).get(segment)
         following = record.next if record is not None else None
         return following is not None and following > segment and writer_lives(folder, following)

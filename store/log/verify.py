@@ -28,8 +28,8 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.log import line
-from albert_tools.store.log.folding import what_was_folded
-from albert_tools.store.log.reader import lines
+from albert_tools.store.log.fold_records import what_was_folded
+from albert_tools.store.log.lines import lines
 from albert_tools.store.log.segment import SEGMENT, alive, begun, is_folded, open_segment, path_of, segments
 from albert_tools.store.log.trouble import Problem, damaged
 from albert_tools.store.os_errors import io_failure

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
 from albert_tools.surfaces.cli.times import about, moment

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import spell
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
-from albert_tools.engine.model.shorten import brief
 from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
 

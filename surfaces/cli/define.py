@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS, told
 from albert_tools.surfaces.cli.stdin import read_stdin

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.run import environ_of
 from albert_tools.surfaces.cli.times import seconds

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
 from albert_tools.surfaces.cli.times import about, lasting, since_1970

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.approvals import call
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.run import effect_line

@@ -1,9 +1,11 @@
-"""Child processes of tests, born of a process that has one thread, and never waited for without end.
+"""Child processes for tests: forked from a process with one thread, and never waited for without a limit.
 
-The process that runs the tests has several threads, open databases and a running coverage. A fork of it copies locks that
-nobody in the child will ever let go of. So children come from `multiprocessing`'s fork server, which has everything
-imported and does nothing else. What a child does is a function of a module, called with a `report` that sends a value to the
-test, and with arguments that can be pickled.
+The process that runs the tests has several threads, open databases and running coverage. A fork of it would copy locks
+that nobody in the child ever releases. So a `Child` comes from `multiprocessing`'s fork server, which has imported
+everything and does nothing else. A child's work is a function of a module. It gets a `report`, which sends a value to the
+test, and arguments that can be pickled.
+
+A test that kills many children forks them from one `Parent`, which takes a few milliseconds each.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -32,48 +34,32 @@ _CONTEXT.set_forkserver_preload(["tests.helpers.preload"])
 
 
 def prepare() -> None:
-    """Have the fork server running. Where it can't import what it should, children do so themselves, and take longer."""
+    """Start the fork server. If its imports fail, each child imports for itself, which takes longer."""
     with contextlib.chdir(Path(__file__).parents[2]):
         forkserver.ensure_running()
 
 
-class Child:
-    """A process that does `work(report, *arguments)` and ends with 0, or 1 when that raised."""
+class _Reports:
+    """The reports of a process named `name`, read from `connection`."""
 
-    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
-        prepare()
-        self._name = [each.__name__ for each in (work, *arguments) if callable(each)][-1]
-        self._hear, report = _CONTEXT.Pipe(duplex=False)
-        self._process = _CONTEXT.Process(target=_live, args=(work, report, arguments), daemon=True)
-        self._process.start()
-        # The child's is the only one, so that its end is seen here.
-        report.close()
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        assert self._process.pid is not None
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it has yet to end."""
-        return self._process.is_alive()
+    def __init__(self, name: str, connection: Connection) -> None:
+        self._name = name
+        self._hear = connection
 
     def hear(self, patience: float = PATIENCE) -> Any:
         """The next report.
 
         Raises:
-            EOFError: it has ended, and nothing is left.
-            AssertionError: it says nothing.
+            EOFError: the process has ended and every report was read.
+            AssertionError: no report arrives in time; the process is killed.
         """
         if not self._hear.poll(patience):
-            self._process.kill()
-            raise AssertionError(f"the child that does {self._name} says nothing for {patience:g} s")
+            self._stop()
+            raise AssertionError(f"the child that does {self._name} reports nothing for {patience:g} s")
         return self._hear.recv()
 
     def rest(self) -> list[Any]:
-        """All reports until its end."""
+        """All reports until the process ends."""
         return list(self._heard())
 
     def _heard(self) -> Iterator[Any]:
@@ -81,8 +67,36 @@ class Child:
             while True:
                 yield self.hear()
 
+    def _stop(self) -> None:
+        raise NotImplementedError
+
+
+class Child(_Reports):
+    """A process that calls `work(report, *arguments)`. Its exit code is 0, or 1 if that raised."""
+
+    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+        prepare()
+        name = [each.__name__ for each in (work, *arguments) if callable(each)][-1]
+        hear, report = _CONTEXT.Pipe(duplex=False)
+        super().__init__(name, hear)
+        self._process = _CONTEXT.Process(target=_live, args=(work, report, arguments), daemon=True)
+        self._process.start()
+        # Only the child has it open now, so its end is seen here.
+        report.close()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.is_alive()
+
     def kill(self) -> None:
-        """End it by `kill -9` in whatever it does, which must be something."""
+        """End it with `kill -9`. It must be running."""
         self._process.kill()
         assert self.wait() == -signal.SIGKILL
 
@@ -90,7 +104,7 @@ class Child:
         """Its exit code, negative for a signal.
 
         Raises:
-            AssertionError: it doesn't end.
+            AssertionError: it does not end in time.
         """
         self._process.join(patience)
         if self._process.exitcode is None:
@@ -98,9 +112,72 @@ class Child:
             raise AssertionError(f"the child that does {self._name} has not ended in {patience:g} s")
         return self._process.exitcode
 
+    def _stop(self) -> None:
+        self._process.kill()
+
+
+class Parent:
+    """A process that forks itself for each call of `work`, so that a fork needs no import and takes milliseconds."""
+
+    def __init__(self, work: Callable[..., None]) -> None:
+        prepare()
+        self._name = work.__name__
+        self._ask, theirs = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_fork_on_request, args=(theirs, work), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def fork(self, *arguments: Any) -> Fork:
+        """A fork that calls `work(report, *arguments)`."""
+        hear, report = _CONTEXT.Pipe(duplex=False)
+        self._ask.send(arguments)
+        reduction.send_handle(self._ask, report.fileno(), self._process.pid)
+        report.close()
+        return Fork(self._name, hear, self._answer(), self)
+
+    def wait_for(self, pid: int) -> int:
+        """The exit code of a fork that has ended or is about to, negative for a signal."""
+        self._ask.send(pid)
+        code = self._answer()
+        return code
+
+    def _answer(self) -> int:
+        assert self._ask.poll(PATIENCE), f"the parent of those that do {self._name} does not answer"
+        answer = self._ask.recv()
+        assert isinstance(answer, int)
+        return answer
+
+    def __enter__(self) -> Parent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ask.close()
+        self._process.join(PATIENCE)
+
+
+class Fork(_Reports):
+    """A process that a `Parent` forked. Its exit code is 0, or 1 if its work raised."""
+
+    def __init__(self, name: str, connection: Connection, pid: int, parent: Parent) -> None:
+        super().__init__(name, connection)
+        self._parent = parent
+        self.pid = pid
+
+    def kill(self) -> None:
+        """End it with `kill -9`. It must be running."""
+        self._stop()
+        assert self.wait() == -signal.SIGKILL
+
+    def wait(self) -> int:
+        """Its exit code, negative for a signal."""
+        return self._parent.wait_for(self.pid)
+
+    def _stop(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
 
 def forked(work: Callable[[], None]) -> int:
-    """The id of a fork of this very process, which should be a `Child`, that does `work` and ends with 0, or 1 when that raised."""
+    """The id of a fork of this process, which should be a `Child`. It calls `work`; its exit code is 0, or 1 if that raised."""
     pid = os.fork()
     if pid:
         return pid
@@ -111,15 +188,15 @@ def forked(work: Callable[[], None]) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
-        # Nothing of what this process has begun is the fork's to end.
+        # A normal exit would run clean-up that belongs to the parent.
         os._exit(code)
 
 
 def wait_for(pid: int, patience: float = PATIENCE) -> int:
-    """The exit code of a child of this very process, negative for a signal.
+    """The exit code of a child of this process, negative for a signal.
 
     Raises:
-        AssertionError: it doesn't end.
+        AssertionError: it does not end in time.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -133,13 +210,13 @@ def wait_for(pid: int, patience: float = PATIENCE) -> int:
 
 
 def coverage_here() -> str | None:
-    """How the coverage of this process is measured, to be handed to a child; None where it isn't."""
+    """The coverage settings of this process, to pass to a child; None if coverage is off."""
     running = coverage.Coverage.current()
     return None if running is None else running.config.serialize()
 
 
 def measured(report: Report, settings: str | None, work: Callable[..., None], *arguments: Any) -> None:
-    """Do `work`, measured as the process was that `coverage_here()` was asked in."""
+    """Call `work` under the coverage settings that `coverage_here()` returned elsewhere."""
     if settings is not None:
         os.environ["COVERAGE_PROCESS_CONFIG"] = settings
         coverage.process_startup()
@@ -148,3 +225,17 @@ def measured(report: Report, settings: str | None, work: Callable[..., None], *a
 
 def _live(work: Callable[..., None], report: Connection, arguments: tuple[Any, ...]) -> None:
     work(report.send, *arguments)
+
+
+def _fork_on_request(asked: Connection, work: Callable[..., None]) -> None:
+    """Fork for a tuple of arguments and answer with the pid; wait for a pid and answer with the exit code."""
+    with contextlib.suppress(EOFError):
+        while True:
+            request = asked.recv()
+            if isinstance(request, int):
+                asked.send(wait_for(request))
+                continue
+            handle = reduction.recv_handle(asked)
+            pid = forked(lambda: work(Connection(handle, readable=False).send, *request))  # noqa: B023
+            os.close(handle)
+            asked.send(pid)

@@ -15,7 +15,7 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.runs import Runs
-from tests.helpers.children import Child, Report, forked, wait_for
+from tests.helpers.children import Child, Parent, Report, forked, wait_for
 
 RUN = "0123456789abcdef"
 HEADER = {"program": "b3:00", "python": "3.11"}
@@ -163,10 +163,11 @@ def test_nothing_flushed_is_lost_by_kill_9(runs: Runs) -> None:
     chance = random.Random(5)
     runs.create(RUN, HEADER).close()
     expected = 0
+    parent = Parent(append_without_pause)
     for _ in range(25):
-        child = Child(append_without_pause, runs.folder)
+        child = parent.fork(runs.folder)
         first = child.hear()
-        time.sleep(chance.uniform(0.0, 0.02))
+        time.sleep(chance.uniform(0.0, 0.004))
         child.kill()
         reported = [first, *child.rest()]
         loaded = runs.load(RUN)

@@ -203,7 +203,7 @@ def test_nobody_watches_unless_asked() -> None:
             "io_error",
             "ALBERT_TELEMETRY: '/no/such/folder/x' can't be opened: No such file or directory",
         ),
-        ("/a\0b", "io_error", r"ALBERT_TELEMETRY: '/a\x00b' can't be opened: embedded null byte"),
+        ("/a\0b", "io_error", r"ALBERT_TELEMETRY: '/a\x00b' can't be opened: a path cannot contain a NUL character"),
     ],
 )
 def test_what_it_can_not_be(value: str, code: str, message: str) -> None:

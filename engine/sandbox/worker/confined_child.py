@@ -27,7 +27,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from albert_tools.engine.model.shorten import brief
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.sandbox.worker.confined_fence import FenceLimits, close_fence
 
 #: A message of an exception is cut to this, in characters.

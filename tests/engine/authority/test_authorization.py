@@ -106,7 +106,7 @@ def test_the_views_of_a_result(make_bench: Any) -> None:
     missing = bench.service.invoke("read_file", {"path": "nothing"}).strict()
     assert (missing["policy"]["allowed"], missing["error"]["type"]) == (True, "NotFound")
     with pytest.raises(Failure):
-        denied.unwrap()
+        denied.value()
 
 
 def test_what_a_link_leads_to_is_judged_when_it_is_opened(make_bench: Any) -> None:

@@ -187,9 +187,9 @@ def truthy(a: bool = True, b: bool = False) -> None: ...
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda: primitive(invariants=[excludes("a", "z")])(of_three), "speak of 'z', which is no parameter"),
-        (lambda: primitive(invariants=[excludes("a")])(of_three), "holds between two parameters or more"),
-        (lambda: primitive(invariants=[excludes("a", "a")])(of_three), "holds between two parameters or more"),
+        (lambda: primitive(invariants=[excludes("a", "z")])(of_three), "`invariants` names 'z', which is no parameter"),
+        (lambda: primitive(invariants=[excludes("a")])(of_three), "needs two different parameters or more"),
+        (lambda: primitive(invariants=[excludes("a", "a")])(of_three), "needs two different parameters or more"),
         (lambda: primitive(invariants=[excludes("a", "b")])(required), "its default must be False or None"),
         (lambda: primitive(invariants=[excludes("a", "b")])(truthy), "its default must be False or None"),
         (lambda: primitive(rate_limit=0)(of_three), "calls per hour, 1 or more, not 0"),
@@ -231,6 +231,11 @@ def test_annotated_types() -> None:
     from pydantic import Field
 
     assert schema_of(Annotated[int, Field(gt=3)]) == {"type": "integer", "exclusiveMinimum": 3}
+    assert schema_of(Annotated[int, Field(gt=3), Bound(maximum=9)]) == {
+        "type": "integer",
+        "exclusiveMinimum": 3,
+        "maximum": 9,
+    }
     assert repr(Bound(minLength=1)) == "Bound(minLength=1)"
 
 

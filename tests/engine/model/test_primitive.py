@@ -131,14 +131,17 @@ def a_fine(x: int = 1) -> None: ...
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda: primitive(3), "stands over a function, not over 3"),  # type: ignore[call-overload]
+        (lambda: primitive(3), "decorates a function, not 3"),  # type: ignore[call-overload]
         (lambda: primitive(lambda: 1), "'<lambda>' can't be a tool's name"),
         (lambda: primitive(name="a b")(a_fine), "'a b' can't be a tool's name: use letters, digits and _"),
         (lambda: primitive(name="class")(a_fine), "no keyword"),
-        (lambda: primitive(effects=["reed"])(a_fine), "unknown effect 'reed'; the effects are read, write"),  # type: ignore[list-item]
-        (lambda: primitive(timeout=0)(a_fine), "the timeout must be more than 0 seconds, is 0"),
-        (lambda: primitive(schemas={"y": {}})(a_fine), "speaks of 'y', which is no parameter"),
-        (lambda: primitive(schemas={"x": {"type": 5}})(a_fine), "`schemas` of 'x' is no schema: 'type' can't be 5"),
+        (lambda: primitive(effects=["reed"])(a_fine), "unknown effect 'reed'; use one of read, write"),  # type: ignore[list-item]
+        (lambda: primitive(timeout=0)(a_fine), "the timeout must be more than 0 seconds, not 0"),
+        (lambda: primitive(schemas={"y": {}})(a_fine), "`schemas` names 'y', which is no parameter"),
+        (
+            lambda: primitive(schemas={"x": {"type": 5}})(a_fine),
+            "`schemas` of 'x' is not a valid schema: 'type' can't be 5",
+        ),
         (lambda: primitive(schemas={"x": {"type": "text"}})(a_fine), "'type' can't be 'text'"),
         (lambda: primitive(schemas={"x": {"pattern": "("}})(a_fine), "'pattern' can't be '('"),
         (lambda: primitive(schemas={"x": {"minimum": "1"}})(a_fine), "'minimum' can't be '1'"),
@@ -146,7 +149,7 @@ def a_fine(x: int = 1) -> None: ...
         (lambda: primitive(schemas={"x": {"items": {"enum": 3}}})(a_fine), "'enum' can't be 3"),
         (lambda: primitive(schemas={"x": {"anyOf": [7]}})(a_fine), "a schema is a dict, not 7"),
         (lambda: primitive(schemas={"x": {"properties": {"a": {"required": "a"}}}})(a_fine), "'required' can't be 'a'"),
-        (lambda: primitive(once=["y"])(a_fine), "`once` speaks of 'y', which is no parameter"),
+        (lambda: primitive(once=["y"])(a_fine), "`once` names 'y', which is no parameter"),
         (lambda: primitive(a_unknown), "its annotations can't be read: name 'Nowhere'"),
         (lambda: primitive(a_path), "the default of 'x' is not JSON"),
         (lambda: primitive(a_enum), "the default of 'x' is not JSON"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from albert_tools import Failure, ToolDefinition, ToolParameter, ToolResult
+from albert_tools import Failure, ToolDefinition, ToolInvocation, ToolParameter, ToolResult
 from albert_tools.engine.model.definition import Callee, Program, ToolVersion, canonical, digest, spell
 from albert_tools.engine.model.failure import CODES, DENIALS, FAILURE_CATEGORIES
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
@@ -110,24 +112,6 @@ def test_the_strict_form_says_everything() -> None:
         assert (told["trace_id"], told["span_id"], told["metadata"]) == ("ab" * 16, "cd" * 8, {"by": "a test"})
 
 
-@pytest.mark.parametrize(
-    ("schema", "kind"),
-    [
-        ({"type": "integer"}, "number"),
-        ({"type": ["number", "integer", "null"]}, "number"),
-        ({"type": "boolean"}, "boolean"),
-        ({"enum": ["a", "b", None]}, "string"),
-        ({"const": {}}, "object"),
-        ({"anyOf": [{"type": "array", "items": {}}, {"type": "null"}]}, "array"),
-        ({"enum": ["a", 1]}, None),
-        ({"type": "null"}, None),
-        ({}, None),
-    ],
-)
-def test_the_type_of_a_parameter_in_a_word(schema: dict[str, Any], kind: str | None) -> None:
-    assert ToolParameter("a", schema).type == kind
-
-
 def test_spelling() -> None:
     assert spell({"const": "a"}) == '"a"'
     assert spell({"type": "object", "additionalProperties": {"type": "integer"}}) == "object of integer"
@@ -176,3 +160,32 @@ def test_nearest_names() -> None:
     assert nearest("zzz", ["write_file"]) is None
     assert did_you_mean("Bash", ["bash"]) == "; did you mean 'bash'?"
     assert did_you_mean("Bash", []) == ""
+
+
+@pytest.mark.parametrize("name", ["tool", "version", "session", "request_id", "trace", "dedupe_key"])
+def test_the_fields_of_an_invocation_are_bounded(name: str) -> None:
+    def rules(length: int) -> list[str]:
+        fields: dict[str, Any] = {"tool": "t", "arguments": {}, name: "a" * length}
+        return [v["rule"] for v in ToolInvocation(**fields).violations()]
+
+    most = 512 if name == "trace" else 256
+    assert rules(most) == []
+    assert rules(most + 1) == ["max_length"]
+    assert rules(0) == ([] if name == "dedupe_key" else ["min_length"])
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "rules"),
+    [("", []), ("2025-03-01T12:00:00Z", []), ("2025-03-01", []), ("soon", ["time"]), ("{soon}", ["time"])],
+)
+def test_the_timestamp_of_an_invocation_is_iso_8601(timestamp: str, rules: list[str]) -> None:
+    found = ToolInvocation("t", {}, timestamp=timestamp).violations()
+    assert [v["rule"] for v in found] == rules
+
+
+def test_the_models_load_no_pydantic() -> None:
+    code = (
+        "import sys, albert_tools.engine.model.result, albert_tools.engine.model.parameter_types; print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"pydantic", "pydantic_core", "annotated_types"} & set(loaded.split())

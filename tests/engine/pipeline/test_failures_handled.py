@@ -94,7 +94,7 @@ def test_what_is_tried_again(
     if not ok:
         assert result.error.category == watch.told[0].category
         with pytest.raises(Failure) as caught:
-            result.unwrap()
+            result.value()
         assert caught.value.code == result.error.code
 
 

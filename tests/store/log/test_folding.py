@@ -14,8 +14,9 @@ import pytest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Cursor, Entry
 from albert_tools.store.log import folding
+from albert_tools.store.log.fold_records import recorded
 from albert_tools.store.log.log import Log
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Child, Parent, Report
 
 SECOND = 10**9
 #: All entries are of this time and the minutes behind it; what is folded is what was before the second one.
@@ -212,7 +213,7 @@ def test_a_segment_that_continues_a_folded_one_is_held_against_it(folder: Path) 
         log.fold(UNTIL, states)
         assert log.verify().ok
     folded = next(f for f in folder.glob("*.log") if "-0-" in f.name)
-    records = folding.recorded(folder, folded.stem)
+    records = recorded(folder, folded.stem)
     # As if another one had been folded in its place, with the folded segment written anew around it.
     false = {name: record._replace(hash="ab" * 32) for name, record in records.items()}
     folded.unlink()
@@ -281,13 +282,13 @@ def folding_and_killed(report: Report, folder: Path, number: int) -> None:
 
 def test_killed_at_every_step(tmp_path: Path) -> None:
     number, over = 0, False
+    parent = Parent(folding_and_killed)
     while not over:
         number += 1
         folder = tmp_path / str(number) / "log"
         kept = written(folder, 2)
         later = new(folder)
-        child = Child(folding_and_killed, folder, number)
-        over = child.wait() == 0
+        over = parent.fork(folder, number).wait() == 0
         # Whoever comes after sees everything once.
         assert seen(folder) == [*kept, later], number
         with Log(folder) as log:

@@ -17,7 +17,7 @@ from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.log import line, projection
 from albert_tools.store.log.log import Log
 from albert_tools.store.log.projection import Projection
-from tests.helpers.children import Child, Report, forked, wait_for
+from tests.helpers.children import Child, Parent, Report, forked, wait_for
 
 Files = Callable[[], list[Path]]
 
@@ -336,8 +336,9 @@ def write_snapshots_without_pause(report: Report, folder: Path, cache: Path) -> 
 
 
 def test_killed_while_writing_snapshots_leaves_one_that_can_be_used(folder: Path, cache: Path) -> None:
+    parent = Parent(write_snapshots_without_pause)
     for _ in range(5):
-        child = Child(write_snapshots_without_pause, folder, cache)
+        child = parent.fork(folder, cache)
         child.hear()
         child.kill()
         fold, following = _following(folder, cache)

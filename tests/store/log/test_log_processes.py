@@ -17,7 +17,7 @@ import pytest
 from albert_tools.engine.model.record_types import Cursor
 from albert_tools.store.log.log import Log
 from albert_tools.store.log.segment import alive, open_segment
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Child, Fork, Parent, Report
 
 KILLS = 50
 #: Seconds of appending before a child is killed.
@@ -41,9 +41,11 @@ def append_without_pause(report: Report, folder: Path, life: int) -> None:
 def test_nothing_reported_is_lost_by_kill_9(folder: Path) -> None:
     chance = random.Random(3)
 
-    def start(life: int) -> tuple[Child | None, float, int]:
-        child = Child(append_without_pause, folder, life)
-        # However long it took to come up: its life is counted from here.
+    parent = Parent(append_without_pause)
+
+    def start(life: int) -> tuple[Fork | None, float, int]:
+        child = parent.fork(folder, life)
+        # Its life is counted from here, however long it took to start.
         assert child.hear() == "ready"
         return child, time.monotonic() + chance.uniform(*LIFE), life
 

@@ -1,8 +1,8 @@
-"""`kill -9` at any instant: what was reported saved is there, whole, and nothing else is harmed.
+"""`kill -9` at any instant: every save that was reported is in the store, whole, and nothing else is harmed.
 
-Two children at a time save without pause, to tools of their own and to one they share; after each save has
-returned they report it. Each is killed at a random instant, two hundred times in all. What a child was saving when it was
-killed may be there or not, but whole; there is nothing else.
+Two children at a time save without pause, to tools of their own and to one they share, and report each save that has
+returned. Each is killed at a random instant, two hundred times in all. The save that a kill interrupted is in the store
+whole, or not at all.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import Path
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.tools import tool_store
 from albert_tools.store.tools.tool_store import TinyToolStore
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Fork, Parent, Report
 from tests.helpers.versions import make
 
 KILLS = 200
 #: Seconds of saving before a child is killed.
 LIFE = (0.005, 0.05)
-#: Of so many children one lives at least until it has saved something, however slow the machine.
+#: One child in so many lives at least until its first save, however slow the machine.
 SAVES_ONCE = 4
-#: Tools of one child; few, so that their files also fill up and archive.
+#: Tools of one child; few, so that their files fill up and archive.
 OWN = 3
-#: Versions in a tool's file, so few that most saves archive too.
+#: Versions in a tool's file; so few that most saves archive.
 KEEP = 5
 
 
 def name_of(child: int, i: int) -> str:
-    """The tool that a child saves at its `i`-th turn."""
+    """The tool of a child's `i`-th save."""
     return "shared" if i % 4 == 3 else f"own{child}{i % OWN}"
 
 
@@ -46,7 +46,7 @@ def save_without_pause(report: Report, folder: Path, child: int, life: int) -> N
 
 
 def is_there(store: TinyToolStore, name: str, text: str) -> bool:
-    """Whether the version is in the store, which must then be whole."""
+    """Whether the version is in the store; if so, it must be whole."""
     version = make(name, text)
     try:
         assert store.load(name, version.version) == version
@@ -62,8 +62,10 @@ def test_nothing_reported_is_lost(tmp_path: Path, monkeypatch) -> None:
     folder = tmp_path / "tools"
     chance = random.Random(9)
 
-    def start(child: int, life: int) -> tuple[Child | None, float, int, list[tuple[str, str]]]:
-        process = Child(save_without_pause, folder, child, life)
+    parent = Parent(save_without_pause)
+
+    def start(child: int, life: int) -> tuple[Fork | None, float, int, list[tuple[str, str]]]:
+        process = parent.fork(folder, child, life)
         assert process.hear() == "ready"
         heard = [process.hear()] if life % SAVES_ONCE == 0 else []
         return process, time.monotonic() + chance.uniform(*LIFE), life, heard
@@ -79,12 +81,12 @@ def test_nothing_reported_is_lost(tmp_path: Path, monkeypatch) -> None:
         process.kill()
         mine = heard + process.rest()
         saved += mine
-        # Its own tools are written by nobody else: the newest is the last one reported, or the one under way.
+        # Nobody else writes its own tools: the newest version is the last one reported, or the one that the kill interrupted.
         store = TinyToolStore(folder)
-        under_way = f"{child}.{life}.{len(mine)}"
-        unreported.append((name_of(child, len(mine)), under_way))
+        interrupted = f"{child}.{life}.{len(mine)}"
+        unreported.append((name_of(child, len(mine)), interrupted))
         for name, text in {name: text for name, text in mine if name != "shared"}.items():
-            assert store.load(name) in (make(name, text), make(name, under_way))
+            assert store.load(name) in (make(name, text), make(name, interrupted))
         if killed < KILLS - 2:
             alive[child] = start(child, killed + 1)
         else:
@@ -98,7 +100,7 @@ def test_nothing_reported_is_lost(tmp_path: Path, monkeypatch) -> None:
     assert [s.problem for s in listed] == [None] * len(listed)
     for summary in listed:
         assert summary.versions == sum(1 for name, _ in there if name == summary.name)
-        # Whatever was under way when a writer died holds nobody up, and its leftovers are swept.
+        # The next save is not blocked by what a dead writer left, and removes it.
         store.save(make(summary.name, "after"))
         assert store.load(summary.name) == make(summary.name, "after")
     assert not list(folder.glob("*/.new-*"))

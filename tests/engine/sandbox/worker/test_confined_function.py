@@ -393,8 +393,8 @@ async def waits() -> None: ...
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda: primitive(sandbox=True)(takes_context), "takes a CallContext, and there is none"),
-        (lambda: primitive(sandbox=True)(waits), "is async, and there is none"),
+        (lambda: primitive(sandbox=True)(takes_context), "takes a CallContext, so it cannot run confined"),
+        (lambda: primitive(sandbox=True)(waits), "is async, so it cannot run confined"),
         (lambda: primitive(sandbox=True, effects=["read"])(plain), "so it has no effects"),
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
     ],
