@@ -34,7 +34,8 @@ from albert_tools.engine.model.definition import (
     type_of,
 )
 from albert_tools.engine.model.definition import Effect as EffectName
-from albert_tools.engine.model.failure import CODES, Failure, FailureCategory
+from albert_tools.engine.model.error_codes import CODES, FailureCategory
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_NODES, MAX_VALUE_DEPTH
 from albert_tools.engine.model.parameter_types import DedupeKey, Identifier, TimeoutSeconds
 from albert_tools.engine.model.primitive import NAME

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
-from albert_tools.engine.model.failure import ENDING, Failure
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore, Journal, Ledger
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.model.shorten import brief

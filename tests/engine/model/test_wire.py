@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from albert_tools import Failure, ToolDefinition, ToolInvocation, ToolParameter, ToolResult
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import CATEGORIES, EFFECTS, MODES, Invariant
-from albert_tools.engine.model.failure import CODES
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.model.wire import DEFINITION, INVOCATION, PARAMETER, RESULT, told_wrong
