@@ -6,16 +6,17 @@ A test compares the pages with what this generates.
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 import re
 from pathlib import Path
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check import rules
+from albert_tools.engine.check.codes import WHEN_DEFINED
+from albert_tools.engine.check.registry import RULE_MODULES
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.grammar import codes as grammar_codes
+from albert_tools.grammar.finding_code import FindingCode
 from albert_tools.surfaces.cli.exit_codes import EXITS
 from albert_tools.surfaces.cli.primitives_page import primitives_page
 
@@ -122,17 +123,44 @@ def _size(count: int) -> str:
 
 
 def checks() -> str:
-    """The page of the checker's rules, each with the paragraph that opens its module."""
+    """The page of the checker's rules: the paragraph that opens each rule's module, and the codes that it declares."""
     lines = [
         "# What is checked",
         "",
-        "All findings come back at once, each with a place, a reason and the rewrite that would be accepted.",
+        "The checker reports all findings at once, each with a place, a code, a sentence and a rewrite that would be accepted.",
+        "Codes are stable; sentences may improve. `albert help CODE` shows one of them.",
         "",
+        "## Reading the source",
+        "",
+        *(line for code in grammar_codes.CODES for line in _finding_code(code)),
     ]
-    for module in pkgutil.iter_modules(rules.__path__):
-        text = (importlib.import_module(f"{rules.__name__}.{module.name}").__doc__ or "").strip()
-        lines += [f"## {module.name}", "", text, ""]
+    for module in RULE_MODULES:
+        name = module.__name__.rpartition(".")[2].replace("_", " ").capitalize()
+        lines += [f"## {name}", "", (module.__doc__ or "").strip(), ""]
+        lines += [line for code in module.CODES for line in _finding_code(code)]
+    lines += ["## Defining the tool", ""]
+    lines += [line for code in WHEN_DEFINED for line in _finding_code(code)]
     return "\n".join(lines)
+
+
+def _finding_code(code: FindingCode) -> list[str]:
+    lines = [f"### `{code.code}`", "", f"{code.summary} {code.why}", ""]
+    if code.example is not None and code.rewrite is not None:
+        # A control character would be invisible on the page.
+        example = code.example.replace("\x0c", "^L")
+        lines += [
+            "```python",
+            example.rstrip(),
+            "```",
+            "",
+            "Accepted:",
+            "",
+            "```python",
+            code.rewrite.rstrip(),
+            "```",
+            "",
+        ]
+    return lines
 
 
 def primitives() -> str:

@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from albert_tools.engine.check import annotation_schemas
-from albert_tools.engine.check.facts import CheckLimits, Facts
+from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
 from albert_tools.engine.check.partial_check import findings_beside
-from albert_tools.engine.check.rules import RULES
-from albert_tools.engine.check.rules.tool_shape import docstring
+from albert_tools.engine.check.registry import RULES
 from albert_tools.engine.model.definition import (
     EFFECTS,
     Callee,

@@ -271,6 +271,22 @@ class Facts:
         named = self.facade(node)
         return None if named is None else vocabulary.facades().get(named[0], {}).get(named[1])
 
+    def is_exception(self, node: tree.Expr) -> bool:
+        """Whether an expression names an exception of the language or of a façade."""
+        if isinstance(node, tree.Name) and (node.id in vocabulary.EXCEPTIONS or node.id == "ToolError"):
+            return True
+        entry = self.entry(node)
+        return entry is not None and entry.kind == "exception"
+
+    @property
+    def import_line(self) -> int:
+        """The line before which an import can be inserted: below the module's docstring, above everything else."""
+        first = self.module.body[0]
+        if isinstance(first, tree.ExprStmt) and len(self.module.body) > 1:
+            first = self.module.body[1]
+        decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
+        return decorators[0].span.line if decorators else first.span.line
+
     @cached_property
     def tool_calls(self) -> tuple[tuple[tree.Call, str], ...]:
         """Every ``tools.NAME(...)`` or ``tools.SERVER.NAME(...)`` with its name, in order."""
@@ -306,6 +322,14 @@ class Facts:
     def recursive(self) -> frozenset[str]:
         """The functions that can come back to themselves."""
         return frozenset(name for name in self.functions if name in self.reaches(name))
+
+
+def docstring(function: tree.FunctionDef) -> str | None:
+    """The docstring as written, or None."""
+    match function.body[0]:
+        case tree.ExprStmt(value=tree.Strings() as strings) if isinstance(strings.constant, str):
+            return strings.constant
+    return None
 
 
 def is_typed_dict(cls: tree.ClassDef) -> bool:

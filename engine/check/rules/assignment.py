@@ -1,10 +1,9 @@
-"""A name is assigned on every way to where it is read, and every statement can be reached.
+"""Every name has a value on each path to where it is read, and every statement can be reached.
 
-Where Python would raise `UnboundLocalError` on some path, the author is told now. One walk in the order of
-evaluation carries the set of names that are surely assigned; branches meet in the intersection; a path that has
-left (return, raise, break) is None and takes no part. Conditions are followed into their parts, so that a walrus
-in ``if (m := find(x)) and m.ok:`` counts where it has happened.
-"""
+Where Python would raise `UnboundLocalError` on some path, the author learns it before the program runs. The analysis is
+one walk in the order of evaluation. Its state is the set of names that surely have a value; where branches join, the state
+is the intersection. A path that has left (return, raise, break) has the state None and takes no part. Conditions are
+followed into their parts, so a walrus in ``if (m := find(x)) and m.ok:`` counts from where it has run."""
 
 from __future__ import annotations
 
@@ -14,6 +13,24 @@ from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, 
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unassigned",
+        "A name may be read before it has a value.",
+        "Python would raise UnboundLocalError, but only on the path that nobody tried.",
+        example=in_tool('for line in path.split("/"):\n    last = line\nreturn last'),
+        rewrite=in_tool('last = ""\nfor line in path.split("/"):\n    last = line\nreturn last'),
+    ),
+    FindingCode(
+        "unreachable",
+        "A statement or a handler can never run.",
+        "Code that never runs misleads a reviewer, and is most often a slip.",
+        example=in_tool("return path\nprint(path)"),
+        rewrite=in_tool("print(path)\nreturn path"),
+    ),
+)
 
 State = frozenset[str] | None
 

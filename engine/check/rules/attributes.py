@@ -1,8 +1,7 @@
 """Attributes and methods come from a list, and methods are called where they are named.
 
-Why: attributes are how other sandboxes were left (``__class__``, ``gi_frame``, ``obj``, ``format``). Every name on
-the list is harmless on every value a program can hold.
-"""
+Attributes such as ``__class__``, ``gi_frame`` and ``format`` have been ways out of other sandboxes. Every name on the list
+is harmless on every value that a program can hold."""
 
 from __future__ import annotations
 
@@ -10,11 +9,37 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.values import callback_position
+from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "private-attribute",
+        "An attribute begins with an underscore.",
+        "Private attributes lead from a value to the interpreter that runs it.",
+        example=in_tool("return path.__class__"),
+        rewrite=in_tool("return isinstance(path, str)"),
+    ),
+    FindingCode(
+        "unknown-attribute",
+        "An attribute or method is not in the language.",
+        "Only attributes that are harmless on every value are on the list.",
+        example=in_tool('return "{}.txt".format(path)'),
+        rewrite=in_tool('return f"{path}.txt"'),
+    ),
+    FindingCode(
+        "method-value",
+        "A method is named but not called.",
+        "A method that is not called does nothing, and functions are not values.",
+        example=in_tool("return path.strip"),
+        rewrite=in_tool("return path.strip()"),
+    ),
+)
+
 
 #: Names that are left out on purpose, or are other languages' words for it, and what to write.
 INSTEAD: dict[str, str] = {
@@ -97,7 +122,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield from _type_method(facts, node)
         else:
             yield from _plain(facts, node)
-    yield from _formatting(facts)
 
 
 def _root(node: tree.Expr) -> tree.Expr:
@@ -239,37 +263,3 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         hint=hint,
         fix=replace(node.attr_span, near) if near else None,
     )
-
-
-def _formatting(facts: Facts) -> Iterator[Diagnostic]:
-    """Encodings are literals from a list: the worker has no files to load others from."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.Call):
-            continue
-        given: tree.Expr | tree.Keyword | None = None
-        if (
-            isinstance(node.func, tree.Attribute)
-            and node.func.attr in ("encode", "decode")
-            and facts.facade(node.func) is None
-        ):
-            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
-        elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
-            given = _argument(node, 1, "encoding")
-        elif facts.facade(node.func) is not None:
-            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
-        if given is None:
-            continue
-        name = given.constant if isinstance(given, tree.Strings) else None
-        if not isinstance(name, str) or name.lower() not in vocabulary.ENCODINGS:
-            yield error(
-                "encoding",
-                given,
-                "an encoding must be written as a literal the language knows",
-                hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
-            )
-
-
-def _argument(call: tree.Call, place: int, name: str) -> tree.Expr | None:
-    if len(call.args) > place:
-        return call.args[place]
-    return next((k.value for k in call.keywords if k.arg == name), None)

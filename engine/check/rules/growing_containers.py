@@ -1,9 +1,7 @@
-"""A container that grows while it is consumed is refused where it can be seen.
+"""A container that grows while it is read is refused where the source shows it.
 
-``for x in xs: xs.append(x)`` never ends; so do ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)`` when the
-list is read while it is written. Where an alias hides it, Python's meaning stands and the time limit ends it.
-Helpers may recurse (to a fixed depth, held at run); saved tools never do (`calls`).
-"""
+``for x in xs: xs.append(x)`` never ends. The same is true of ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)``, which
+read the list while they write to it. Where an alias hides the growth, the program runs as in Python, and the time limit ends it."""
 
 from __future__ import annotations
 
@@ -11,9 +9,21 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import COMPREHENSIONS, Facts
 from albert_tools.engine.check.rule import error, wrap
+from albert_tools.engine.check.rules.lazy_values import lazy
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "grows-while-consumed",
+        "A container grows while it is being read.",
+        "The loop would never end.",
+        example=in_tool("parts = path.split()\nfor part in parts:\n    parts.append(part)\nreturn parts"),
+        rewrite=in_tool("parts = path.split()\nfor part in list(parts):\n    parts.append(part)\nreturn parts"),
+    ),
+)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -93,8 +103,6 @@ def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
 
 
 def _lazy_over(facts: Facts, node: tree.Expr, container: tree.Expr) -> bool:
-    from albert_tools.engine.check.rules.lazy_values import lazy
-
     return lazy(facts, node) and any(s == container for s in _sources(facts, node))
 
 

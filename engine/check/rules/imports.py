@@ -1,10 +1,4 @@
-"""Imports name façades: modules of the standard library, by tables of what is pure in them.
-
-```python
-import json
-from math import sqrt
-```
-"""
+"""Imports name modules of the standard library, and only the parts of them that are pure."""
 
 from __future__ import annotations
 
@@ -17,6 +11,31 @@ from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unknown-module",
+        "A module is imported that the language does not have.",
+        "Programs can compute and call tools; files, processes and the network are reached through tools.",
+        example="import os\n\n" + in_tool("return path.upper()"),
+        rewrite="import posixpath\n\n" + in_tool("return posixpath.basename(path)"),
+    ),
+    FindingCode(
+        "unknown-import",
+        "A name is imported that its module does not offer here.",
+        "Only the pure part of each module is in the language.",
+        example="from math import square_root\n\n" + in_tool("return path.upper()"),
+        rewrite="from math import sqrt\n\n" + in_tool("return sqrt(len(path))"),
+    ),
+    FindingCode(
+        "needless-import",
+        "Names of `typing` are imported that need no import.",
+        "Any, Literal, Optional and TypedDict are part of the language.",
+        example="from typing import Any\n\n" + in_tool("return path.upper()"),
+        rewrite=in_tool("return path.upper()"),
+    ),
+)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

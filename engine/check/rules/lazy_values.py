@@ -1,9 +1,8 @@
 """Lazy values are consumed where they are made.
 
-``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and their like stand in a ``for`` header or
-as an argument of something that consumes them. Bound, returned or stored, a lazy value would run at another time
-than it was written, could be nested into towers, and can't cross the boundary. The fix is ``list(...)``.
-"""
+``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and the like may be used in a ``for`` header, or as an
+argument of something that consumes them. If a lazy value were bound, returned or stored, it would run at another time than it
+was written, could be nested without end, and could not leave the program. The rewrite is ``list(...)``."""
 
 from __future__ import annotations
 
@@ -14,6 +13,17 @@ from albert_tools.engine.check.rule import error, wrap
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "lazy-value",
+        "A lazy value is kept instead of being consumed where it is made.",
+        "It would run later than it is written, and it can't leave the program.",
+        example=in_tool("return map(str.upper, path.split())"),
+        rewrite=in_tool("return list(map(str.upper, path.split()))"),
+    ),
+)
 
 #: Built-ins that run through an iterator they are given (or pass it on, being lazy themselves).
 CONSUMERS = frozenset(

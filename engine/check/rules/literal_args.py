@@ -1,8 +1,7 @@
-"""What is written out as a tool's argument fits what the tool takes.
+"""A literal argument of a tool fits the schema of its parameter.
 
-``tools.sleep(seconds="1")`` fails whenever it is reached, so it is told now. Only literals are looked at, and held against the
-parameter's schema by the code that holds every call against it: what is refused here would be refused there.
-"""
+``tools.sleep(seconds="1")`` fails whenever it is reached, so the checker reports it. It looks at literals only, and uses the
+code that checks every call: what is refused here would be refused there."""
 
 from __future__ import annotations
 
@@ -18,6 +17,17 @@ from albert_tools.engine.model.schema import Violation, violations
 from albert_tools.engine.model.shorten import brief
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Fix
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "tool-value",
+        "A literal argument does not fit the schema of the tool's parameter.",
+        "The call would fail whenever it is reached.",
+        example=in_tool("return tools.read_file(path=1)"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+)
 
 #: Characters of what a parameter takes, as its tool describes it.
 _TOLD = 160

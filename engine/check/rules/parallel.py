@@ -1,9 +1,8 @@
-"""`parallel` gives what the same calls one after the other would give.
+"""`parallel` gives what the same calls would give one after the other.
 
-``parallel(f(x) for x in xs)`` is ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` is ``(a(), b())``. For that
-to hold whatever order the calls end in, a body and every helper it reaches changes only containers it created
-itself, and captures no walrus target. It is syntax, not a value: it stands in call position only.
-"""
+``parallel(f(x) for x in xs)`` is ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` is ``(a(), b())``. This must be true
+whatever order the calls end in. So a body, and every helper that it reaches, changes only containers that it created itself
+and binds no name with a walrus. `parallel` is syntax, not a value: it is written only as a call."""
 
 from __future__ import annotations
 
@@ -14,6 +13,26 @@ from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "parallel",
+        "A `parallel` has a form that the language does not have.",
+        "The checker must see the calls that may overlap.",
+        example=in_tool("jobs = [tools.read_file(path=p) for p in path.split()]\nreturn parallel(jobs)"),
+        rewrite=in_tool("return parallel(tools.read_file(path=p) for p in path.split())"),
+    ),
+    FindingCode(
+        "parallel-change",
+        "The body of a `parallel` changes a container that it did not create.",
+        "The result would depend on which call ends first.",
+        example=in_tool(
+            "texts = []\nparallel(texts.append(tools.read_file(path=p)) for p in path.split())\nreturn texts"
+        ),
+        rewrite=in_tool("return parallel(tools.read_file(path=p) for p in path.split())"),
+    ),
+)
 
 #: Façade functions that change an argument in place.
 MUTATING_FACADES = frozenset(

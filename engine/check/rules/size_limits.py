@@ -1,4 +1,6 @@
-"""Bounds on the shape of a source: what nobody can review, and what would overrun at run time, is refused now."""
+"""Limits on the shape of a source: they refuse what nobody can review and what would overrun at run time.
+
+The size of the source is limited before it is parsed."""
 
 from __future__ import annotations
 
@@ -8,6 +10,31 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "tool-depth",
+        "A tool calls saved tools that call saved tools, nested too deep.",
+        "Nobody can review a tower of tools, and each level costs time.",
+    ),
+    FindingCode(
+        "block-depth",
+        "Blocks are nested too deep.",
+        "A reader can't keep so many conditions in mind.",
+        example=in_tool(
+            "".join("    " * i + f"if len(path) > {i}:\n" for i in range(9)) + "    " * 9 + "return path\nreturn None"
+        ),
+        rewrite=in_tool("return path if len(path) > 8 else None"),
+    ),
+    FindingCode(
+        "expression-depth",
+        "An expression is nested too deep.",
+        "A reader can't follow it, and Python's own compiler recurses over it.",
+        example=in_tool("return " + "-" * 41 + "1"),
+        rewrite=in_tool("return -1"),
+    ),
+)
 
 _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 

@@ -1,6 +1,6 @@
 """A source holds one tool: imports, constants, TypedDicts, private helpers, and exactly one public function.
 
-Why: a reviewer approves *a* tool, and its name, description and schema are read off that one function.
+A reviewer approves *a* tool, and its name, description and schema are read from that one function.
 
 ```python
 def _rows(text: str) -> list:
@@ -9,24 +9,62 @@ def _rows(text: str) -> list:
 def count_rows(path: str) -> int:
     \"\"\"Count the rows of a file.\"\"\"
     return len(_rows(tools.read_file(path=path)))
-```
-"""
+```"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
-from albert_tools.engine.check.rule import error, replace, warning
+from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "module-level",
+        "A statement is at module level that is no import, constant, TypedDict or function; or a constant has an effect.",
+        "A source is not a script: nothing runs until the tool is called.",
+        example='print("loaded")\n\n' + in_tool("return path.upper()"),
+        rewrite='GREETING = "loaded"\n\n' + in_tool("print(GREETING)\nreturn path.upper()"),
+    ),
+    FindingCode(
+        "no-tool",
+        "The source has no public function.",
+        "The public function is the tool.",
+        example="def _upper(text: str) -> str:\n    return text.upper()\n",
+        rewrite='def upper(text: str) -> str:\n    """Return the text in capitals."""\n    return text.upper()\n',
+    ),
+    FindingCode(
+        "second-tool",
+        "The source has a second public function.",
+        "A reviewer approves one tool at a time.",
+        example="def upper(text: str) -> str:\n    return text.upper()\n\n\n" + in_tool("return upper(path)"),
+        rewrite="def _upper(text: str) -> str:\n    return text.upper()\n\n\n" + in_tool("return _upper(path)"),
+    ),
+    FindingCode(
+        "tool-name",
+        "The name of the tool is too long.",
+        "Models and other protocols accept names of at most 128 characters.",
+        example=in_tool("return path").replace("work", "read" * 33),
+        rewrite=in_tool("return path"),
+    ),
+    FindingCode(
+        "duplicate",
+        "A function, a TypedDict or a parameter is defined twice.",
+        "The second definition would replace the first without a word.",
+        example="def _f() -> int:\n    return 1\n\n\ndef _f() -> int:\n    return 2\n\n\n" + in_tool("return _f()"),
+        rewrite="def _f() -> int:\n    return 1\n\n\ndef _g() -> int:\n    return 2\n\n\n"
+        + in_tool("return _f() + _g()"),
+    ),
+)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Module level, nesting, and the number of tools."""
+    """The module level and the number of tools."""
     yield from _module_level(facts)
-    yield from _nested(facts)
     yield from _one_tool(facts)
     yield from _duplicates(facts)
 
@@ -81,54 +119,6 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                     )
 
 
-def _nested(facts: Facts) -> Iterator[Diagnostic]:
-    for node in facts.nodes:
-        if facts.parent(node) is facts.module:
-            continue
-        if isinstance(node, tree.FunctionDef):
-            if isinstance(facts.parent(node), tree.ClassDef):
-                continue  # reported as what a TypedDict can't hold
-            yield error(
-                "nested-function",
-                node.name_span,
-                f"the function {node.name!r} is defined inside another block",
-                hint=f"define it at module level as def _{node.name.lstrip('_')}(…) and pass what it needs as parameters",
-            )
-        elif isinstance(node, tree.ClassDef):
-            yield error("nested-class", node.name_span, "a TypedDict stands at module level", hint="move it there")
-        elif isinstance(node, tree.Import | tree.ImportFrom):
-            yield error(
-                "import-place",
-                node,
-                "imports stand at module level",
-                hint="move it to the top of the source",
-                fix=_hoist(facts, node),
-            )
-
-
-def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
-    """The fix that moves an import that has its lines for itself, and isn't all of its block, to the top."""
-    lines = facts.module.source.split("\n")
-    text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
-    above = facts.parent(node)
-    blocks: list[tuple[tree.Stmt, ...]] = [getattr(above, name, ()) for name in ("body", "orelse", "finalbody")]
-    alone = any(len(block) == 1 and block[0] is node for block in blocks)
-    if alone or text.strip() != text[node.span.column - 1 :][: len(text.strip())] or ";" in text or "#" in text:
-        return None
-    top = Span(import_line(facts), 1, import_line(facts), 1)
-    whole = Span(node.span.line, 1, node.span.end_line + 1, 1)
-    return Fix("move it to the top", (Edit(top, text.strip() + "\n"), Edit(whole, "")))
-
-
-def import_line(facts: Facts) -> int:
-    """The line before which an import can be put: below the module's docstring, above everything else."""
-    first = facts.module.body[0]
-    if isinstance(first, tree.ExprStmt) and len(facts.module.body) > 1:
-        first = facts.module.body[1]
-    decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
-    return decorators[0].span.line if decorators else first.span.line
-
-
 def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
     public = [f for f in facts.functions.values() if not f.name.startswith("_")]
     if not public:
@@ -173,109 +163,3 @@ def _duplicates(facts: Facts) -> Iterator[Diagnostic]:
             if p.name in names:
                 yield error("duplicate", p, f"the parameter {p.name!r} stands twice", hint="give one another name")
             names.add(p.name)
-
-
-def documented(facts: Facts) -> Iterator[Diagnostic]:
-    """The tool has a docstring, and annotations on every parameter: they become its description and schema."""
-    tool = facts.tool
-    if tool is None:
-        return
-    text = docstring(tool)
-    if text is None or not text.strip():
-        first = tool.body[0].span
-        indent = " " * (first.column - 1)
-        on_own_line = first.line > tool.span.line
-        yield error(
-            "no-docstring",
-            tool.name_span,
-            f"the tool {tool.name!r} has no docstring",
-            hint='its first line is what callers read: """Count the words of a file."""',
-            fix=Fix(
-                "add a docstring",
-                (
-                    Edit(
-                        Span(first.line, first.column, first.line, first.column),
-                        f'"""{tool.name.replace("_", " ").capitalize()}."""' + (f"\n{indent}" if on_own_line else "; "),
-                    ),
-                ),
-            )
-            if text is None
-            else None,
-        )
-    for p in tool.params:
-        if p.annotation is None:
-            end = Span(p.span.line, p.span.column + len(p.name), p.span.line, p.span.column + len(p.name))
-            kind = _kind_of_default(p.default)
-            usual = "str" if kind == "Any" else kind
-            yield error(
-                "no-annotation",
-                p,
-                f"the parameter {p.name!r} has no annotation",
-                hint=f"annotations are the tool's schema: write {p.name}: {usual}, or Any when it can be anything",
-                fix=Fix(f"annotate {p.name} as {kind}", (Edit(end, f": {kind}"),)),
-            )
-    described = _argument_names(text or "")
-    for name in described:
-        if name not in {p.name for p in tool.params}:
-            yield warning(
-                "docstring-argument",
-                tool.name_span,
-                f"the docstring describes {name!r}, which is not a parameter",
-                hint=f"the parameters are {', '.join(p.name for p in tool.params) or 'none'}",
-            )
-
-
-def _argument_names(text: str) -> list[str]:
-    import inspect
-
-    from albert_tools.engine.model.primitive import read_docstring
-
-    return list(read_docstring(inspect.cleandoc(text))[1])
-
-
-def docstring(function: tree.FunctionDef) -> str | None:
-    """The docstring as it stands, or None."""
-    match function.body[0]:
-        case tree.ExprStmt(value=tree.Strings() as strings) if isinstance(strings.constant, str):
-            return strings.constant
-    return None
-
-
-def defaults(facts: Facts) -> Iterator[Diagnostic]:
-    """Defaults are immutable literals: evaluated once, they must not carry anything from call to call."""
-    for node in facts.nodes:
-        if isinstance(node, tree.Param) and node.default is not None and not immutable(node.default):
-            yield error(
-                "mutable-default",
-                node.default,
-                f"the default of {node.name!r} must be a literal: a number, a string, True, False, None or a tuple of these",
-                hint=f"write {node.name}=None and set it in the body: if {node.name} is None: …",
-            )
-
-
-def immutable(node: tree.Expr) -> bool:
-    """Whether an expression is a literal that can't change."""
-    match node:
-        case tree.Constant():
-            return node.value is not ...
-        case tree.Strings():
-            return node.constant is not None
-        case tree.UnaryOp(op="-" | "+", operand=tree.Constant()):
-            return True
-        case tree.Tuple():
-            return all(immutable(e) for e in node.elts)
-    return False
-
-
-def _kind_of_default(default: tree.Expr | None) -> str:
-    """The annotation that a default speaks for; Any where it says nothing."""
-    match default:
-        case tree.Constant(value=bool() | int() | float() as value):
-            return type(value).__name__
-        case tree.Strings() if isinstance(default.constant, str):
-            return "str"
-        case tree.List():
-            return "list"
-        case tree.Dict():
-            return "dict"
-    return "Any"

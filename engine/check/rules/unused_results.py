@@ -9,6 +9,17 @@ from albert_tools.engine.check.rule import warning
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unused-result",
+        "The result of an expression without an effect is dropped.",
+        "Text and numbers never change in place, so the statement does nothing.",
+        example=in_tool("path.strip()\nreturn path"),
+        rewrite=in_tool("path = path.strip()\nreturn path"),
+    ),
+)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -1,20 +1,34 @@
-"""Every name means something, and no binding takes over a name that already does.
-
-Why: a parameter named `tools`, a loop variable named `len`, an alias named `parallel` would make the text mean
-something else than it says. (Such shadowing has been a way out of other sandboxes.)
-"""
+"""Every name that is read is bound in the source or is part of the language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings
+from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.check.rules.tool_shape import import_line
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unknown-name",
+        "A name is read that nothing binds.",
+        "Python would raise NameError, but only on the path that nobody tried.",
+        example=in_tool("return pth"),
+        rewrite=in_tool("return path"),
+    ),
+    FindingCode(
+        "outside-name",
+        "A built-in of Python is used that is not in the language.",
+        "Such names reach files, the interpreter or the program itself.",
+        example=in_tool("return open(path)"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+)
+
 
 #: Python's own names that models reach for, and what to say.
 OUTSIDE: dict[str, str] = {
@@ -57,79 +71,22 @@ OUTSIDE: dict[str, str] = {
     "NotImplementedError": "raise ToolError with a message",
 }
 
+
 #: What other languages and JSON call them.
 _CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None", "none": "None"}
+
 
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
 
-def rebound(facts: Facts) -> Iterator[Diagnostic]:
-    """No binding form may rebind a known name."""
-    for node in facts.nodes:
-        for b in bindings(node):
-            what = facts.fixed(b.name)
-            if what is not None:
-                span = Span(b.span.line, b.span.column, b.span.line, b.span.column + len(b.name))
-                yield error(
-                    "rebound-name",
-                    span if b.form == "parameter" else b.span,
-                    f"the {b.form} {b.name!r} takes over a name that is {what}",
-                    hint=f"choose another name, such as {b.name}_",
-                )
-            elif b.name.startswith("__"):
-                yield error(
-                    "private-name", b.span, f"the name {b.name!r} begins with two underscores", hint="leave them out"
-                )
-        if isinstance(node, tree.FunctionDef | tree.ClassDef):
-            taken = node.name in vocabulary.PRELUDE or node.name in vocabulary.BUILTINS
-            if taken or node.name in vocabulary.EXCEPTIONS or node.name in facts.modules or node.name in facts.imported:
-                yield error(
-                    "rebound-name",
-                    node.name_span,
-                    f"{node.name!r} is taken: it is a name of the language or imported",
-                    hint=f"choose another name, such as {node.name}_",
-                )
-            elif node.name.startswith("__"):
-                yield error(
-                    "private-name",
-                    node.name_span,
-                    f"the name {node.name!r} begins with two underscores",
-                    "leave one out",
-                )
-            if isinstance(node, tree.FunctionDef) and node.name in facts.constants:
-                yield error(
-                    "rebound-name",
-                    node.name_span,
-                    f"{node.name!r} is a constant of this source already",
-                    hint="choose another name",
-                )
-        elif isinstance(node, tree.Import | tree.ImportFrom):
-            for alias in node.names:
-                name = alias.asname or alias.name.split(".")[0]
-                if name in vocabulary.PRELUDE or name in vocabulary.BUILTINS or name in facts.functions:
-                    yield error(
-                        "rebound-name",
-                        alias,
-                        f"this import takes over the name {name!r}",
-                        hint=f"import the module, or write … as {name}_",
-                    )
-    seen: dict[str, Span] = {}
-    for stmt in facts.module.body:
-        names = [b.name for b in bindings(stmt)]
-        for name in names:
-            if name in seen:
-                yield error("rebound-name", stmt, f"the constant {name!r} is set twice", hint="choose another name")
-            seen[name] = stmt.span
+#: Unknown names that get a nearest one; whoever has more of them has another problem, and likening is slow.
+MAX_LIKENED = 50
 
 
-def unknown(facts: Facts) -> Iterator[Diagnostic]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     """Every name that is read is bound somewhere, or one of the language's."""
     for i, (node, names) in enumerate(facts.unbound.values()):
         yield _unknown(facts, node, names if i < MAX_LIKENED else None)
-
-
-#: Unknown names that get a nearest one; whoever has more of them has another problem, and likening is slow.
-MAX_LIKENED = 50
 
 
 def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:
@@ -168,7 +125,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
         )
     module = name if name in vocabulary.MODULES else ("urllib.parse" if name == "urllib" else None)
     if module:
-        top = Span(import_line(facts), 1, import_line(facts), 1)
+        top = Span(facts.import_line, 1, facts.import_line, 1)
         return error(
             "unknown-name",
             node,

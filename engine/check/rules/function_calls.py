@@ -1,141 +1,65 @@
-"""Only what is known may be called, with arguments it takes.
+"""Only helpers, built-ins, TypedDicts and functions of modules are called, with arguments that they take.
 
-Tools against their schemas; helpers against their parameters; built-ins and façades against their tables. `tools`
-itself stands nowhere but in front of a call, so the call graph is exact before anything runs.
-"""
+Helpers are checked against their parameters, built-ins and modules against their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
-from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
-from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.nearest_name import did_you_mean, nearest
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: The agent's own tools: what defines and runs programs can't be called from one.
-META_TOOLS = frozenset({"define_tool", "run_tool", "check_tool", "search_tools", "describe_tool", "remove_tool"})
-
-
-def tools(facts: Facts) -> Iterator[Diagnostic]:
-    """Each ``tools.NAME(...)`` against the catalogue."""
-    for call, name in facts.tool_calls:
-        if facts.tool is not None and name == facts.tool.name:
-            yield _self_call(call.func, name)
-            continue
-        if name in META_TOOLS:
-            yield error(
-                "meta-tool",
-                call.func,
-                f"{name!r} is the agent's own; a program can't call it",
-                hint="return what the agent is to do it with, and let the agent decide",
-            )
-            continue
-        definition = facts.catalog.get(name)
-        if definition is None:
-            yield _unknown_tool(facts, call, name)
-            continue
-        yield from _tool_arguments(call, definition)
-    for node in facts.nodes:
-        if isinstance(node, tree.Name) and facts.is_tool(node) and facts.function_of(node) is not None:
-            yield _self_call(node, node.id)
-        if isinstance(node, tree.Name) and node.id == "tools" and not _in_call(facts, node):
-            yield error(
-                "tools-value",
-                node,
-                "'tools' stands only in front of a call",
-                hint="write tools.NAME(argument=value) where the result is needed",
-            )
+CODES = (
+    FindingCode(
+        "not-callable",
+        "A value is called that is not a function of the source, a built-in or a method.",
+        "Functions are not values, so the call graph is exact before anything runs.",
+        example=in_tool("parts = path.split()\nreturn parts()"),
+        rewrite=in_tool("parts = path.split()\nreturn parts[0]"),
+    ),
+    FindingCode(
+        "arguments",
+        "A helper, a built-in or a function of a module is called with arguments that it does not take.",
+        "The call would fail whenever it is reached.",
+        example=in_tool("return round(path=1.5)"),
+        rewrite=in_tool("return round(1.5)"),
+    ),
+)
 
 
-def _self_call(at: tree.Node, name: str) -> Diagnostic:
-    return error(
-        "self-call",
-        at,
-        f"the tool {name!r} calls itself",
-        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')}, which may, and call that",
-    )
+#: How a built-in is called that takes more than one value, or none.
+USAGE = {
+    "bytes": 'bytes([65, 66]), or text.encode("utf-8")',
+    "divmod": "divmod(17, 5)",
+    "enumerate": "enumerate(xs, 1)",
+    "filter": "filter(lambda x: x > 0, xs)",
+    "format": 'f"{value:>8}"',
+    "int": 'int(text), or int("ff", 16)',
+    "isinstance": "isinstance(value, str), or isinstance(value, (int, float))",
+    "map": "map(str, xs)",
+    "max": "max(xs), or max(a, b)",
+    "min": "min(xs), or min(a, b)",
+    "next": "next(iter(xs), None)",
+    "pow": "pow(2, 10)",
+    "range": "range(10), range(1, 11) or range(0, 100, 10)",
+    "round": "round(value, 2)",
+    "slice": "slice(1, 3), or xs[1:3]",
+    "sorted": "sorted(xs, key=…, reverse=True)",
+    "str": "str(value)",
+    "sum": "sum(xs), or sum(xs, 100)",
+}
 
 
-def _in_call(facts: Facts, node: tree.Name) -> bool:
-    below: tree.Node = node
-    for above in facts.ancestors(node):
-        if isinstance(above, tree.Call):
-            return above.func is below and tool_name(above.func) is not None
-        if not isinstance(above, tree.Attribute):
-            return False
-        below = above
-    return False
+#: Built-ins whose keywords don't stand for positional arguments.
+_KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 
-def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
-    assert isinstance(call.func, tree.Attribute)
-    if name in facts.functions:
-        return error(
-            "unknown-tool",
-            call.func,
-            f"{name!r} is a helper of this source; call it without tools.",
-            hint=f"write {name}(…)",
-            fix=replace(call.func, name),
-        )
-    near = nearest(name, facts.catalog.names())
-    return error(
-        "unknown-tool",
-        call.func,
-        f"no tool named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
-        hint=None if near else "search for one that does it (`albert search`), or define this one first",
-        fix=replace(call.func, f"tools.{near}") if near else None,
-    )
-
-
-def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Diagnostic]:
-    names = [p.name for p in definition.parameters]
-    given: set[str] = set()
-    for i, arg in enumerate(call.args):
-        if isinstance(arg, tree.Starred):
-            yield error("tool-star", arg, "a tool's arguments can't be unpacked with *", hint="name each argument")
-            return
-        if i >= len(names):
-            yield error(
-                "tool-arguments",
-                arg,
-                f"{definition.name} takes {len(names)} argument{'s' if len(names) != 1 else ''}",
-                hint=definition.signature(),
-            )
-            return
-        given.add(names[i])
-    for k in call.keywords:
-        if k.arg is None:
-            yield error("tool-star", k, "a tool's arguments can't be unpacked with **", hint="name each argument")
-            return
-        if k.arg not in names:
-            near = nearest(k.arg, [n for n in names if n not in given])
-            at = Span(k.span.line, k.span.column, k.span.line, k.span.column + len(k.arg))
-            yield error(
-                "tool-arguments",
-                at,
-                f"{definition.name} has no parameter {k.arg!r}{did_you_mean(k.arg, names)}",
-                hint=definition.signature(),
-                fix=Fix(f"write {near}", (Edit(at, near),)) if near else None,
-            )
-            given.add(near or "")
-        elif k.arg in given:
-            yield error("tool-arguments", k, f"the argument {k.arg!r} is given twice", hint=definition.signature())
-        given.add(k.arg)
-    missing = [p.name for p in definition.parameters if p.required and p.name not in given]
-    if missing:
-        yield error(
-            "tool-arguments",
-            call.func,
-            f"{definition.name} needs {' and '.join(repr(m) for m in missing)}",
-            hint=definition.signature(),
-        )
-
-
-def others(facts: Facts) -> Iterator[Diagnostic]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     """Helpers, built-ins, TypedDicts and façades; and that nothing else is called."""
     for node in facts.nodes:
         if not isinstance(node, tree.Call) or tool_name(node.func) is not None:
@@ -297,33 +221,6 @@ def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
         before = given[place - 1].span
         s = Span(before.end_line, before.end_column, s.end_line, s.end_column)
     return Fix(f"leave out {keyword.arg}", (Edit(s, ""),))
-
-
-#: How a built-in is called that takes more than one value, or none.
-USAGE = {
-    "bytes": 'bytes([65, 66]), or text.encode("utf-8")',
-    "divmod": "divmod(17, 5)",
-    "enumerate": "enumerate(xs, 1)",
-    "filter": "filter(lambda x: x > 0, xs)",
-    "format": 'f"{value:>8}"',
-    "int": 'int(text), or int("ff", 16)',
-    "isinstance": "isinstance(value, str), or isinstance(value, (int, float))",
-    "map": "map(str, xs)",
-    "max": "max(xs), or max(a, b)",
-    "min": "min(xs), or min(a, b)",
-    "next": "next(iter(xs), None)",
-    "pow": "pow(2, 10)",
-    "range": "range(10), range(1, 11) or range(0, 100, 10)",
-    "round": "round(value, 2)",
-    "slice": "slice(1, 3), or xs[1:3]",
-    "sorted": "sorted(xs, key=…, reverse=True)",
-    "str": "str(value)",
-    "sum": "sum(xs), or sum(xs, 100)",
-}
-
-
-#: Built-ins whose keywords don't stand for positional arguments.
-_KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 
 def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:

@@ -1,11 +1,9 @@
 """Functions are not values.
 
-Helpers, built-ins, types, façades, exceptions and TypedDicts appear where they are called, in annotations, in
+Helpers, built-ins, types, modules, exceptions and TypedDicts appear where they are called, in annotations, in
 `except` and `isinstance`, and in the callback positions: ``key=``, the first argument of ``map``, ``filter`` and
 ``functools.reduce``, the replacement of ``re.sub``. There a lambda, a helper, a pure built-in or a non-mutating
-method (``counts.get``, ``str.strip``) may stand. So the call graph is exact, and no value a program holds can be
-called.
-"""
+method (``counts.get``, ``str.strip``) may be used. So the call graph is exact, and no value of a program can be called."""
 
 from __future__ import annotations
 
@@ -16,6 +14,25 @@ from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "function-value",
+        "A function, type, module or exception is used as a value.",
+        "If functions could be stored and passed on, nobody could say what a call calls.",
+        example=in_tool("clean = len\nreturn path"),
+        rewrite=in_tool("return sorted(path.split(), key=len)"),
+    ),
+    FindingCode(
+        "lambda-value",
+        "A lambda is used outside a callback position.",
+        "If functions could be stored and passed on, nobody could say what a call calls.",
+        example=in_tool("clean = lambda text: text.strip()\nreturn path"),
+        rewrite=in_tool("return list(map(lambda text: text.strip(), path.split()))"),
+    ),
+)
+
 
 #: Types that `isinstance` may be asked about.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
@@ -90,7 +107,7 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         )
     if isinstance(above, tree.MatchClass):
         return True
-    if _exception(facts, node):
+    if facts.is_exception(node):
         return _exception_position(facts, node)
     if _type_position(facts, node):
         return isinstance(node, tree.Name) and node.id in TYPES
@@ -110,13 +127,6 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         entry = facts.entry(node)
         return entry is not None and entry.kind in ("function", "class") and not entry.lazy and entry.callback is None
     return False
-
-
-def _exception(facts: Facts, node: tree.Expr) -> bool:
-    if isinstance(node, tree.Name) and (node.id in vocabulary.EXCEPTIONS or node.id == "ToolError"):
-        return True
-    entry = facts.entry(node)
-    return entry is not None and entry.kind == "exception"
 
 
 def _exception_position(facts: Facts, node: tree.Expr) -> bool:
@@ -185,7 +195,7 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
             f"the module {name!r} can't be used as a value",
             hint=f"call one of its functions: {name}.…",
         )
-    if _exception(facts, node):
+    if facts.is_exception(node):
         return error(
             "function-value",
             node,

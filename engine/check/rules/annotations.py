@@ -1,21 +1,38 @@
-"""Annotations are a closed grammar: they become JSON Schema, and nothing is evaluated.
+"""Annotations form a closed grammar: they become JSON Schema, and nothing evaluates them.
 
-``str int float bool None list dict tuple set Any``, ``list[T]``, ``dict[str, T]``, ``tuple[T, ...]``,
-``Literal["a", 1]``, ``Optional[T]``, ``A | B``, and the TypedDict classes of the source.
-"""
+The types are ``str int float bool None list dict tuple set frozenset bytes Any``, ``list[T]``, ``dict[str, T]``,
+``tuple[T, ...]``, ``Literal["a", 1]``, ``Optional[T]``, ``A | B`` and the TypedDict classes of the source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode
+
+CODES = (
+    FindingCode(
+        "annotation",
+        "An annotation names a type that the language does not have.",
+        "Annotations become the schema that every call is checked against, so each one must have an exact meaning.",
+        example='''def work(lines: List[string]) -> int:
+    """Count the lines."""
+    return len(lines)
+''',
+        rewrite='''def work(lines: list[str]) -> int:
+    """Count the lines."""
+    return len(lines)
+''',
+    ),
+)
+
 
 PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
+
 
 #: What other languages, JSON Schema and `typing` call them.
 MEANT = {
@@ -46,8 +63,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield from annotation(facts, node.returns)
         elif isinstance(node, tree.AnnAssign):
             yield from annotation(facts, node.annotation, field=_in_class(facts, node))
-        elif isinstance(node, tree.ClassDef):
-            yield from _class(facts, node)
     tool = facts.tool
     if tool is not None:
         for part in [*(p.annotation for p in tool.params), tool.returns]:
@@ -139,40 +154,3 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         return
     for p in parts:
         yield from annotation(facts, p)
-
-
-def _instead_of_class(facts: Facts, node: tree.ClassDef) -> str:
-    names = {b.id for b in node.bases if isinstance(b, tree.Name)}
-    if names & (vocabulary.EXCEPTIONS | {"ToolError"}):
-        return 'raise ToolError("…", code="…") and look at error.code where it is caught'
-    if names & set(facts.typed_dicts):
-        return f"write class {node.name}(TypedDict): and repeat the fields"
-    return (
-        f"keep the data in a dict, or write class {node.name}(TypedDict): with annotated fields; methods become helpers"
-    )
-
-
-def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:
-    if not is_typed_dict(node):
-        yield error(
-            "no-class",
-            node.name_span,
-            "classes are not in the language, but for TypedDict",
-            hint=_instead_of_class(facts, node),
-        )
-        return
-    for d in node.decorators:
-        yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
-    for k in node.keywords:
-        if k.arg != "total" or not (isinstance(k.value, tree.Constant) and isinstance(k.value.value, bool)):
-            yield error("no-class", k, "a TypedDict takes only total=False", hint="leave it out")
-    for i, stmt in enumerate(node.body):
-        is_doc = i == 0 and isinstance(stmt, tree.ExprStmt) and isinstance(stmt.value, tree.Strings)
-        if isinstance(stmt, tree.AnnAssign) and stmt.value is None:
-            if stmt.target.id.startswith("__"):
-                yield error(
-                    "private-name", stmt, "a field's name can't begin with two underscores", hint="leave one out"
-                )
-            continue
-        if not is_doc and not isinstance(stmt, tree.Pass):
-            yield error("no-class", stmt, "a TypedDict holds annotated fields only", hint="name: str")

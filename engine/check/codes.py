@@ -1,0 +1,27 @@
+"""Every code that a diagnostic about a source can have, by its name: what it means, an example and an accepted rewrite."""
+
+from __future__ import annotations
+
+from albert_tools.engine.check.registry import RULE_MODULES
+from albert_tools.grammar import codes as grammar_codes
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+#: What the service finds when a checked source is defined: it depends on the tools that exist already.
+WHEN_DEFINED = (
+    FindingCode(
+        "name-taken",
+        "The tool has the name of a primitive.",
+        "A saved tool must not replace what other tools rely on.",
+        example=in_tool("return path").replace("work", "read_file"),
+        rewrite=in_tool("return path").replace("work", "read_my_file"),
+    ),
+    FindingCode(
+        "outdated-callee",
+        "The tool calls a saved tool whose own callees have changed since it was saved.",
+        "The new tool could not run either; the callee must be defined again first.",
+    ),
+)
+
+_ALL = (*grammar_codes.CODES, *(code for module in RULE_MODULES for code in module.CODES), *WHEN_DEFINED)
+
+CODES: dict[str, FindingCode] = {code.code: code for code in sorted(_ALL)}

@@ -1,0 +1,167 @@
+"""Two decorators exist: ``@tool(timeout=60)`` once and ``@example(...)`` any number of times, above the tool.
+
+Their arguments are constants, and an example's arguments fit the tool's parameters. Nothing evaluates a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
+from albert_tools.engine.model.nearest_name import did_you_mean, nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode
+
+CODES = (
+    FindingCode(
+        "decorator",
+        "A decorator, or one of its arguments, is not allowed here.",
+        "Decorators describe the tool; they are read from the source and never run.",
+        example='''@cache
+def work(path: str) -> str:
+    """Return the path."""
+    return path
+''',
+        rewrite='''@tool(timeout=60)
+@example(arguments={"path": "a.txt"}, result="a.txt")
+def work(path: str) -> str:
+    """Return the path."""
+    return path
+''',
+    ),
+)
+
+
+_TAKES = {
+    "tool": ("timeout",),
+    "example": ("arguments", "files", "result", "expect_files", "raises", "stubs"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """``@tool(...)`` once and ``@example(...)`` any number of times, on the tool, with constants."""
+    for node in facts.nodes:
+        if isinstance(node, tree.ClassDef) and is_typed_dict(node):
+            for d in node.decorators:
+                yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
+    for function in facts.functions.values():
+        tools = 0
+        for d in function.decorators:
+            func = d.func if isinstance(d, tree.Call) else d
+            name = func.id if isinstance(func, tree.Name) else ""
+            if name not in ("tool", "example"):
+                yield error(
+                    "decorator",
+                    d,
+                    "the decorators are @tool(…) and @example(…)",
+                    hint="leave it out, or call the helper itself",
+                )
+                continue
+            if facts.tool is not None and function is not facts.tool:
+                yield error("decorator", d, f"@{name} stands above the tool, not above a helper", hint="leave it out")
+                continue
+            tools += name == "tool"
+            if name == "tool" and tools > 1:
+                yield error("decorator", d, "@tool stands twice", hint="put all its arguments into one")
+            if isinstance(d, tree.Call):
+                yield from _decorator(d, name)
+                if name == "example":
+                    yield from _example(d, function)
+            elif name == "example":
+                yield error("decorator", d, "@example needs arguments", hint='@example(arguments={"path": "a.txt"})')
+
+
+def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
+    for arg in call.args:
+        yield error("decorator", arg, f"@{name} takes named arguments", hint=", ".join(f"{t}=…" for t in _TAKES[name]))
+    for k in call.keywords:
+        if k.arg not in _TAKES[name]:
+            yield error(
+                "decorator",
+                k,
+                f"@{name} has no argument {k.arg!r}{did_you_mean(str(k.arg), _TAKES[name])}",
+                hint=", ".join(f"{t}=…" for t in _TAKES[name]),
+            )
+        elif not literal(k.value):
+            yield error("decorator", k.value, f"@{name} takes constants only", hint="write the value out")
+        elif name == "tool" and not (
+            isinstance(k.value, tree.Constant)
+            and isinstance(k.value.value, int | float)
+            and not isinstance(k.value.value, bool)
+            and 0 < k.value.value <= MAX_TIMEOUT_SECONDS
+        ):
+            yield error(
+                "decorator",
+                k.value,
+                f"timeout is a number of seconds, above 0 and at most {MAX_TIMEOUT_SECONDS}",
+                hint="@tool(timeout=60)",
+            )
+
+
+def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
+    """What an example gives must be of the shape that running it takes."""
+    for k in call.keywords:
+        if not literal(k.value):
+            continue  # reported
+        if k.arg == "raises":
+            if not isinstance(k.value, tree.Strings):
+                yield error("decorator", k.value, "raises takes an error's code", hint='raises="not_found"')
+        elif k.arg in ("arguments", "files", "expect_files", "stubs"):
+            keys = k.value.keys if isinstance(k.value, tree.Dict) else (None,)
+            values = k.value.values if isinstance(k.value, tree.Dict) else ()
+            texts = k.arg in ("arguments", "stubs") or all(isinstance(v, tree.Strings) for v in values)
+            if not texts or not all(isinstance(key, tree.Strings) for key in keys):
+                file = '{"a.txt": "text"}'
+                shown = {"arguments": '{"path": "a.txt"}', "stubs": '{"http_request": {"status": 200}}'}
+                yield error(
+                    "decorator",
+                    k.value,
+                    f"{k.arg} takes an object with names as keys",
+                    hint=f"{k.arg}={shown.get(k.arg, file)}",
+                )
+            elif k.arg == "arguments":
+                yield from _example_arguments(k.value, keys, tool)
+
+
+def _example_arguments(
+    at: tree.Expr, keys: tuple[tree.Expr | None, ...], tool: tree.FunctionDef
+) -> Iterator[Diagnostic]:
+    names = [p.name for p in tool.params]
+    given = [str(key.constant) for key in keys if isinstance(key, tree.Strings)]
+    for key in keys:
+        if isinstance(key, tree.Strings) and key.constant not in names:
+            near = nearest(str(key.constant), names)
+            yield error(
+                "decorator",
+                key,
+                f"{tool.name} has no parameter {key.constant!r}" + (f"; did you mean {near!r}?" if near else ""),
+                hint=f"the parameters are {', '.join(names) or 'none'}",
+                fix=replace(key, f'"{near}"') if near and near not in given else None,
+            )
+            given.append(near or "")
+    missing = [p.name for p in tool.params if p.default is None and p.name not in given]
+    if missing:
+        yield error(
+            "decorator",
+            at,
+            f"{tool.name} needs {' and '.join(repr(m) for m in missing)}",
+            hint="an example gives every argument that has no default",
+        )
+
+
+def literal(node: tree.Expr) -> bool:
+    """Whether an expression is JSON written out."""
+    match node:
+        case tree.Constant():
+            return node.value is not ...
+        case tree.Strings():
+            return isinstance(node.constant, str)
+        case tree.UnaryOp(op="-", operand=tree.Constant()):
+            return True
+        case tree.List() | tree.Tuple():
+            return all(literal(e) for e in node.elts)
+        case tree.Dict():
+            return all(k is not None and literal(k) for k in node.keys) and all(literal(v) for v in node.values)
+    return False

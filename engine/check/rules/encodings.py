@@ -1,0 +1,56 @@
+"""Encodings are literals from a list, because the worker has no files from which to load others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "encoding",
+        "An encoding is unknown, or is not written as a literal.",
+        "The worker can't load codecs, so the checker must see which encoding is used.",
+        example=in_tool('return len(path.encode("cp037"))'),
+        rewrite=in_tool('return len(path.encode("utf-8"))'),
+    ),
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Encodings are literals from a list: the worker has no files to load others from."""
+    for node in facts.nodes:
+        if not isinstance(node, tree.Call):
+            continue
+        given: tree.Expr | tree.Keyword | None = None
+        if (
+            isinstance(node.func, tree.Attribute)
+            and node.func.attr in ("encode", "decode")
+            and facts.facade(node.func) is None
+        ):
+            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
+        elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
+            given = _argument(node, 1, "encoding")
+        elif facts.facade(node.func) is not None:
+            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
+        if given is None:
+            continue
+        name = given.constant if isinstance(given, tree.Strings) else None
+        if not isinstance(name, str) or name.lower() not in vocabulary.ENCODINGS:
+            yield error(
+                "encoding",
+                given,
+                "an encoding must be written as a literal the language knows",
+                hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
+            )
+
+
+def _argument(call: tree.Call, place: int, name: str) -> tree.Expr | None:
+    if len(call.args) > place:
+        return call.args[place]
+    return next((k.value for k in call.keywords if k.arg == name), None)

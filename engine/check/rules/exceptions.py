@@ -1,0 +1,121 @@
+"""Only exceptions of the language are raised and caught, and a handler names what it catches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.rule import error, replace, warning
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "bare-except",
+        "A handler does not name what it catches.",
+        "A bare except also catches what ends a program.",
+        example=in_tool("try:\n    return int(path)\nexcept:\n    return None"),
+        rewrite=in_tool("try:\n    return int(path)\nexcept ValueError:\n    return None"),
+    ),
+    FindingCode(
+        "except",
+        "A handler catches something that is not an exception of the language.",
+        "Only exceptions that programs can meet are in the language; a failed tool raises ToolError.",
+        example=in_tool("try:\n    return int(path)\nexcept path:\n    return None"),
+        rewrite=in_tool("try:\n    return int(path)\nexcept ValueError:\n    return None"),
+    ),
+    FindingCode(
+        "raise",
+        "Something is raised that is not an exception of the language, or ToolError gets arguments that it does not take.",
+        "The caller of a tool sees an error with a code and a message.",
+        example=in_tool('raise "no such path"'),
+        rewrite=in_tool('raise ToolError("no such path", code="not_found")'),
+    ),
+    FindingCode(
+        "bare-raise",
+        "A `raise` without an exception is outside a handler.",
+        "Outside a handler there is nothing to raise again.",
+        example=in_tool("if not path:\n    raise\nreturn path"),
+        rewrite=in_tool('if not path:\n    raise ToolError("no path")\nreturn path'),
+    ),
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Every raise statement and every handler."""
+    for node in facts.nodes:
+        match node:
+            case tree.Raise(exc=None):
+                if not any(isinstance(a, tree.ExceptHandler) for a in facts.ancestors(node)):
+                    yield error(
+                        "bare-raise", node, "a bare raise stands only in a handler", hint='raise ToolError("…")'
+                    )
+            case tree.Raise(exc=exc):
+                if exc is not None and not _unbound(facts, exc):
+                    yield from _raised(facts, node)
+            case tree.Try():
+                yield from _handlers(facts, node)
+
+
+def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
+    """Handlers name exceptions of the language; none is bare; none is hidden by an earlier one."""
+    for i, handler in enumerate(node.handlers):
+        if handler.type is None:
+            at = handler.span._replace(end_line=handler.span.line, end_column=handler.span.column + 6)
+            yield error(
+                "bare-except",
+                at,
+                "a handler names what it catches",
+                hint="write except ToolError: for failed tools, or except Exception: for everything",
+                fix=replace(at, "except Exception"),
+            )
+            continue
+        parts = handler.type.elts if isinstance(handler.type, tree.Tuple) else (handler.type,)
+        for part in parts:
+            if not facts.is_exception(part) and not _unbound(facts, part):
+                yield error(
+                    "except",
+                    part,
+                    "only exceptions of the language can be caught",
+                    hint="name them: ToolError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, Exception, …",
+                )
+        if any(isinstance(h.type, tree.Name) and h.type.id == "Exception" for h in node.handlers[:i]):
+            yield warning(
+                "unreachable",
+                handler.type,
+                "a handler of Exception above catches this already",
+                hint="put this handler first, or remove it",
+            )
+
+
+def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
+    exc = node.exc
+    named = exc.func if isinstance(exc, tree.Call) else exc
+    if isinstance(named, tree.Name):
+        handled = any(isinstance(a, tree.ExceptHandler) and a.name == named.id for a in facts.ancestors(node))
+        if not facts.is_exception(named) and not (handled and named is exc):
+            yield error(
+                "raise",
+                named,
+                "only exceptions can be raised",
+                hint='raise ToolError("what went wrong"), or raise ValueError("…")',
+            )
+    elif named is not None and not facts.is_exception(named):
+        yield error("raise", named, "only exceptions can be raised", hint='raise ToolError("what went wrong")')
+    if isinstance(exc, tree.Call) and isinstance(named, tree.Name) and named.id == "ToolError":
+        if len(exc.args) > 1 or any(k.arg not in ("code", "retryable") for k in exc.keywords):
+            yield error(
+                "raise",
+                exc,
+                "ToolError takes a message, and code= and retryable= by name",
+                hint='raise ToolError("the file is empty", code="empty_file")',
+            )
+
+
+def _unbound(facts: Facts, node: tree.Expr) -> bool:
+    """Whether a name here is reported as unknown, or belongs to a class that is refused."""
+    named = node.func if isinstance(node, tree.Call) else node
+    if isinstance(named, tree.Name) and named.id in facts.typed_dicts:
+        return not is_typed_dict(facts.typed_dicts[named.id])
+    return facts.unbound_below(named)

@@ -1,0 +1,53 @@
+"""Defaults are immutable literals: Python evaluates a default once, so it must not carry anything from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode
+
+CODES = (
+    FindingCode(
+        "mutable-default",
+        "The default of a parameter is not an immutable literal.",
+        "Python evaluates a default once, so a list would keep what an earlier call put into it.",
+        example='''def work(names: list[str] = []) -> int:
+    """Count the names."""
+    return len(names)
+''',
+        rewrite='''def work(names: list[str] | None = None) -> int:
+    """Count the names."""
+    return len(names or [])
+''',
+    ),
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Defaults are immutable literals: evaluated once, they must not carry anything from call to call."""
+    for node in facts.nodes:
+        if isinstance(node, tree.Param) and node.default is not None and not _immutable(node.default):
+            yield error(
+                "mutable-default",
+                node.default,
+                f"the default of {node.name!r} must be a literal: a number, a string, True, False, None or a tuple of these",
+                hint=f"write {node.name}=None and set it in the body: if {node.name} is None: …",
+            )
+
+
+def _immutable(node: tree.Expr) -> bool:
+    """Whether an expression is a literal that can't change."""
+    match node:
+        case tree.Constant():
+            return node.value is not ...
+        case tree.Strings():
+            return node.constant is not None
+        case tree.UnaryOp(op="-" | "+", operand=tree.Constant()):
+            return True
+        case tree.Tuple():
+            return all(_immutable(e) for e in node.elts)
+    return False

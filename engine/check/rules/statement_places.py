@@ -1,0 +1,98 @@
+"""Statements that need something around them have it: a loop, a try, an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rule import error
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "outside-loop",
+        "A `break` or `continue` is outside a loop.",
+        "There is no loop to leave.",
+        example=in_tool("if not path:\n    break\nreturn path"),
+        rewrite=in_tool("if not path:\n    return None\nreturn path"),
+    ),
+    FindingCode(
+        "finally-leaves",
+        "A `finally` block is left by return, break or continue.",
+        "Leaving it early would swallow the error that is on its way.",
+        example=in_tool("try:\n    return int(path)\nfinally:\n    return None"),
+        rewrite=in_tool("try:\n    return int(path)\nfinally:\n    print(path)"),
+    ),
+    FindingCode(
+        "starred",
+        "A starred expression is a statement of its own.",
+        "Nothing takes the values that it unpacks.",
+        example=in_tool("parts = path.split()\n*parts\nreturn parts"),
+        rewrite=in_tool("parts = path.split()\nreturn [*parts]"),
+    ),
+    FindingCode(
+        "ellipsis",
+        "`...` is used outside an annotation.",
+        "It is no value of the language, and as a body it hides that code is missing.",
+        example=in_tool("if path:\n    ...\nreturn path"),
+        rewrite=in_tool("if path:\n    pass\nreturn path"),
+    ),
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Statements that need something around them."""
+    for node in facts.nodes:
+        match node:
+            case tree.Break() | tree.Continue():
+                word = type(node).__name__.lower()
+                loop = _loop_around(facts, node)
+                if loop is None:
+                    yield error(
+                        "outside-loop",
+                        node,
+                        f"{word!r} stands outside a loop",
+                        hint="leave it out; return leaves a function",
+                    )
+            case tree.Return():
+                if facts.function_of(node) is None:
+                    yield error(
+                        "module-level", node, "'return' stands outside a function", hint="indent it into the function"
+                    )
+            case tree.ExprStmt(value=tree.Starred()):
+                yield error(
+                    "starred", node, "a starred expression can't stand here", hint="unpack it into a list: [*xs]"
+                )
+            case tree.Constant(value=value) if value is ... and id(node) not in facts.annotations:
+                yield error("ellipsis", node, "'...' stands only in annotations", hint="write pass, or the code itself")
+            case tree.Try():
+                for stmt in node.finalbody:
+                    for inner in tree.walk(stmt):
+                        if isinstance(inner, tree.Return) or (
+                            isinstance(inner, tree.Break | tree.Continue) and not _loop_within(facts, inner, stmt)
+                        ):
+                            word = type(inner).__name__.lower()
+                            yield error(
+                                "finally-leaves",
+                                inner,
+                                f"'{word}' in a finally block would swallow errors",
+                                hint="put it after the try statement",
+                            )
+
+
+def _loop_around(facts: Facts, node: tree.Node) -> tree.For | None:
+    below = node
+    for above in facts.ancestors(node):
+        if isinstance(above, tree.For) and any(below is s for s in above.body):
+            return above
+        if isinstance(above, tree.FunctionDef):
+            return None
+        below = above
+    return None
+
+
+def _loop_within(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
+    loop = _loop_around(facts, node)
+    return loop is not None and (loop is root or any(a is root for a in facts.ancestors(loop)))

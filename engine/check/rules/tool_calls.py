@@ -1,0 +1,181 @@
+"""A tool is called as ``tools.NAME(...)``, exists, and gets arguments that it takes.
+
+`tools` is used only in front of a call, so the call graph is exact before anything runs. Helpers may recurse, to a limited
+depth; tools never do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.nearest_name import did_you_mean, nearest
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "unknown-tool",
+        "A call names a tool that does not exist.",
+        "Every tool that a program calls is known, and pinned to its version, before the program runs.",
+        example=in_tool("return tools.read_flie(path=path)"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+    FindingCode(
+        "tool-arguments",
+        "A tool is called with arguments that it does not take, or without one that it needs.",
+        "The call would fail whenever it is reached.",
+        example=in_tool("return tools.read_file(file=path)"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+    FindingCode(
+        "tool-star",
+        "The arguments of a tool are unpacked with * or **.",
+        "A reviewer must see which arguments a call gives.",
+        example=in_tool('given = {"path": path}\nreturn tools.read_file(**given)'),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+    FindingCode(
+        "tools-value",
+        "`tools` is used without a call.",
+        "If tools could be stored and passed on, nobody could say which tools a program calls.",
+        example=in_tool("read = tools.read_file\nreturn path"),
+        rewrite=in_tool("return tools.read_file(path=path)"),
+    ),
+    FindingCode(
+        "self-call",
+        "A tool calls itself.",
+        "Tools never recurse; a helper may, to a limited depth.",
+        example=in_tool("return work(path[1:]) if path else 0"),
+        rewrite="def _length(path: str) -> int:\n    return 1 + _length(path[1:]) if path else 0\n\n\n"
+        + in_tool("return _length(path)"),
+    ),
+    FindingCode(
+        "meta-tool",
+        "A program calls a tool that defines, finds or removes tools.",
+        "These tools belong to the agent: a program that defined tools would be run before anyone could review them.",
+        example=in_tool("return tools.search_tools(query=path)"),
+        rewrite=in_tool("return path"),
+    ),
+)
+
+
+#: The agent's own tools: what defines and runs programs can't be called from one.
+META_TOOLS = frozenset({"define_tool", "run_tool", "check_tool", "search_tools", "describe_tool", "remove_tool"})
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Each ``tools.NAME(...)`` against the catalogue."""
+    for call, name in facts.tool_calls:
+        if facts.tool is not None and name == facts.tool.name:
+            yield _self_call(call.func, name)
+            continue
+        if name in META_TOOLS:
+            yield error(
+                "meta-tool",
+                call.func,
+                f"{name!r} is the agent's own; a program can't call it",
+                hint="return what the agent is to do it with, and let the agent decide",
+            )
+            continue
+        definition = facts.catalog.get(name)
+        if definition is None:
+            yield _unknown_tool(facts, call, name)
+            continue
+        yield from _tool_arguments(call, definition)
+    for node in facts.nodes:
+        if isinstance(node, tree.Name) and facts.is_tool(node) and facts.function_of(node) is not None:
+            yield _self_call(node, node.id)
+        if isinstance(node, tree.Name) and node.id == "tools" and not _in_call(facts, node):
+            yield error(
+                "tools-value",
+                node,
+                "'tools' stands only in front of a call",
+                hint="write tools.NAME(argument=value) where the result is needed",
+            )
+
+
+def _self_call(at: tree.Node, name: str) -> Diagnostic:
+    return error(
+        "self-call",
+        at,
+        f"the tool {name!r} calls itself",
+        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')}, which may, and call that",
+    )
+
+
+def _in_call(facts: Facts, node: tree.Name) -> bool:
+    below: tree.Node = node
+    for above in facts.ancestors(node):
+        if isinstance(above, tree.Call):
+            return above.func is below and tool_name(above.func) is not None
+        if not isinstance(above, tree.Attribute):
+            return False
+        below = above
+    return False
+
+
+def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
+    assert isinstance(call.func, tree.Attribute)
+    if name in facts.functions:
+        return error(
+            "unknown-tool",
+            call.func,
+            f"{name!r} is a helper of this source; call it without tools.",
+            hint=f"write {name}(…)",
+            fix=replace(call.func, name),
+        )
+    near = nearest(name, facts.catalog.names())
+    return error(
+        "unknown-tool",
+        call.func,
+        f"no tool named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        hint=None if near else "search for one that does it (`albert search`), or define this one first",
+        fix=replace(call.func, f"tools.{near}") if near else None,
+    )
+
+
+def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Diagnostic]:
+    names = [p.name for p in definition.parameters]
+    given: set[str] = set()
+    for i, arg in enumerate(call.args):
+        if isinstance(arg, tree.Starred):
+            yield error("tool-star", arg, "a tool's arguments can't be unpacked with *", hint="name each argument")
+            return
+        if i >= len(names):
+            yield error(
+                "tool-arguments",
+                arg,
+                f"{definition.name} takes {len(names)} argument{'s' if len(names) != 1 else ''}",
+                hint=definition.signature(),
+            )
+            return
+        given.add(names[i])
+    for k in call.keywords:
+        if k.arg is None:
+            yield error("tool-star", k, "a tool's arguments can't be unpacked with **", hint="name each argument")
+            return
+        if k.arg not in names:
+            near = nearest(k.arg, [n for n in names if n not in given])
+            at = Span(k.span.line, k.span.column, k.span.line, k.span.column + len(k.arg))
+            yield error(
+                "tool-arguments",
+                at,
+                f"{definition.name} has no parameter {k.arg!r}{did_you_mean(k.arg, names)}",
+                hint=definition.signature(),
+                fix=Fix(f"write {near}", (Edit(at, near),)) if near else None,
+            )
+            given.add(near or "")
+        elif k.arg in given:
+            yield error("tool-arguments", k, f"the argument {k.arg!r} is given twice", hint=definition.signature())
+        given.add(k.arg)
+    missing = [p.name for p in definition.parameters if p.required and p.name not in given]
+    if missing:
+        yield error(
+            "tool-arguments",
+            call.func,
+            f"{definition.name} needs {' and '.join(repr(m) for m in missing)}",
+            hint=definition.signature(),
+        )
