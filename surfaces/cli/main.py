@@ -37,6 +37,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "session": ("sessions", "session"),
     "approvals": ("approvals", "approvals"),
     "runs": ("runs", "runs"),
+    "help": ("help", "help_"),
 }
 
 
@@ -175,11 +176,12 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         prog="albert",
         parents=[_everywhere()],
         description="Tools that agents write: checked before they run, kept, and run in a sandbox.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer",
+        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer; "
+        "`albert help CODE` explains the code of an error or a diagnostic",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)
-    parser.set_defaults(commands=commands.choices)
+    parser.set_defaults(albert=parser, commands=commands.choices)
 
     def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = among.add_parser(name, help=text, description=text, parents=[shared])
@@ -288,6 +290,10 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     group("runs", "see what saved tools have done, and go on with what was cut short", "list").add_argument(
         "--limit", type=_count, default=20, metavar="N", help="at most so many; 20"
     )
+    explain: Any = command("help", "explain the code of an error or a diagnostic").add_argument(
+        "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool"
+    )
+    explain.completer = _completer("codes")
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
