@@ -122,9 +122,9 @@ CODES: dict[str, Code] = {
     "exists": Code(
         "Conflict",
         "exception",
-        "Something exists at that path or under that name already.",
-        "`copy_file` onto an existing file without `overwrite=True`.",
-        "Choose another name, or ask the tool to overwrite where it can.",
+        "The path or the name is taken, or what the request is about is over already.",
+        "`copy_file` onto an existing file without `overwrite=True`; `albert runs resume` of a run that was cancelled.",
+        "Choose another name, or ask the tool to overwrite where it can. Begin a new run in place of one that is over.",
     ),
     "not_a_file": Code(
         "IOFailed",

@@ -252,7 +252,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     _named(show)
     _versioned(show, "one version, or its first digits; the newest when not given")
     _named(command("remove", "take a saved tool off the list; its versions are kept"), "saved")
-    command("doctor", "say where things are, and prove that every limit holds here")
+    command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
+        "--quick", action="store_true", help="do not run the hostile programs that test the limits"
+    )
     command("prompt", "print the guide for a model that is to write tools")
     mode = command("mode", "say which mode Albert is in, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")

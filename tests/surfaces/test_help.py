@@ -63,10 +63,3 @@ def test_an_error_without_a_hint_points_to_it(ready: Albert) -> None:
     done = ready("check", "wide.tool")
     assert "error[too_large]" in done.err
     assert "\n  help: `albert help too_large` says more\n" in done.err
-
-
-def test_a_shell_is_offered_the_codes(ready: Albert) -> None:
-    from albert_tools.surfaces.cli.completion import codes
-
-    assert codes("not_f", None) == ["not_found"]  # type: ignore[arg-type]
-    assert "unknown-tool" in codes("unknown-", None)  # type: ignore[arg-type]
