@@ -1,6 +1,6 @@
-"""Writes the reference pages that are read off the code: run ``python docs/reference.py`` after changing it.
+"""Generates the reference pages: run ``python docs/reference.py`` after changing what they describe.
 
-A test holds the pages to what this makes.
+A test compares the pages with what this generates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.codes import WHEN_DEFINED
 from albert_tools.engine.check.registry import RULE_MODULES
 from albert_tools.engine.model import bounds
-from albert_tools.engine.model.failure import CODES, DENIALS
+from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
@@ -26,21 +26,31 @@ def errors() -> str:
     lines = [
         "# Errors and limits",
         "",
-        "A code is stable: compare `error.code`, in a program and in its caller alike. With it, an error",
-        "carries a sentence, mostly a hint that says what to do, the line in the tool's own text, `retryable`. Those marked * mean",
-        "that nothing was done. The category is what failures are counted by; the type is how the strict form of a result and",
-        "other languages call it.",
+        "A code is stable: programs compare `error.code`, messages may change. An error also has a sentence, often a hint that",
+        "says what to do, the line of the saved tool in which it occurred, and `retryable`. A code marked * means that nothing was",
+        "done. Failures are counted by category. The type is the name of the error in the strict form of a result and in other",
+        "languages. `albert help CODE` prints an entry of this page.",
         "",
         "| code | category | type | meaning |",
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{name}`{' *' if name in DENIALS else ''} | {code.category} | `{code.kind}` | {code.meaning} |"
+        f"| [`{name}`](#{name}){' *' if name in DENIALS else ''} | {code.category} | `{code.kind}` | {code.meaning} |"
         for name, code in CODES.items()
     ]
+    lines += ["", "## Each code", ""]
+    for name, code in CODES.items():
+        lines += [
+            f"### {name}",
+            "",
+            code.meaning,
+            "",
+            f"- For example: {code.example}",
+            f"- What to do: {code.remedy}",
+            "",
+        ]
     limits = RunLimits()
     lines += [
-        "",
         "## Exit codes of `albert`",
         "",
         "| exit code | meaning |",
@@ -49,7 +59,7 @@ def errors() -> str:
         "",
         "## Limits of one run",
         "",
-        "The owner's rules may lower them. A program never sees a limit as an exception: the process ends.",
+        "The owner's rules may lower them. A program can't catch a limit: its process ends.",
         "",
         "| limit | default | code |",
         "|---|---|---|",
@@ -65,9 +75,8 @@ def errors() -> str:
         "",
         "## Bounds of arguments",
         "",
-        "They hold for every tool that takes such an argument; a tool or a rule may set less. All that is wrong with a call is",
-        "said at once, as `{field, rule, message}`. A hash is spelled as 64 hex digits in lower case, with or without `b3:` before",
-        "them.",
+        "They apply to every tool that takes such an argument; a tool or a rule may set less. A refused call lists everything that",
+        "is wrong with it, as `{field, rule, message}`. A hash is 64 lower-case hex digits, with or without `b3:` before them.",
         "",
         "| argument | bound | rules |",
         "|---|---|---|",

@@ -21,7 +21,8 @@ from typing import Any
 from albert_tools.engine.call.context import Surroundings
 from albert_tools.engine.check.checker import Example
 from albert_tools.engine.model.definition import Json, ToolVersion
-from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.error_codes import CODES
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean

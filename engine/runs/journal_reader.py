@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from albert_tools.engine.model.definition import Json, Schema
-from albert_tools.engine.model.failure import CODES, Failure
+from albert_tools.engine.model.error_codes import CODES
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.result import Effect, ToolResult
 from albert_tools.engine.model.schema import violations

@@ -10,7 +10,8 @@ from albert_tools.engine.call.context import Chain
 from albert_tools.engine.call.errors import tell
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.definition import Json
-from albert_tools.engine.model.failure import ENDING, Failure
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.runs.journal import Entered, Step
 

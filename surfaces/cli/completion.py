@@ -72,6 +72,14 @@ def versions(prefix: str, options: argparse.Namespace) -> list[str]:
     return [v.version[:DIGITS] for v in found if v.version.startswith(prefix)]
 
 
+def codes(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The codes of errors and diagnostics."""
+    from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
+    from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
+
+    return [code for code in (*ERROR_CODES, *DIAGNOSTIC_CODES) if code.startswith(prefix)]
+
+
 def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
     """The living sessions."""
     from albert_tools.engine.authority.sessions import Sessions

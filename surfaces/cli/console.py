@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.surfaces.cli.wrap import columns, cut, folded
 
 _CODES = {
@@ -161,9 +162,14 @@ class Console:
         line = "" if says_where else f" ({_place(error)})"
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
         print(folded(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", self.err_width, 2), file=sys.stderr)
-        if error.get("hint"):
-            help_ = f"  {self.paint('help', 'cyan', err=True)}: {safe(str(error['hint']))}"
-            print(folded(help_, self.err_width, 8), file=sys.stderr)
+        hint = error.get("hint")
+        if not hint and error["code"] in CODES and error["code"] != "tool_error":
+            hint = f"`albert help {error['code']}` says more"
+        if hint:
+            print(
+                folded(f"  {self.paint('help', 'cyan', err=True)}: {safe(str(hint))}", self.err_width, 8),
+                file=sys.stderr,
+            )
         sys.stderr.flush()
 
 

@@ -357,6 +357,10 @@ def _show_examples(failure: Failure, console: Console) -> None:
 
 def _finish(console: Console, documents: list[dict[str, Any]], files: int) -> None:
     if not console.json:
+        refused = [d for document in documents for d in document.get("diagnostics", ()) if not document["ok"]]
+        code = next((d["code"] for d in refused if d["severity"] == "error"), None)
+        if code is not None:
+            console.note(f"`albert help {code}` says more")
         return
     if files == 1 and len(documents) == 1:
         console.document(documents[0])

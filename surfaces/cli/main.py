@@ -37,6 +37,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "session": ("sessions", "session"),
     "approvals": ("approvals", "approvals"),
     "runs": ("runs", "runs"),
+    "help": ("help", "help_"),
 }
 
 
@@ -175,11 +176,12 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         prog="albert",
         parents=[_everywhere()],
         description="Tools that agents write: checked before they run, kept, and run in a sandbox.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer",
+        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer; "
+        "`albert help CODE` explains the code of an error or a diagnostic",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)
-    parser.set_defaults(commands=commands.choices)
+    parser.set_defaults(albert=parser, commands=commands.choices)
 
     def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = among.add_parser(name, help=text, description=text, parents=[shared])
@@ -250,7 +252,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     _named(show)
     _versioned(show, "one version, or its first digits; the newest when not given")
     _named(command("remove", "take a saved tool off the list; its versions are kept"), "saved")
-    command("doctor", "say where things are, and prove that every limit holds here")
+    command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
+        "--quick", action="store_true", help="do not run the hostile programs that test the limits"
+    )
     command("prompt", "print the guide for a model that is to write tools")
     mode = command("mode", "say which mode Albert is in, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
@@ -288,6 +292,10 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     group("runs", "see what saved tools have done, and go on with what was cut short", "list").add_argument(
         "--limit", type=_count, default=20, metavar="N", help="at most so many; 20"
     )
+    explain: Any = command("help", "explain the code of an error or a diagnostic").add_argument(
+        "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool"
+    )
+    explain.completer = _completer("codes")
     completion = command("completion", "print the script that makes a shell complete albert's commands")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

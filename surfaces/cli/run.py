@@ -7,13 +7,13 @@ pydantic's size is loaded.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
 from albert_tools.surfaces.cli.hints import told
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -221,62 +221,6 @@ def _value(output: Any, console: Console) -> None:
 def _print(text: str, console: Console) -> None:
     console.progress("")
     console.untrusted(text, sys.stderr)
-
-
-#: What people call what an effect says that something is.
-_KINDS = {"directory": "folder", "symlink": "link"}
-
-
-def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
-    """What was done, for what changes something."""
-    if kind == "write" and "artifact" in facts:
-        return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
-    if kind in ("write", "delete"):
-        path = one_line(str(facts.get("path")))
-        if facts.get("type", "file") != "file":
-            return f"{'made' if kind == 'write' else 'deleted'} the {_KINDS.get(str(facts['type']), 'object')} {path}"
-        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {_bytes(facts.get('size_bytes'))}"
-    if kind == "execute" and facts.get("operation") == "CONFIG":
-        # Asked of git on our own account, to know what it would start; an answer of 1 says that there is nothing.
-        return ""
-    if kind == "execute":
-        return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
-    if kind == "network":
-        return f"asked {one_line(_asked(facts))}"
-    return "" if kind == "read" else kind
-
-
-def _bytes(size: Any) -> str:
-    size = size if isinstance(size, int) else 0
-    return f"{size:,} byte{'' if size == 1 else 's'}"
-
-
-def _asked(facts: Mapping[str, Any]) -> str:
-    """Who was asked over the network."""
-    if "model" not in facts:
-        return str(facts.get("url", ""))
-    tokens = facts.get("model_tokens")
-    about = "about " if facts.get("estimated") else ""
-    used = f", {about}{tokens:,} token{'' if tokens == 1 else 's'}" if isinstance(tokens, int) else ""
-    return f"{facts['model']} of {facts.get('provider')}{used}"
-
-
-def _ending(facts: Mapping[str, Any]) -> str:
-    """How a command ended."""
-    if facts.get("exit_code") is not None:
-        return f"exit code {facts['exit_code']}"
-    seconds = facts.get("seconds")
-    return f"which was ended after {seconds:g} s" if isinstance(seconds, int | float) else "which did not end by itself"
-
-
-def _command(facts: Mapping[str, Any]) -> str:
-    """What was run, as one would type it."""
-    if "command" in facts:
-        return str(facts["command"])
-    if "argv" in facts:
-        return shlex.join(facts["argv"])
-    program = ["git", str(facts["operation"]).lower()] if "operation" in facts else [str(facts.get("program"))]
-    return shlex.join([*program, *facts.get("args", [])])
 
 
 def _details(error: Failure, console: Console) -> None:

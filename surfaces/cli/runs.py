@@ -12,6 +12,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
-
-#: Colours of a run's states.
-COLOURS = {
-    "done": "green",
-    "failed": "red",
-    "cancelled": "red",
-    "damaged": "red",
-    "suspended": "yellow",
-    "interrupted": "yellow",
-    "running": "cyan",
-}
 
 
 def runs(options: argparse.Namespace, console: Console) -> int:
@@ -60,7 +50,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     for run in found:
         began = since_1970(run.created)
         ago = f"{about(now - began)} ago" if began is not None else ""
-        state = console.paint(run.state.ljust(11), COLOURS.get(run.state, "dim"))
+        state = console.paint(run.state.ljust(11), STATE_COLOURS.get(run.state, "dim"))
         text = f"{console.paint(run.id, 'cyan')}  {state}  {one_line(run.tool).ljust(min(width, 30))}  {console.paint(ago, 'dim')}"
         console.say(text.rstrip(), 4)
         if run.approval:
@@ -99,8 +89,6 @@ def _answered(question: Approval | None) -> str:
 
 
 async def _show(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.timeline import Timeline
-
     async with _service(options) as service:
         run = service.runs.show(options.id)
         waiting = _question(service, run) if run.approval else None

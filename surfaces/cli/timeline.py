@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.approvals import call
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.run import effect_line
-from albert_tools.surfaces.cli.runs import COLOURS
+from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.times import lasting, moment, since_1970
 from albert_tools.surfaces.cli.wrap import cells, cut, first_cells
 
 if TYPE_CHECKING:
     from albert_tools.engine.runs.runs import RunView
 
+#: State of a run → its colour.
+STATE_COLOURS = {
+    "done": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "damaged": "red",
+    "suspended": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+}
 #: State of a step → its mark and colour.
 _MARKS = {"ended": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}
 #: Cells of the column of durations; of the narrowest bar; of a terminal that is too narrow for bars.
@@ -96,7 +105,7 @@ class Timeline:
 
     def _head(self) -> None:
         run, console = self.run, self.console
-        state = console.paint(run.state, COLOURS.get(run.state, "dim"), "bold")
+        state = console.paint(run.state, STATE_COLOURS.get(run.state, "dim"), "bold")
         console.say(
             f"{console.paint(run.id, 'cyan')}  {state}  {call(run.tool, run.header.get('arguments'), _ARGUMENT)}", 4
         )

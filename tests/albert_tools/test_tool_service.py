@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
-from albert_tools.engine.model.failure import CODES
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.testing import scratch_workspace
 
 DONE: list[str] = []

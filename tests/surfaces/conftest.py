@@ -1,8 +1,8 @@
-"""The command as its users meet it: a process of its own, a real folder to work in, a home that nobody else has.
+"""The command line as its users meet it: a process of its own, a real workspace, an empty home.
 
-Nine tenths of what a short command takes is the start of Python and the import of what it needs. So most are children of
-a process that has imported it all (see `tests.helpers.children`), with arguments, folder, environment and streams of
-their own; where it is the start itself that matters, or the streams are a terminal or pipes, Python is started anew.
+Most of the time of a short command goes into starting Python and importing. So a command runs in a child of a process that has
+imported everything (see `tests.helpers.children`), with arguments, folder, environment and streams of its own. Python is
+started anew only where that start matters: `Albert.start`, and environment variables that Python itself reads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -31,10 +31,12 @@ from tests.helpers.children import Child, Report
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+#: Seconds that a command may take.
+PATIENCE = 60.0
 
 
-def be_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
-    """What `python -m albert_tools.surfaces.cli` does, with all of it imported."""
+def run_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
+    """What `python -m albert_tools.surfaces.cli` does, with everything imported."""
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(cwd)
@@ -51,7 +53,15 @@ def be_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], s
     sys.exit(code)
 
 
-#: What is done at a terminal.
+def run_albert_on_a_terminal(
+    report: Report, words: list[str], cwd: Path, environ: dict[str, str], terminal: Path
+) -> None:
+    """The same in a session of its own, whose terminal is `terminal`."""
+    os.setsid()
+    run_albert(report, words, cwd, environ, [terminal] * 3)
+
+
+#: Keys to type, or a function to call instead.
 Typed = Sequence[bytes | Callable[[], object]]
 
 
@@ -69,13 +79,14 @@ class Done:
 class Albert:
     """``albert`` with a home and a workspace: ``albert("run", "shout", "text=a")``."""
 
+    #: The function that a child runs.
+    entry: ClassVar[Any] = staticmethod(run_albert)
+
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
         self.project = folder / "project"
         (self.project / ".albert").mkdir(parents=True)
         self.environ = {**os.environ, "ALBERT_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
-        # Compiled once for all tests, wherever this is run and whatever is set.
-        self.environ["PYTHONPYCACHEPREFIX"] = str(folder.parent / "bytecode")
         for name in ("ALBERT_DEBUG", "PYTHONDONTWRITEBYTECODE"):
             self.environ.pop(name, None)
         self.command = [sys.executable, "-m", "albert_tools.surfaces.cli"]
@@ -92,75 +103,101 @@ class Albert:
                 capture_output=True,
                 cwd=cwd or self.project,
                 env=environ,
-                timeout=60,
+                timeout=PATIENCE,
             )
             found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
         else:
-            found = self._born(list(map(os.fsdecode, words)), stdin, cwd or self.project, environ)
+            found = self._in_a_child(list(map(os.fsdecode, words)), stdin, cwd or self.project, environ)
         assert "Traceback" not in found.err, found.err
         return found
 
-    def _born(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
+    def _in_a_child(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
         with tempfile.TemporaryDirectory() as folder:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             streams[0].write_bytes(stdin)
-            code = Child(be_albert, words, cwd, environ, streams).wait()
+            code = Child(type(self).entry, words, cwd, environ, streams).wait()
             return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)
 
     def terminal(self, *words: str, columns: int = 80, typed: bytes | Typed = b"", until: str = "") -> tuple[int, str]:
-        """Run on a terminal of its own; exit code, and what the terminal is sent.
+        """Run on a terminal of its own; the exit code, and everything that the terminal was sent.
 
-        `typed` is typed as soon as the command waits for it, or has sent the text `until`; of several, each when that has been
-        sent once more. What is no text is called.
+        `typed` is typed as soon as the command reads from the terminal, or has sent the text `until`. Of several, each is typed
+        when `until` was sent once more.
         """
-        ahead = [typed] if isinstance(typed, bytes) and typed else list(typed or ())
-        times = 0
+        keys = [typed] if isinstance(typed, bytes) and typed else list(typed or ())
+        typed_so_far = 0
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         env = {**self.environ, "TERM": "xterm"}
         for name in ("NO_COLOR", "COLUMNS", "LINES"):
             env.pop(name, None)
-        running = subprocess.Popen(
-            [*self.command, *words],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=env,
-            cwd=self.project,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        os.close(theirs)
+        child = Child(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
         seen = b""
         started = time.monotonic()
-        while (passed := time.monotonic() - started) < 60:
-            # Where nobody tells whether it waits, three seconds are long enough for it to have come so far.
-            if ahead and (seen.count(until.encode()) > times if until else _waits(running.pid) or passed > 3):
-                first, times = ahead.pop(0), times + 1
+        while (passed := time.monotonic() - started) < PATIENCE:
+            # Where the system does not say whether a process reads, it has had enough time after three seconds.
+            if keys and (seen.count(until.encode()) > typed_so_far if until else _reads(child.pid) or passed > 3):
+                first, typed_so_far = keys.pop(0), typed_so_far + 1
                 os.write(ours, first) if isinstance(first, bytes) else first()
-            if select.select([ours], [], [], 0.1)[0]:
-                try:
-                    chunk = os.read(ours, 65536)
-                except OSError:
-                    break
-                if not chunk:
-                    break
-                seen += chunk
+            over = not child.alive
+            if select.select([ours], [], [], 0 if over else 0.02)[0]:
+                seen += os.read(ours, 65536)
+            elif over:
+                break
         os.close(ours)
-        try:
-            return running.wait(10), seen.decode()
-        finally:
-            running.kill()
+        os.close(theirs)
+        return child.wait(1), seen.decode()
+
+    def complete(self, line: str) -> list[str]:
+        """What a shell is offered for `line`."""
+        with tempfile.NamedTemporaryFile("r") as offered:
+            done = self(
+                env={
+                    "_ARGCOMPLETE": "1",
+                    "_ARGCOMPLETE_IFS": "\n",
+                    "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+                    "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
+                    "_ARGCOMPLETE_STDOUT_FILENAME": offered.name,
+                    "COMP_LINE": line,
+                    "COMP_POINT": str(len(line)),
+                    "COMP_TYPE": "9",
+                }
+            )
+            assert done.code == 0, done.err
+            return [word.strip() for word in offered.read().split("\n") if word]
+
+    def wait_for_step(self, tool: str, state: str, step: str) -> None:
+        """Return when a run of `tool`, the newest run, has a step that calls `step` and is in that state."""
+
+        def reached() -> bool:
+            runs = self("runs", "--limit", "1", "--json").document()["runs"]
+            running = bool(runs) and (runs[0]["tool"], runs[0]["state"]) == (tool, "running")
+            steps = runs[0]["steps"] if running else []
+            return any((s["tool"], s["state"]) == (step, state) for s in steps)
+
+        wait_until(reached)
 
     def write(self, name: str, text: str) -> str:
         (self.project / name).write_text(text, encoding="utf-8")
         return name
 
 
-def _waits(process: int) -> bool:
+def wait_until(condition: Callable[[], object]) -> None:
+    """Return when `condition` is true.
+
+    Raises:
+        AssertionError: it stays false.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _reads(process: int) -> bool:
     """Whether a process is known to be reading from its terminal."""
     try:
         return Path(f"/proc/{process}/wchan").read_text() in ("n_tty_read", "wait_woken")

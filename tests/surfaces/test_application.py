@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Report
 
-from .conftest import Albert, Done, be_albert
+from .conftest import Albert, Done, run_albert
 
 TOOLS = '''
 from albert_tools import CallContext, primitive
@@ -49,21 +48,16 @@ NUMBER = 7
 '''
 
 
-def be_albert_there(report: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
-    """With a folder of installed packages more."""
+def run_albert_there(report: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
+    """With one more folder of installed packages."""
     sys.path.append(environ.pop("SITE"))
-    be_albert(report, words, cwd, environ, streams)
+    run_albert(report, words, cwd, environ, streams)
 
 
 class There(Albert):
     """``albert`` in a Python that has further packages."""
 
-    def _born(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
-        with tempfile.TemporaryDirectory() as folder:
-            streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
-            streams[0].write_bytes(stdin)
-            code = Child(be_albert_there, words, cwd, environ, streams).wait()
-            return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
+    entry = staticmethod(run_albert_there)
 
 
 class Shop:
@@ -128,7 +122,7 @@ def test_a_list_of_them_is_as_good(shop: Shop) -> None:
     shop.rules("shop.tools:MANY")
     names = [t["name"] for t in shop("tools", "--json").document()["tools"]]
     assert {"send_invoice", "read_order", "read_file"} <= set(names)
-    done = shop("doctor")
+    done = shop("doctor", "--quick")
     assert "send_invoice, read_order, as primitives_from says" in done.out
 
 
@@ -188,14 +182,14 @@ def test_a_module_that_can_not_be_looked_at(shop: Shop, text: str, attribute: st
     listed = shop("tools", "--json")
     assert listed.code == 0, listed.err
     assert "send_invoice" in {t["name"] for t in listed.document()["tools"]}
-    assert f"primitives_from: shop.odd{attribute}: what it names can't be looked at" in shop("doctor").out
+    assert f"primitives_from: shop.odd{attribute}: what it names can't be looked at" in shop("doctor", "--quick").out
 
 
 def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
     shop.rules("shop.gone")
     checked = shop("policy", "check")
     assert (checked.code, "primitives_from: shop.gone: there is no module" in checked.out) == (1, True)
-    done = shop("doctor", "--json")
+    done = shop("doctor", "--quick", "--json")
     assert done.code == 1
     assert any("shop.gone" in problem for problem in done.document()["problems"])
 
@@ -210,7 +204,7 @@ def test_what_calls_one_that_is_gone_says_why_it_is(shop: Shop) -> None:
     missing = "this application has no read_order; primitives_from: shop.gone: there is no module 'shop.gone'"
     assert f"total is outdated: {missing}" in shop("run", "total", "text=a").err
     shop.rules()
-    done = shop("doctor")
+    done = shop("doctor", "--quick")
     # Nothing is unsafe about it.
     assert "! outdated       total: define it again\n" in done.out
     assert (done.code, done.out.splitlines()[-1]) == (0, "all is well")

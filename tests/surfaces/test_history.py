@@ -177,12 +177,12 @@ def test_doctor_reads_every_version(albert: Albert) -> None:
         assert path.read_text() != before
     spoilt.append(spoilt[0].with_name("other.json"))
     spoilt[-1].write_text("{}")
-    done = albert("doctor")
+    done = albert("doctor", "--quick")
     assert done.code == 1
     assert done.out.endswith("something is wrong, see ✗\n")
     for path in spoilt:
         assert re.search(rf"✗ damaged +{re.escape(str(path))}: .*; define the tool again, or move", done.out)
-    document = albert("doctor", "--json").document()
+    document = albert("doctor", "--quick", "--json").document()
     assert document["ok"] is False
     assert len([p for p in document["problems"] if p.startswith("damaged: ")]) == len(spoilt)
 

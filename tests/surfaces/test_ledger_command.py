@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from albert_tools import SyncToolService
 from albert_tools.store.log.log import Log
 
+from .conftest import Albert
 
-def segments(albert: Any) -> list[Path]:
+
+def segments(albert: Albert) -> list[Path]:
     return sorted((albert.home / "state" / "log").glob("*.log"))
 
 
-@pytest.fixture
-def used(albert: Any) -> Any:
+@pytest.fixture(scope="module")
+def used_once(tmp_path_factory: pytest.TempPathFactory) -> Albert:
+    albert = Albert(tmp_path_factory.mktemp("used"))
     albert.write(
         "mine.tool", 'def mine(path: str) -> int:\n    """Count."""\n    return len(tools.read_file(path=path))\n'
     )
@@ -31,7 +34,15 @@ def used(albert: Any) -> Any:
     return albert
 
 
-def test_what_happened_is_told(used: Any) -> None:
+@pytest.fixture
+def used(albert: Albert, used_once: Albert) -> Albert:
+    """A home with calls of every outcome."""
+    shutil.copytree(used_once.home, albert.home)
+    shutil.copytree(used_once.project, albert.project, dirs_exist_ok=True)
+    return albert
+
+
+def test_what_happened_is_told(used: Albert) -> None:
     entries = used("ledger", "tail", "--json").document()["entries"]
     assert [e["kind"] for e in entries if e["kind"] == "run"] == ["run", "run"]
     # Each process says which rules it judges by.
@@ -55,7 +66,7 @@ def test_what_happened_is_told(used: Any) -> None:
     assert "✗ read_file: path: has '..' in it, which no path may" in shown
 
 
-def test_a_query(used: Any) -> None:
+def test_a_query(used: Albert) -> None:
     of_one = used("ledger", "query", "--tool", "read_file", "--json").document()["entries"]
     assert [e["kind"] for e in of_one] == ["call", "result", "denied"]
     assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"]
@@ -71,7 +82,7 @@ def test_a_query(used: Any) -> None:
     assert (refused.code, "ledger verify takes no --denied" in refused.err) == (2, True)
 
 
-def test_a_changed_record_is_found_and_locks_everything(used: Any) -> None:
+def test_a_changed_record_is_found_and_locks_everything(used: Albert) -> None:
     kept = used("ledger", "anchor").out
     used.write("anchor.json", kept)
     assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
@@ -88,7 +99,7 @@ def test_a_changed_record_is_found_and_locks_everything(used: Any) -> None:
     assert used("ledger", "verify", "--json").document()["locked"] is False
 
 
-def test_a_removed_segment_is_seen_against_an_anchor(used: Any) -> None:
+def test_a_removed_segment_is_seen_against_an_anchor(used: Albert) -> None:
     used.write("anchor.json", used("ledger", "anchor").out)
     segments(used)[0].unlink()
     assert used("ledger", "verify").code == 0
@@ -96,7 +107,7 @@ def test_a_removed_segment_is_seen_against_an_anchor(used: Any) -> None:
     assert used("ledger", "verify", "--anchor", "nothing.json").code == 2
 
 
-def test_where_nothing_can_be_recorded_nothing_is_done(albert: Any) -> None:
+def test_where_nothing_can_be_recorded_nothing_is_done(albert: Albert) -> None:
     (albert.home / "state").mkdir(parents=True)
     (albert.home / "state" / "log").write_text("in the way")
     done = albert("run", "write_file", "path=a", "content=b")
@@ -105,12 +116,12 @@ def test_where_nothing_can_be_recorded_nothing_is_done(albert: Any) -> None:
     assert not (albert.project / "a").exists()
 
 
-def test_an_empty_record(albert: Any) -> None:
+def test_an_empty_record(albert: Albert) -> None:
     assert albert("ledger", "tail").out == ""
     assert albert("ledger", "verify").code == 0
 
 
-def test_no_entry_is_made_up_by_what_is_in_another(albert: Any) -> None:
+def test_no_entry_is_made_up_by_what_is_in_another(albert: Albert) -> None:
     forged = "2026-01-01 00:00:00  abc  ✓ bash(command=1)"
     with SyncToolService.open(home=albert.home, workspace=albert.project) as service:
         for name, arguments in (
@@ -124,7 +135,7 @@ def test_no_entry_is_made_up_by_what_is_in_another(albert: Any) -> None:
     assert len(lines) == 5
 
 
-def test_fold(used: Any) -> None:
+def test_fold(used: Albert) -> None:
     assert used("ledger", "fold").code == 2
     assert "records: {keep_days: 90}" in used("ledger", "fold").err
     assert used("ledger", "fold", "--older-than", "2h").code == 2

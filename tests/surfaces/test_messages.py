@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService
+from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.hints import told
-from albert_tools.surfaces.cli.run import effect_line
 
 from .conftest import Albert
 
@@ -128,31 +128,31 @@ def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
     rules(albert, "allow: [bsh]\ndeny: [write_fle]")
     own = albert.project / ".albert" / "governance.yaml"
     own.write_text("allow: [http_requst]")
-    done = albert("doctor")
+    done = albert("doctor", "--quick")
     assert done.code == 1
     assert "✗ rule           allow.bsh: there is no primitive named 'bsh'; did you mean 'bash'?" in done.out
     assert "deny.write_fle: there is no tool named 'write_fle'; did you mean 'write_file'?" in done.out
     assert "project.allow.http_requst: there is no primitive named 'http_requst'" in done.out
     rules(albert, "allow: [bash")
-    broken = albert("doctor", "--json").document()
+    broken = albert("doctor", "--quick", "--json").document()
     assert broken["ok"] is False
     assert [p for p in broken["problems"] if p.startswith("rules: ") and "can't be used: line 1, column " in p]
 
 
 def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
     # Where not even root can make anything.
-    document = albert("doctor", "--json", "--home", "/proc/albert").document()
+    document = albert("doctor", "--quick", "--json", "--home", "/proc/albert").document()
     assert document["ok"] is False
     assert [p for p in document["problems"] if p.startswith("tools: /proc/albert/tools can't be written: ")]
     albert.home.write_text("in the way")
-    done = albert("doctor")
+    done = albert("doctor", "--quick")
     assert done.code == 1
     assert f"{albert.home} is not a folder; move it away, or set ALBERT_HOME to another place" in done.out
     assert albert.home.read_text() == "in the way"
 
 
 def test_doctor_leaves_no_trace(albert: Albert) -> None:
-    done = albert("doctor")
+    done = albert("doctor", "--quick")
     assert done.code == 0
     assert re.search(r"^✓ rules +/.*/governance.yaml: no such file yet, so the shipped rules hold$", done.out, re.M)
     assert not [p for p in albert.home.rglob("*") if p.is_file() and "cache" not in p.parts]

@@ -50,11 +50,7 @@ def newest(albert: Albert) -> Any:
 def cut_short(albert: Albert) -> str:
     """A run whose process was killed in the middle; its id."""
     running = albert.start("run", "steps", "seconds=60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    started = time.monotonic()
-    while time.monotonic() - started < 30:
-        runs = albert("runs", "--json").document()["runs"]
-        if runs and runs[0]["state"] == "running" and any(s["state"] == "ended" for s in runs[0]["steps"]):
-            break
+    albert.wait_for_step("steps", "ended", "write_file")
     running.kill()
     running.wait(10)
     return str(newest(albert)["run"])
@@ -103,28 +99,29 @@ def test_a_run_that_was_killed(stepping: Albert) -> None:
     cancelled = stepping("runs", "cancel", run)
     assert cancelled.out == f"cancelled {run} (steps)\n  1 of its calls had changed something\n"
     again = stepping("runs", "resume", run)
-    assert (again.code, again.err) == (1, f"error[exists]: the run {run} is cancelled; it can't go on\n")
+    assert (again.code, again.err) == (
+        1,
+        f"error[exists]: the run {run} is cancelled; it can't go on\n  help: `albert help exists` says more\n",
+    )
     assert (stepping.project / "a.txt").read_text() == "changed since"
 
 
 def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
     stepping.write(
-        "steps.tool", STEPS.replace("    tools.sleep(seconds=seconds)\n", '    tools.bash(command="sleep 2")\n')
+        "steps.tool",
+        STEPS.replace("    tools.sleep(seconds=seconds)\n", '    tools.bash(command="test -e go || sleep 60")\n'),
     )
     (stepping.home / "config").mkdir(parents=True)
     (stepping.home / "config" / "governance.yaml").write_text("allow: [bash]\n")
     assert stepping("define", "steps.tool").code == 0
     running = stepping.start("run", "steps", "seconds=0", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    started = time.monotonic()
-    while time.monotonic() - started < 30:
-        runs = stepping("runs", "--json").document()["runs"]
-        if runs and runs[0]["steps"] and runs[0]["steps"][-1]["tool"] == "bash":
-            break
+    stepping.wait_for_step("steps", "unknown", "bash")
     running.kill()
     running.wait(10)
     run = newest(stepping)["run"]
     assert "begun; whether it was done is not known" in stepping("runs", "show", run).out
-    (stepping.project / "a.txt").write_text("changed since")
+    stepping.write("a.txt", "changed since")
+    stepping.write("go", "")
     asked = stepping("runs", "resume", run)
     assert asked.code == 4
     assert "bash (step 2) was cut short, and whether it was done is not known" in " ".join(asked.err.split())

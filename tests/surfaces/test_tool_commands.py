@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -173,12 +172,12 @@ def test_doctor_says_what_waits(albert: Albert) -> None:
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text("tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n")
     assert albert("run", "write_file", "path=a", "content=b").code == 4
-    facts = albert("doctor", "--json").document()["facts"]
+    facts = albert("doctor", "--quick", "--json").document()["facts"]
     assert facts["approvals"] == "1 waits for an answer: `albert approvals`"
     assert facts["runs"] == "1 suspended, 0 interrupted: `albert runs`"
     assert facts["private"] == "what is kept is for nobody else's eyes"
     (albert.home / "state" / "runs").chmod(0o755)
-    document = albert("doctor", "--json").document()
+    document = albert("doctor", "--quick", "--json").document()
     assert document["ok"] is False
     assert any(
         p.startswith("private: the folder of the runs is open to others (mode 0755") for p in document["problems"]
@@ -208,53 +207,34 @@ def test_what_a_shell_is_offered(albert: Albert) -> None:
     assert albert("define", "base.tool").code == 0
     version = albert("define", "pick.tool", "--json").document()["version"]
 
-    def completions(line: str) -> list[str]:
-        read, write = os.pipe()
-        env = {
-            **albert.environ,
-            "_ARGCOMPLETE": "1",
-            "_ARGCOMPLETE_IFS": "\n",
-            "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
-            "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
-            "_ARGCOMPLETE_STDOUT_FILENAME": f"/dev/fd/{write}",
-            "COMP_LINE": line,
-            "COMP_POINT": str(len(line)),
-            "COMP_TYPE": "9",
-        }
-        done = subprocess.run(albert.command, env=env, pass_fds=[write], capture_output=True, timeout=60)
-        os.close(write)
-        with open(read) as file:
-            found = file.read().split("\n")
-        assert done.returncode == 0, done.stderr
-        return [f.strip() for f in found if f]
-
-    assert completions("albert d") == ["define", "doctor"]
-    assert completions("albert run ba") == ["bash", "base"]
-    assert completions("albert remove ") == ["base", "pick"]
-    assert completions("albert run pick ") == ["mode=", "flag="]
-    assert completions("albert run pick mode=fast ") == ["flag="]
-    assert completions("albert run read_file pa") == ["path="]
+    assert albert.complete("albert help not_f") == ["not_found"]
+    assert albert.complete("albert d") == ["define", "doctor"]
+    assert albert.complete("albert run ba") == ["bash", "base"]
+    assert albert.complete("albert remove ") == ["base", "pick"]
+    assert albert.complete("albert run pick ") == ["mode=", "flag="]
+    assert albert.complete("albert run pick mode=fast ") == ["flag="]
+    assert albert.complete("albert run read_file pa") == ["path="]
     # A shell breaks words at the sign, and is given what follows it.
-    assert completions("albert run pick mode=") == ["fast", "slow"]
-    assert completions("albert run pick flag=f") == ["false"]
-    assert completions("albert show pick --version ") == [version[:12]]
-    assert completions(f"albert run pick --version {version[:3]}") == [version[:12]]
-    assert completions("albert run nothing ") == []
-    assert completions("albert runs re") == ["resume", "replay"]
+    assert albert.complete("albert run pick mode=") == ["fast", "slow"]
+    assert albert.complete("albert run pick flag=f") == ["false"]
+    assert albert.complete("albert show pick --version ") == [version[:12]]
+    assert albert.complete(f"albert run pick --version {version[:3]}") == [version[:12]]
+    assert albert.complete("albert run nothing ") == []
+    assert albert.complete("albert runs re") == ["resume", "replay"]
     session = albert("session", "new", "--json").document()["session"]["session"]
-    assert completions("albert session revoke ") == [session]
+    assert albert.complete("albert session revoke ") == [session]
     config = albert.home / "config"
     config.mkdir()
     (config / "governance.yaml").write_text("tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n")
     details = albert("run", "write_file", "path=a", "content=b", "--json").document()["error"]["details"]
-    assert completions(f"albert approvals answer {details['approval'][:3]}") == [details["approval"]]
-    assert completions("albert approvals answer x ") == ["once", "session", "always", "no"]
-    assert completions("albert runs resume ") == [details["run"]]
+    assert albert.complete(f"albert approvals answer {details['approval'][:3]}") == [details["approval"]]
+    assert albert.complete("albert approvals answer x ") == ["once", "session", "always", "no"]
+    assert albert.complete("albert runs resume ") == [details["run"]]
     # It is called off: nothing is left to go on with, and its question is taken back.
     assert albert("runs", "cancel", details["run"]).code == 0
-    assert completions("albert runs resume ") == []
-    assert completions("albert runs show ") == [details["run"]]
-    assert completions("albert approvals answer ") == []
+    assert albert.complete("albert runs resume ") == []
+    assert albert.complete("albert runs show ") == [details["run"]]
+    assert albert.complete("albert approvals answer ") == []
 
 
 def test_on_a_terminal(ready: Albert) -> None:

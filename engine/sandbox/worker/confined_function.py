@@ -29,7 +29,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from albert_tools.engine.model.failure import CODES, DENIALS, ENDING, Failure
+from albert_tools.engine.model.error_codes import CODES, DENIALS, ENDING
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS, strongest

@@ -25,7 +25,8 @@ from typing import Any
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Program
-from albert_tools.engine.model.failure import CODES, DENIALS, ENDING, Failure
+from albert_tools.engine.model.error_codes import CODES, DENIALS, ENDING
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import BadFrame, Unpacker, pack

@@ -17,7 +17,7 @@ class ToolError(Exception):
     Attributes:
         message: The sentence.
         tool: The tool that failed, None when the program raised it itself.
-        code: Stable and machine-readable (`engine.model.failure.CODES`).
+        code: Stable and machine-readable (`engine.model.error_codes.CODES`).
         retryable: Whether the same call may succeed later.
     """
 

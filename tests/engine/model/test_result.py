@@ -11,7 +11,7 @@ import pytest
 
 from albert_tools import Failure, ToolDefinition, ToolInvocation, ToolParameter, ToolResult
 from albert_tools.engine.model.definition import Callee, Program, ToolVersion, canonical, digest, spell
-from albert_tools.engine.model.failure import CODES, DENIALS, FAILURE_CATEGORIES
+from albert_tools.engine.model.error_codes import CODES, DENIALS, FAILURE_CATEGORIES
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.engine.model.result import Effect
 

@@ -17,7 +17,7 @@ from albert_tools import ToolService
 from albert_tools.engine.call.context import Surroundings
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
-from albert_tools.engine.model.failure import CODES
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
 from albert_tools.engine.pipeline.pipeline import Pipeline

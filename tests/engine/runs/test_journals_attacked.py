@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from albert_tools import Failure, SyncToolService
-from albert_tools.engine.model.failure import CODES
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.store.log import line
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}

@@ -1,0 +1,64 @@
+"""What a call changed, in one line: ``wrote notes.txt, 12 bytes``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from albert_tools.surfaces.cli.console import one_line
+
+#: The type of a directory entry, in the words of people.
+_TYPES = {"directory": "folder", "symlink": "link"}
+
+
+def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
+    """One line about an effect; empty for a read, and for what Albert Tools asked on its own account."""
+    if kind == "write" and "artifact" in facts:
+        return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
+    if kind in ("write", "delete"):
+        path = one_line(str(facts.get("path")))
+        if facts.get("type", "file") != "file":
+            return f"{'made' if kind == 'write' else 'deleted'} the {_TYPES.get(str(facts['type']), 'object')} {path}"
+        return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {_bytes(facts.get('size_bytes'))}"
+    if kind == "execute" and facts.get("operation") == "CONFIG":
+        # Albert Tools asks git which programs it would start; exit code 1 means none, and would read as a failure here.
+        return ""
+    if kind == "execute":
+        return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
+    if kind == "network":
+        return f"asked {one_line(_asked(facts))}"
+    return "" if kind == "read" else kind
+
+
+def _bytes(size: Any) -> str:
+    size = size if isinstance(size, int) else 0
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def _asked(facts: Mapping[str, Any]) -> str:
+    """The address that was asked, or the model with the tokens it used."""
+    if "model" not in facts:
+        return str(facts.get("url", ""))
+    tokens = facts.get("model_tokens")
+    about = "about " if facts.get("estimated") else ""
+    used = f", {about}{tokens:,} token{'' if tokens == 1 else 's'}" if isinstance(tokens, int) else ""
+    return f"{facts['model']} of {facts.get('provider')}{used}"
+
+
+def _ending(facts: Mapping[str, Any]) -> str:
+    """How a command ended."""
+    if facts.get("exit_code") is not None:
+        return f"exit code {facts['exit_code']}"
+    seconds = facts.get("seconds")
+    return f"which was ended after {seconds:g} s" if isinstance(seconds, int | float) else "which did not end by itself"
+
+
+def _command(facts: Mapping[str, Any]) -> str:
+    """The command as one would type it."""
+    if "command" in facts:
+        return str(facts["command"])
+    if "argv" in facts:
+        return shlex.join(facts["argv"])
+    program = ["git", str(facts["operation"]).lower()] if "operation" in facts else [str(facts.get("program"))]
+    return shlex.join([*program, *facts.get("args", [])])

@@ -1,0 +1,65 @@
+"""``albert help``: every code of an error and of a diagnostic is explained, and messages point to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
+from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
+
+from .conftest import Albert
+
+
+def test_no_code_means_two_things() -> None:
+    assert not ERROR_CODES.keys() & DIAGNOSTIC_CODES.keys()
+
+
+def test_an_error_code(ready: Albert) -> None:
+    entry = ERROR_CODES["not_found"]
+    text = ready("help", "not_found").out
+    assert text.startswith("not_found  error, exception\n\n")
+    for part in (entry.meaning, f"For example: {entry.example}", f"What to do: {entry.remedy}"):
+        assert part in text
+    document = ready("help", "not_found", "--json").document()
+    assert (document["kind"], document["type"], document["remedy"]) == ("error", "NotFound", entry.remedy)
+
+
+def test_a_diagnostic_code(ready: Albert) -> None:
+    entry = DIAGNOSTIC_CODES["unknown-tool"]
+    text = ready("help", "unknown-tool").out
+    assert text.startswith(f"unknown-tool  diagnostic\n\n{entry.summary}\nWhy: {entry.why}\n")
+    assert "\nRefused:\n    def work(" in text
+    assert "\nAccepted:\n    def work(" in text
+    document = ready("help", "unknown-tool", "--json").document()
+    assert document == {"ok": True, "kind": "diagnostic", **entry._asdict()}
+
+
+@pytest.mark.parametrize(("code", "near"), [("not_fund", "'not_found'"), ("unknwon-tool", "'unknown-tool'")])
+def test_an_unknown_code_names_the_nearest(ready: Albert, code: str, near: str) -> None:
+    done = ready("help", code)
+    assert (done.code, done.out) == (2, "")
+    assert f"there is no code '{code}'; did you mean {near}?" in done.err
+
+
+def test_without_a_code_the_commands_are_listed(ready: Albert) -> None:
+    text = ready("help").out
+    assert text == ready("--help").out
+    assert "`albert help CODE` explains" in text
+    assert ready("help", "run").out == ready("run", "--help").out
+    assert ready("help", "--json").document()["help"] == text
+
+
+def test_diagnostics_point_to_it_once(ready: Albert) -> None:
+    ready.write("wrong.tool", 'def wrong() -> int:\n    """Fail."""\n    return nothing + tools.read_flie(path="a")\n')
+    for command in ("define", "check"):
+        text = ready(command, "wrong.tool", "wrong.tool").err
+        assert text.endswith("\n`albert help unknown-name` says more\n")
+        assert text.count("albert help") == 1
+
+
+def test_an_error_without_a_hint_points_to_it(ready: Albert) -> None:
+    assert "help: `albert help" not in ready("run", "no_such").err
+    ready.write("wide.tool", "a" * 17_000_000)
+    done = ready("check", "wide.tool")
+    assert "error[too_large]" in done.err
+    assert "\n  help: `albert help too_large` says more\n" in done.err
