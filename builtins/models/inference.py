@@ -7,18 +7,15 @@ ends, so that budgets of tokens and cost come out right: as the provider counts 
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated
 
+from albert_tools.builtins.models.inference_result import MAX_PROMPT, Inference
 from albert_tools.builtins.models.providers import wrong_settings
 from albert_tools.engine.model.definition import excludes, one_of
-from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.parameter_types import Hash, MaxTokens, ModelName, PromptHash, Provider
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
-
-#: Bytes of a prompt.
-MAX_PROMPT = 8 * MiB
 
 #: The record has of such a text only its hash.
 _BY_HASH = {"x-recorded": "hash"}
@@ -26,29 +23,6 @@ _BY_HASH = {"x-recorded": "hash"}
 PromptText = Annotated[str, Bound(minLength=1, maxLength=MAX_PROMPT)]
 SystemText = Annotated[str, Bound(maxLength=MAX_PROMPT)]
 Temperature = Annotated[float, Bound(minimum=0, maximum=2)]
-
-
-class Usage(TypedDict):
-    """Tokens; `estimated` where the provider didn't count them."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    estimated: bool
-
-
-class Inference(TypedDict):
-    """What `inference` answers."""
-
-    text: str
-    text_hash: str
-    finish_reason: str | None
-    usage: Usage
-    cost: float | None
-    provider: str
-    model: str
-    max_tokens: int
-    prompt_hash: str
-    system_hash: str | None
 
 
 @primitive(

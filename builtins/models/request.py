@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.models.answers import Completion, Events, believable, estimated, refused
-from albert_tools.builtins.models.inference import MAX_PROMPT, Inference
+from albert_tools.builtins.models.inference_result import MAX_PROMPT, Inference
 from albert_tools.builtins.models.providers import Provider, provider_of
 from albert_tools.builtins.text_encoding import decode, encode
 from albert_tools.engine.model.failure import Failure

@@ -16,13 +16,11 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from albert_tools.builtins.system.log_entry import LogEntry
 from albert_tools.builtins.system.program_output import MAX_LINE, found, lines_of
 from albert_tools.engine.model.failure import Failure
-
-if TYPE_CHECKING:
-    from albert_tools.builtins.system.logs import LogEntry
 
 #: Where systems without a journal write.
 SYSLOG_FILES = ("/var/log/syslog", "/var/log/messages", "/var/log/system.log")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, TypedDict
 
+from albert_tools.builtins.system.log_entry import LogEntry
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -36,16 +37,6 @@ Pattern = Annotated[str, Bound(maxLength=1000)]
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")
 _KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
-
-
-class LogEntry(TypedDict):
-    """One entry; null is what the log doesn't say."""
-
-    time: str | None
-    unit: str | None
-    level: str | None
-    pid: int | None
-    message: str
 
 
 class LogLines(TypedDict):
