@@ -24,7 +24,7 @@ class CurrentTime(TypedDict):
     unix: float
 
 
-@primitive(effects=["read"])
+@primitive(effects=["read"], family="system")
 def current_time() -> CurrentTime:
     """The current time as {"iso", "unix"}: always UTC.
 
@@ -36,7 +36,7 @@ def current_time() -> CurrentTime:
     return {"iso": datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds"), "unix": now}
 
 
-@primitive(timeout=MAX_SLEEP + 5, schemas={"seconds": {"minimum": 0, "maximum": MAX_SLEEP}})
+@primitive(family="system", timeout=MAX_SLEEP + 5, schemas={"seconds": {"minimum": 0, "maximum": MAX_SLEEP}})
 async def sleep(seconds: float) -> None:
     """Wait, then return null; for example between two attempts.
 
@@ -50,7 +50,7 @@ async def sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-@primitive(effects=["read"])
+@primitive(effects=["read"], family="system")
 def random_bytes(count: ByteCount, encoding: Literal["hex", "base64"] = "hex") -> str:
     """Return random bytes of the operating system's, as text.
 
