@@ -1,4 +1,4 @@
-"""What a program lacks because it must replay exactly: a clock, waiting, and chance. As tools they are recorded."""
+"""Clock, waiting and randomness. A program has none of its own, so that it can be replayed; the results of tools are recorded."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Annotated, Literal, TypedDict
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.schema import Bound
 
-#: Seconds of one sleep; whoever waits longer calls it again, and the run's limits get a say in between.
+#: Seconds of one sleep. A longer wait takes several calls, and the run's limits apply between them.
 MAX_SLEEP = 60
-#: Bytes of chance in one call.
+#: Random bytes of one call.
 MAX_RANDOM = 64 * 1024
 
 ByteCount = Annotated[int, Bound(minimum=1, maximum=MAX_RANDOM)]
 
 
 class CurrentTime(TypedDict):
-    """What `current_time` answers."""
+    """Result of `current_time`."""
 
     iso: str
     unix: float
@@ -26,11 +26,10 @@ class CurrentTime(TypedDict):
 
 @primitive(effects=["read"], family="system")
 def current_time() -> CurrentTime:
-    """The current time as {"iso", "unix"}: always UTC.
+    """Return the current time in UTC as {"iso", "unix"}.
 
-    "iso" is ISO 8601 with microseconds, for example "2025-03-01T12:00:00.000000+00:00"
-    (datetime.fromisoformat reads it); "unix" is the same moment in seconds since 1970-01-01, with a fraction.
-    Does not fail.
+    "iso" is ISO 8601 with microseconds, for example "2025-03-01T12:00:00.000000+00:00"; datetime.fromisoformat reads it.
+    "unix" is the same time in seconds since 1970-01-01, with a fraction. Does not fail.
     """
     now = time.time()
     return {"iso": datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds"), "unix": now}
@@ -40,10 +39,10 @@ def current_time() -> CurrentTime:
 async def sleep(seconds: float) -> None:
     """Wait, then return null; for example between two attempts.
 
-    At most 60 seconds in one call. Fails with `invalid_arguments` for more than that or less than 0.
+    Fails with `invalid_arguments` for less than 0 or more than 60 seconds.
 
     Args:
-        seconds: How long to wait; fractions are fine.
+        seconds: How long to wait, at most 60; fractions are allowed.
     """
     import asyncio
 
@@ -52,16 +51,15 @@ async def sleep(seconds: float) -> None:
 
 @primitive(effects=["read"], family="system")
 def random_bytes(count: ByteCount, encoding: Literal["hex", "base64"] = "hex") -> str:
-    """Return random bytes of the operating system's, as text.
+    """Return random bytes from the operating system, as text.
 
-    `count` bytes as 2 × `count` hex digits in lower case (bytes.fromhex reads them, int(text, 16) makes a number of
-    them), or as base64 with padding (base64.b64decode reads it). Fit for cryptography; but like every result it is
-    recorded with the run, so it doesn't make a secret. Fails with `invalid_arguments` for less than 1 or more than
-    65536 bytes.
+    Hex is 2 × `count` digits in lower case: bytes.fromhex gives the bytes, int(text, 16) a number. Base64 has padding:
+    base64.b64decode reads it. The bytes are of cryptographic quality, but not secret: results are recorded. Fails with
+    `invalid_arguments` for less than 1 or more than 65536 bytes.
 
     Args:
         count: How many bytes.
-        encoding: How they are written.
+        encoding: The encoding of the text.
     """
     import base64
     import os

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, Courtesy, seconds_of
+from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, HostLimits, seconds_of
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
@@ -348,10 +348,10 @@ def test_retry_after() -> None:
     assert when is not None
     assert 80 < when <= 100
     assert seconds_of(format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)) == 0
-    courtesy = Courtesy()
-    assert courtesy.told(("a", 80), 429, "9999999") == 3600_000
-    assert courtesy.told(("a", 80), 200, "30") is None
-    assert courtesy.told(("a", 80), 429, None) is None
+    limits = HostLimits()
+    assert limits.note(("a", 80), 429, "9999999") == 3600_000
+    assert limits.note(("a", 80), 200, "30") is None
+    assert limits.note(("a", 80), 429, None) is None
 
 
 async def test_requests_to_one_host_are_limited(client: Client) -> None:
