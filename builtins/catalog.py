@@ -1,6 +1,6 @@
-"""The primitives that come with Albert Tools, in the order in which they are listed.
+"""The primitives that ship with Albert Tools, in the order of listings.
 
-Declaring one takes about a millisecond, and a run needs few; so each is loaded when it is asked for.
+A module is imported when one of its primitives is first used: declaring one takes about a millisecond, and a run needs few.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 
 from albert_tools.engine.model.primitive import Primitive
 
-#: Each primitive, and the module of this package that it stands in under its own name.
+#: By primitive the module of this package that defines it under the same name.
 PLACES: dict[str, str] = {
     "read_file": "files.files",
     "write_file": "files.files",
@@ -33,9 +33,9 @@ PLACES: dict[str, str] = {
     "http_request": "net.web",
     "fetch_url": "net.pages",
     "web_search": "net.web_search",
-    "current_time": "system.system",
-    "sleep": "system.system",
-    "random_bytes": "system.system",
+    "current_time": "system.time_and_random",
+    "sleep": "system.time_and_random",
+    "random_bytes": "system.time_and_random",
     "system_metrics_snapshot": "system.metrics",
     "check_process_health": "system.processes",
     "read_system_logs": "system.logs",
@@ -51,7 +51,7 @@ def builtin(name: str) -> Primitive:
     """The primitive of that name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no primitive has that name.
     """
     found = getattr(import_module(f"albert_tools.builtins.{PLACES[name]}"), name)
     assert isinstance(found, Primitive)
@@ -59,10 +59,10 @@ def builtin(name: str) -> Primitive:
 
 
 def builtin_loaders() -> dict[str, Callable[[], Primitive]]:
-    """What loads each primitive of this package, by name."""
+    """By name a function that loads the primitive."""
     return {name: partial(builtin, name) for name in PLACES}
 
 
 def builtin_primitives() -> tuple[Primitive, ...]:
-    """Every primitive of this package, loaded."""
+    """Every primitive, loaded."""
     return tuple(builtin(name) for name in PLACES)

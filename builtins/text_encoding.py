@@ -1,7 +1,7 @@
 """Bytes to text and back, exactly or not at all.
 
-A guess at an encoding that is wrong once is a file that is damaged silently. So there is none: bytes that are
-not text in the encoding asked for are a failure that says where; and a NUL, which no text holds, is one, too.
+Encodings are never guessed: one wrong guess damages a file silently. Bytes that are not text in the requested encoding are a
+failure that names the position. So is a NUL, which no text contains.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import codecs
 
 from albert_tools.engine.model.failure import Failure
 
-#: Encodings of host names; their decoders take time quadratic in the size, and no file is written in them.
+#: Encodings of host names. Their decoders take quadratic time, and no file uses them.
 _NOT_FOR_FILES = frozenset({"idna", "punycode"})
 
 
 def known_encoding(name: str) -> str:
-    """The encoding's proper name.
+    """The canonical name of an encoding.
 
     Raises:
-        Failure: `encoding_error`: there is none of that name, or it does not decode to text.
+        Failure: `encoding_error`: unknown encoding, or one that does not decode to text.
     """
     try:
         found = codecs.lookup(name)
-        # One byte, as Python doesn't look for none; LookupError for what doesn't lead to text (hex, rot13).
+        # Python checks only when there is a byte to decode. LookupError: a codec that gives no text (hex, rot13).
         b"x".decode(name)
     except UnicodeDecodeError:
         pass
@@ -34,16 +34,22 @@ def known_encoding(name: str) -> str:
 
 
 def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str | None = None) -> str:
-    """`data` as text; `what` names it in the failure. With `cut`, a character that the end cuts in two is
-    dropped. `hint` says what to do where it isn't text.
+    """Decode `data`.
+
+    Args:
+        data: The bytes.
+        encoding: Any text encoding that Python knows.
+        what: What the failure calls the data.
+        cut: Whether the data is cut at the end; then an incomplete last character is dropped.
+        hint: Hint of the failure, for data that is not UTF-8.
 
     Raises:
-        Failure: `encoding_error`, with the offset in bytes of the first one that does not fit.
+        Failure: `encoding_error`, with the offset of the first byte that does not fit.
     """
     name = known_encoding(encoding)
     try:
         text = codecs.getincrementaldecoder(name)("strict").decode(data, final=not cut)
-        text.encode("utf-8")  # Some encodings (UTF-7) can spell half a surrogate pair, which is not text.
+        text.encode("utf-8")  # Some encodings (UTF-7) can encode half a surrogate pair, which is not text.
     except UnicodeDecodeError as error:
         raise not_text(what, name, error.start, hint) from None
     except UnicodeError as error:
@@ -52,7 +58,7 @@ def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str |
 
 
 def not_text(what: str, name: str, offset: int, hint: str | None = None) -> Failure:
-    """The failure where a byte doesn't fit the encoding `name`; `hint` is for what isn't UTF-8."""
+    """The failure for a byte that does not fit the encoding `name`; `hint` applies to UTF-8 only."""
     return Failure(
         "encoding_error",
         f"{what} is not {name} text: byte {offset} does not fit",
@@ -62,7 +68,7 @@ def not_text(what: str, name: str, offset: int, hint: str | None = None) -> Fail
 
 
 def demand_text(text: str, name: str, what: str) -> None:
-    """Refuse what decodes and is binary all the same, which a NUL tells; but not where every byte is asked for as a character.
+    """Refuse text with a NUL: it is binary data that happens to decode. Latin-1, which maps every byte, is exempt.
 
     Raises:
         Failure: `encoding_error`.
@@ -70,17 +76,17 @@ def demand_text(text: str, name: str, what: str) -> None:
     if "\0" in text and name != "iso8859-1":
         raise Failure(
             "encoding_error",
-            f"{what} is binary, not text: it holds a NUL",
-            hint="encoding='latin-1' makes a character of each byte, whatever it is",
+            f"{what} is binary, not text: it contains a NUL",
+            hint="encoding='latin-1' reads any byte as one character",
             details={"encoding": name},
         )
 
 
 def encode(text: str, what: str) -> bytes:
-    """`text` as UTF-8; `what` names it in the failure.
+    """Encode `text` as UTF-8; `what` is its name in the failure.
 
     Raises:
-        Failure: `encoding_error`: it holds half a surrogate pair, which no file can.
+        Failure: `encoding_error`: the text contains half a surrogate pair.
     """
     try:
         return text.encode("utf-8")
@@ -95,6 +101,6 @@ def encode(text: str, what: str) -> bytes:
 def _unknown(name: str) -> Failure:
     return Failure(
         "encoding_error",
-        f"there is no text encoding {name[:80]!r}",
+        f"unknown text encoding {name[:80]!r}",
         hint="common ones: utf-8, utf-16, latin-1, cp1252",
     )

@@ -1,4 +1,4 @@
-"""Git in the workspace: its everyday operations, and what the working tree stands at."""
+"""Git in the workspace: its everyday operations, and the status of the working tree."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any, TypedDict
 
 from albert_tools.builtins.git.git_options import (
-    ASKING,
     ENVIRONMENT,
+    LIST_DRIVERS,
     MAY_NAME_PROGRAMS,
     OVER_NETWORK,
     Operation,
@@ -16,7 +16,7 @@ from albert_tools.builtins.git.git_options import (
     configures,
     demand_options,
     identity,
-    ignored,
+    ignore_settings,
     programs,
     switched_off,
 )
@@ -24,7 +24,7 @@ from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
     CommandResult,
-    Ran,
+    CompletedCommand,
     demand_text,
     invalid,
     result_of,
@@ -36,12 +36,12 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Seconds that finding out about a repository may take.
-_ASKING = 20.0
+#: Seconds; the timeout of reading a repository's configuration.
+_CONFIG_TIMEOUT = 20.0
 
 
 class ChangedFile(TypedDict):
-    """A file that isn't as it was committed. `index` and `tree` are git's letters, "." for unchanged."""
+    """A file that differs from the last commit. `index` and `tree` are git's letters, "." for unchanged."""
 
     path: str
     index: str
@@ -50,7 +50,7 @@ class ChangedFile(TypedDict):
 
 
 class GitStatus(TypedDict):
-    """What `git_status` answers."""
+    """Result of `git_status`."""
 
     branch: str | None
     commit: str | None
@@ -72,7 +72,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         if operation == "CLONE":
             raise invalid("url", "CLONE needs the address to clone")
     elif operation not in OVER_NETWORK:
-        raise invalid("url", f"{operation} doesn't talk to another machine")
+        raise invalid("url", f"{operation} uses no remote address")
     elif not url.startswith(("https://", "http://")):
         raise invalid("url", "only https:// and http:// remotes can be reached")
 
@@ -91,36 +91,36 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
 async def git(
     context: CallContext,
     operation: Operation,
-    args: Arguments = [],  # noqa: B006  It becomes the schema's default, and is never changed.
+    args: Arguments = [],  # noqa: B006  The schema's default; never modified.
     url: str | None = None,
     cwd: WorkingDirectory = "",
     timeout: TimeoutSeconds = 60,
 ) -> CommandResult:
-    """Run one of git's operations in a repository of the workspace, and return what it printed.
+    """Run a git operation in a repository of the workspace and return its output.
 
-    Returns what bash returns; a non-zero "exit_code" is an answer. "operation" is git's subcommand in capitals, "args" what
-    follows it, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Options are the everyday ones; an unknown
-    one is refused with the list. Files after "--" are relative to "cwd". STASH and REMOTE take what to do first:
-    ("REMOTE", ["add", "origin", "https://…"]).
+    Returns what bash returns; a non-zero "exit_code" is a result, not a failure. "operation" is git's subcommand in capitals,
+    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Everyday options are allowed; any
+    other is refused with a list of those. Files after "--" are relative to "cwd". The first argument of STASH and REMOTE is
+    their action: ("REMOTE", ["add", "origin", "https://…"]).
 
-    No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (a COMMIT needs -m),
-    no submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes on hosts that the owner's
-    rules name or that "url" was allowed for. What changes history, the working tree or a remote asks a person unless the
-    rules say otherwise. Which remotes there are and what branches follow can't be changed while other commands run here.
+    No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (COMMIT needs -m), no
+    submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes, on hosts that the owner's rules
+    name or that "url" was allowed for. Changes of history, the working tree or a remote need a person's approval unless the
+    rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
-    Fails with `invalid_arguments` (an option that is not listed, a transport), `timeout`, `permission_denied`, `not_found` (cwd),
-    `sandbox_unavailable`, `io_error`.
+    Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied`,
+    `not_found` (cwd), `sandbox_unavailable`, `io_error`.
 
     Args:
-        operation: What to do.
+        operation: The operation.
         args: Its options and arguments.
-        url: For CLONE, what to clone; for FETCH, PULL and PUSH, the remote's address if it is not to be a named one.
-        cwd: The repository's folder, relative to the workspace; for CLONE, the folder that the new one is made in.
-        timeout: Seconds that it may take, up to 3600; less where the caller has less left.
+        url: The repository to CLONE, or the remote of FETCH, PULL or PUSH if it is not a named one.
+        cwd: The repository's folder, relative to the workspace; for CLONE, the parent folder of the new repository.
+        timeout: Seconds, at most 3600, and at most what the caller has left.
     """
     words = list(args)
     if url is not None:
-        # Behind the options, before what follows them.
+        # After the options, before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     config = _configuration(context, cwd)
@@ -132,7 +132,7 @@ async def git(
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
         network=operation in OVER_NETWORK,
-        # As `url` was judged, and asked about: what git does there is in a tunnel.
+        # As `url` was judged: the requests of git are inside a tunnel.
         method="GET",
         git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
@@ -150,14 +150,15 @@ async def git(
     settings=GIT_SETTINGS,
 )
 async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitStatus:
-    """What a repository of the workspace stands at, taken apart.
+    """Return the status of a repository in the workspace, parsed.
 
     Returns {"branch", "commit", "upstream", "ahead", "behind", "changed", "untracked", "conflicted", "clean"}. "branch" is
-    null where HEAD is detached, "commit" null before the first one, "upstream" null where there is none. "changed" lists
-    {"path", "index", "tree", "original"}: git's letters (M modified, A added, D deleted, R renamed, C copied, T type changed,
-    "." not) for what is staged and for what isn't, and the path before a rename. Paths are relative to the repository's top.
+    null if HEAD is detached, "commit" before the first commit, "upstream" if there is none. "changed" lists {"path", "index",
+    "tree", "original"}: "index" is git's letter for the staged change, "tree" for the unstaged one (M modified, A added, D
+    deleted, R renamed, C copied, T type changed, "." unchanged), "original" the path before a rename or null. Paths are
+    relative to the top folder of the repository.
 
-    Fails with `not_found` (no repository there), `not_a_directory`, `permission_denied`, `timeout`, `sandbox_unavailable`.
+    Fails with `not_found` (no repository), `not_a_directory`, `permission_denied`, `timeout`, `sandbox_unavailable`.
 
     Args:
         cwd: A folder of the repository, relative to the workspace.
@@ -167,24 +168,22 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
     facts = {"operation": "STATUS"}
     environment = {**ENVIRONMENT, **switched_off(drivers)}
-    ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, apart=True, facts=facts)
+    ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, separate_errors=True, facts=facts)
     if ran.code != 0:
-        said = ran.errors.text().strip() if ran.errors is not None else ""
-        raise Failure(
-            "not_found", f"there is no repository in {cwd or '.'!r}: {said[:300]}", hint="name its folder in cwd"
-        )
+        reason = ran.errors.text().strip() if ran.errors is not None else ""
+        raise Failure("not_found", f"no repository in {cwd or '.'!r}: {reason[:300]}", hint="pass its folder as cwd")
     return read_status(ran.output.whole.decode("utf-8", "replace"))
 
 
-async def _run(context: CallContext, words: list[str], **how: Any) -> Ran:
-    """As `run`, with nothing started but git's own programs."""
+async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedCommand:
+    """`run`, but only git's own programs can be started."""
     import asyncio
 
     return await run(context, words, only=await asyncio.to_thread(programs), **how)
 
 
 def read_status(text: str) -> GitStatus:
-    """What ``git status --porcelain=v2 --branch -z`` says."""
+    """Parse the output of ``git status --porcelain=v2 --branch -z``."""
     found: GitStatus = {
         "branch": None,
         "commit": None,
@@ -225,7 +224,7 @@ def read_status(text: str) -> GitStatus:
 
 
 def _behind_options(words: list[str]) -> int:
-    """Where the first argument that belongs to no option stands."""
+    """The index of the first argument that is neither an option nor the value of one."""
     n = 0
     while n < len(words) and words[n].startswith("-"):
         n += 2 if words[n] in ("-b", "--branch", "-o", "--origin") else 1
@@ -233,11 +232,10 @@ def _behind_options(words: list[str]) -> int:
 
 
 def _configuration(context: CallContext, cwd: str) -> bytes:
-    """The repository's own configuration, as far as it lies in the folder itself."""
+    """The repository's configuration file; a configuration that may name anything if it is not in the folder."""
     folder = f"{cwd}/.git" if cwd else ".git"
     data = _content(context, f"{folder}/config")
     if data is None or _content(context, f"{folder}/commondir") is not None:
-        # Elsewhere, perhaps: then it may say anything.
         return b"[include]"
     return data
 
@@ -250,19 +248,23 @@ def _content(context: CallContext, path: str) -> bytes | None:
 
 
 async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
-    """The names of settings that may name programs; asked of git itself, for only it knows what is included from where. And those
-    of submodules, whose own configuration may name more."""
+    """The names of settings that may name programs, of the repository and of its submodules.
+
+    Git lists them itself: only git knows which other files the configuration includes.
+    """
     found: list[str] = []
     parts = cwd.split("/") if cwd else []
     for n in range(len(parts) + 1):
-        found += ignored(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
+        found += ignore_settings(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
         return found
-    words = ["git", "-c", "safe.directory=*", *ASKING]
-    # By bytes: in another locale no pattern matches a name that isn't valid in it.
+    words = ["git", "-c", "safe.directory=*", *LIST_DRIVERS]
+    # In the C locale patterns match bytes; in another they skip names that are invalid in it.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
     facts = {"operation": "CONFIG"}
-    ran = await _run(context, words, cwd=cwd, timeout=_ASKING, environment=environment, apart=True, facts=facts)
+    ran = await _run(
+        context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, environment=environment, separate_errors=True, facts=facts
+    )
     if not ran.output.complete:
-        raise Failure("too_large", "the repository's configuration is too long", hint="look at what is in .git/config")
+        raise Failure("too_large", "the repository's configuration is too long", hint="check .git/config")
     return [*found, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]

@@ -1,8 +1,8 @@
-"""How git is called: its operations, the options that each may have, and everything that would run something else switched off.
+"""How git is called: its operations, the allowed options of each, and settings that stop it from running other programs.
 
 A repository is hostile input: its configuration names programs for hooks, filters, diffs, merges, signatures, pagers and
-transports. All run confined, like git itself; but an operation that reads is to read and nothing else, so that a person can
-let it be without being asked. Options are those that are listed here, because git has many that run a command or write a file.
+transports. They would run confined, like git itself; but an operation that reads must only read, so that rules can allow it without
+asking. Only the options listed here are allowed, because many others run a command or write a file.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Operation = Literal[
     "SHOW",
 ]
 
-#: Operations that talk to another machine.
+#: Operations that reach a remote.
 OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
-#: Operations that change the repository's configuration: which remotes there are, and what branches follow.
+#: Operations that may change the repository's configuration: its remotes and upstream branches.
 CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
 
 _SHOWING = (
@@ -47,8 +47,8 @@ _SHOWING = (
     "--pretty= --format= --abbrev-commit --abbrev= --date= --no-renames --minimal --histogram --patience --no-color -z --raw "
     "--relative --first-parent"
 )
-#: What each operation may be given, besides what isn't an option. ``=`` at the end: with a value after it; ``:``: the value
-#: is the next argument, or joined with ``=``; ``#``: a number follows.
+#: The options of each operation. At the end ``=`` means that a value follows it; ``:`` that the value is the next argument or
+#: joined with ``=``; ``#`` that a number follows.
 OPTIONS: dict[str, str] = {
     "CLONE": "--depth= --branch: -b: --single-branch --no-tags --bare --mirror --quiet -q --no-checkout -n --origin: -o:",
     "FETCH": "--all --prune -p --tags -t --no-tags --depth= --unshallow --dry-run --force -f --quiet -q --verbose -v",
@@ -91,13 +91,13 @@ OPTIONS: dict[str, str] = {
     "REMOTE": "--verbose -v --push --all --add --delete --tags --no-tags --auto -a -d -t: -m:",
     "SHOW": _SHOWING,
 }
-#: What `stash` and `remote` may be told to do.
+#: The actions of `stash` and `remote`.
 WORDS: dict[str, frozenset[str]] = {
     "STASH": frozenset({"push", "pop", "apply", "drop", "list", "show", "clear", "branch"}),
     "REMOTE": frozenset({"add", "remove", "rename", "set-url", "get-url", "set-head", "set-branches", "prune", "show"}),
 }
 
-#: Set for every call; the command line is above the repository's own configuration.
+#: Set for every call; the command line overrides the repository's configuration.
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -128,14 +128,14 @@ _SETTINGS = (
     "uploadpack.packObjectsHook=",
     "core.alternateRefsCommand=true",
     "tag.forceSignAnnotated=false",
-    # Looking for changes in there would be by that repository's configuration, which nobody has asked about.
+    # Looking for changes in a submodule would use the configuration of the submodule.
     "diff.ignoreSubmodules=dirty",
-    # Nor is a change shown by a comparison in there, with programs that it names.
+    # A comparison inside a submodule would run programs that it names.
     "diff.submodule=short",
     "status.submoduleSummary=false",
 )
 
-#: In the environment of every call: no configuration but the repository's, and nobody is asked for anything.
+#: The environment of every call: only the repository's configuration, no prompts.
 ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -148,11 +148,11 @@ ENVIRONMENT = {
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
-#: Parts of the configuration that name programs, each under a name of its own.
+#: Settings with a name of their own in the middle, of sections that name programs.
 _DRIVERS = re.compile(
     r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
 )
-#: What is put in place of each such program.
+#: The harmless value of each such setting.
 _OFF = {
     ("filter", "clean"): "",
     ("filter", "smudge"): "",
@@ -168,10 +168,16 @@ _OFF = {
     ("gpg", "defaultkeycommand"): "false",
     ("submodule", "ignore"): "dirty",
 }
-#: Words in a configuration without which it names no such program, and no other configuration that might.
+#: A configuration without any of these words names no such program and includes no other file.
 MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
-#: What asks for the parts of the configuration that may name programs.
-ASKING = ("config", "--null", "--name-only", "--get-regexp", r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$")
+#: The arguments of git that list the settings that may name programs.
+LIST_DRIVERS = (
+    "config",
+    "--null",
+    "--name-only",
+    "--get-regexp",
+    r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$",
+)
 
 
 def configures(operation: str, arguments: Sequence[str]) -> bool:
@@ -180,12 +186,7 @@ def configures(operation: str, arguments: Sequence[str]) -> bool:
 
 
 def command(operation: str, arguments: Sequence[str]) -> list[str]:
-    """The words of a call.
-
-    Args:
-        operation: One of `Operation`.
-        arguments: As the caller gave them; see `demand_options`.
-    """
+    """The command line of an operation; check `arguments` with `demand_options` first."""
     words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
     for setting in _SETTINGS:
         words += ["-c", setting]
@@ -203,7 +204,7 @@ def command(operation: str, arguments: Sequence[str]) -> list[str]:
 
 @cache
 def programs() -> list[str] | None:
-    """Git's own programs: the only ones that are started. None where there is no git."""
+    """Git's own programs, the only ones that may start; None if git is not installed."""
     import os
     import shutil
     import subprocess
@@ -220,8 +221,10 @@ def programs() -> list[str] | None:
 
 
 def switched_off(names: Iterable[str]) -> dict[str, str]:
-    """What switches off the programs that a repository's configuration names, as `ASKING` finds them; for the environment, because
-    on the command line a name with ``=`` in it would be taken for another."""
+    """The environment that replaces the programs of these settings by harmless values.
+
+    On the command line a name that contains ``=`` would be read as another name.
+    """
     found = []
     for name in dict.fromkeys(names):
         parts = _DRIVERS.match(name)
@@ -235,26 +238,26 @@ def switched_off(names: Iterable[str]) -> dict[str, str]:
     return settings
 
 
-#: How a submodule is named in ``.gitmodules``, which may want changes in it to be looked for.
+#: The name of a submodule in ``.gitmodules``.
 _SUBMODULE = re.compile(r'^\s*\[\s*submodule\s+"((?:[^"\\\n]|\\.)*)"', re.IGNORECASE | re.MULTILINE)
 
 
-def ignored(modules: bytes) -> list[str]:
-    """The settings that say so, by the text of ``.gitmodules``."""
+def ignore_settings(modules: bytes) -> list[str]:
+    """The `ignore` settings of the submodules in the text of ``.gitmodules``."""
     names = _SUBMODULE.findall(modules.decode("utf-8", "replace"))
     plain = (re.sub(r"\\(.)", lambda escaped: escaped[1], name) for name in names)
     return [f"submodule.{name}.ignore" for name in plain]
 
 
 def demand_options(operation: str, arguments: Sequence[str]) -> None:
-    """That each option is one that the operation may have.
+    """Require that the operation allows each option.
 
     Raises:
-        Failure: `invalid_arguments`; it says which are.
+        Failure: `invalid_arguments`, with a list of the allowed ones.
     """
     allowed = OPTIONS[operation].split()
     if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
-        # Elsewhere it has no value, and what follows it would be an option that nobody has looked at.
+        # Other actions read no value after -m: the next word would be an option that was not checked.
         allowed = [option for option in allowed if option not in ("--message:", "-m:")]
     value_next = False
     for n, word in enumerate(arguments):
@@ -287,18 +290,18 @@ def _fits(word: str, option: str) -> bool:
 
 def _demand_no_transport(word: str) -> None:
     if "::" in word.split("/")[0]:
-        said = f"{word[:100]!r} names a transport, and only https:// and http:// are on"
-        raise refused_argument("args", "only https:// and http:// are on", rule="transport", said=said)
+        said = f"{word[:100]!r} names a transport; only https:// and http:// are allowed"
+        raise refused_argument("args", "only https:// and http:// are allowed", rule="transport", said=said)
 
 
 def _refused(operation: str, word: str, allowed: Sequence[str]) -> Failure:
-    message = f"{operation} can't be given {word[:100]!r} here"
-    hint = "there are " + " ".join(option.rstrip(":#") for option in allowed)
+    message = f"{operation} does not allow {word[:100]!r}"
+    hint = "allowed: " + " ".join(option.rstrip(":#") for option in allowed)
     return refused_argument("args", message, hint=hint, rule="option")
 
 
 def identity(settings: Mapping[str, str], config: bytes) -> dict[str, str]:
-    """Who commits: whom the owner names, or whom the repository names, or Albert Tools."""
+    """The author of commits: from the owner's settings, else from the repository, else Albert Tools."""
     name, email = settings.get("user_name", ""), settings.get("user_email", "")
     if not name and re.search(rb"^\s*\[user\]", config, re.MULTILINE | re.IGNORECASE):
         return {}

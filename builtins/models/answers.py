@@ -1,8 +1,7 @@
-"""What a provider answers with, put together: streamed as events, or all at once; and what its errors mean.
+"""Assemble a provider's answer, streamed or not, and interpret its errors.
 
-The form is that of OpenAI's `/chat/completions`, which most providers speak, each a little differently. So what is needed is asked
-for strictly (a text, an end), and whatever else comes is passed over. A stream that ends without having said that it does was cut,
-and half an answer is not an answer.
+The protocol is OpenAI's `/chat/completions`, which providers implement with small differences. What is needed (text, an end) is
+checked strictly; everything else is ignored. A stream without an end marker was cut off, and a partial answer is a failure.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from albert_tools.engine.model.redaction import redacted_text
 
 #: Bytes of one event, and characters of a whole answer.
 MAX_EVENT, MAX_TEXT = 4 * MiB, 16 * MiB
-#: Tokens that one answer can have used, at the most: more is a mistake of whoever counted.
+#: Tokens of one answer; a higher count is a mistake.
 MAX_COUNTED = 100_000_000
-#: Bytes of a text that are taken for a token where nobody counts.
+#: Bytes per token, for estimates.
 BYTES_PER_TOKEN = 3
-#: Bytes that a token can stand for at the most, as in a long run of spaces: a count by which they were more is not believed.
+#: The most bytes that one token can stand for, as in a long run of spaces. A count that implies more is wrong.
 MOST_BYTES_PER_TOKEN = 128
-#: Characters that are looked at of what an error says, and that are kept of a word of the provider's.
-MAX_SAID, MAX_WORD = 10_000, 100
+#: Characters that are read of an error message, and that are kept of a code or finish reason.
+MAX_MESSAGE, MAX_WORD = 10_000, 100
 
-#: Codes of errors in the middle of a stream, where there is no status, that may be gone later.
-_PASSING = frozenset({"server_error", "overloaded_error", "rate_limit_exceeded", "service_unavailable", "timeout"})
+#: Codes of temporary errors, for errors within a stream, which have no status.
+_TEMPORARY = frozenset({"server_error", "overloaded_error", "rate_limit_exceeded", "service_unavailable", "timeout"})
 _LINE = re.compile(rb"\r\n|\n|\r")
 _TOO_LONG = re.compile(
     r"(?i)context.?(length|window)|maximum.{0,40}(context|tokens)|too many (input )?tokens|prompt is too long|input is too long"
@@ -36,7 +35,7 @@ _TOO_LONG = re.compile(
 
 
 class Events:
-    """Server-sent events, as they come: the data of each that is whole. In time that is linear in what comes."""
+    """A parser of server-sent events, in linear time."""
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
@@ -46,15 +45,15 @@ class Events:
         self._after_return = False
 
     def of(self, piece: bytes) -> Iterator[bytes]:
-        """The events that a piece completes.
+        """The data of the events that a piece completes.
 
         Raises:
-            Failure: `too_large`: one has no end.
+            Failure: `too_large`: an event without end.
         """
         if not piece:
             return
         if self._after_return:
-            # The second half of a line's end, whose first half was the last that came.
+            # The previous piece ended between the two characters of a line end.
             piece = piece.removeprefix(b"\n")
         self._after_return = piece.endswith(b"\r")
         first, *others = _LINE.split(piece)
@@ -83,9 +82,9 @@ class Events:
 
 
 class Completion:
-    """The answer so far. `begun`: the provider has agreed to answer; `over`: it has said that this is all.
+    """The answer so far. `begun`: the provider answers with status 200; `over`: it has marked the end.
 
-    `clean` takes secrets out of a text; nothing is cut before that, or half of one would stay.
+    `clean` removes secrets from a text. Texts are cut only after that; otherwise a part of a secret could remain.
     """
 
     def __init__(self) -> None:
@@ -99,20 +98,20 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """What it has said so far."""
+        """The text so far."""
         return "".join(self._parts)
 
     def finish(self) -> None:
-        """Nothing more comes: what it has said can be handed on."""
+        """Clean the text: nothing more arrives."""
         self._parts = [self.clean(self.text)]
         if self.finish_reason is not None:
             self.finish_reason = word(self.clean(self.finish_reason))
 
     def event(self, data: bytes) -> None:
-        """Take in an event of a stream.
+        """Add an event of a stream.
 
         Raises:
-            Failure: `service_error`: it isn't what the protocol says, or says that something went wrong.
+            Failure: `service_error`: an invalid event, or one that reports an error.
         """
         if data.strip() == b"[DONE]":
             self.over = True
@@ -120,21 +119,21 @@ class Completion:
         self._document(_object(data), "delta")
 
     def whole(self, data: bytes) -> None:
-        """Take in an answer that comes all at once. Raises as `event`."""
+        """Add an answer that is not streamed. Raises as `event`."""
         self._document(_object(data), "message")
         if self.finish_reason is None and not self._parts:
-            raise _unreadable("it holds no answer")
+            raise _unreadable("it has no answer")
         self.over = True
 
     def _document(self, document: dict[str, Any], name: str) -> None:
         if document.get("error"):
-            message, code = said(document)
+            message, code = error_of(document)
             raise failed(200, self.clean(message), self.clean(code))
         usage = document.get("usage")
         if isinstance(usage, dict):
             counted = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
             if all(type(n) is int and 0 <= n <= MAX_COUNTED for n in counted):
-                # Some count along the way, each time all so far.
+                # Some providers repeat the total so far.
                 before = self.usage or (0, 0)
                 self.usage = max(before[0], counted[0]), max(before[1], counted[1])  # type: ignore[assignment, type-var]
         choices = document.get("choices")
@@ -142,7 +141,7 @@ class Completion:
             raise _unreadable("it has no choices")
         first = choices[0] if choices else {}
         if not isinstance(first, dict):
-            raise _unreadable("its choice is none")
+            raise _unreadable("its first choice is not an object")
         part = first.get(name)
         content = part.get("content") if isinstance(part, dict) else None
         if isinstance(content, str):
@@ -155,22 +154,22 @@ class Completion:
 
 
 def estimated(text: str) -> int:
-    """About how many tokens a text has; rather too many."""
+    """An estimate of the tokens of a text, rather too high."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def believable(count: int, text: str) -> bool:
-    """Whether a text can have so few tokens."""
+    """Whether a text can have as few tokens as `count`."""
     return count * MOST_BYTES_PER_TOKEN >= len(text.encode("utf-8", "surrogatepass"))
 
 
 def word(text: str) -> str:
-    """A word of the provider's as it can be shown anywhere: short, and nothing in it that isn't seen."""
+    """A code or finish reason of the provider, safe to print: short and printable."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_WORD])
 
 
-def said(document: Any) -> tuple[str, str]:
-    """What an error's document says, and its code; both may be empty."""
+def error_of(document: Any) -> tuple[str, str]:
+    """The message and the code of an error document; both may be empty."""
     error = document.get("error", document) if isinstance(document, dict) else document
     if isinstance(error, dict):
         message = next((error[k] for k in ("message", "detail", "msg") if isinstance(error.get(k), str)), "")
@@ -182,56 +181,58 @@ def said(document: Any) -> tuple[str, str]:
 def refused(
     status: int, body: bytes, retry_after_ms: int | None, model: str, clean: Callable[[str], str] = str
 ) -> Failure:
-    """The failure that an answer with another status than 200 is. `clean` as in `Completion`."""
+    """The failure for a status other than 200. `clean` as in `Completion`."""
     try:
-        message, code = said(json.loads(body))
+        message, code = error_of(json.loads(body))
     except (ValueError, RecursionError):
         message, code = body.decode("utf-8", "replace"), ""
     return failed(status, clean(message), clean(code), retry_after_ms, model)
 
 
 def failed(status: int, message: str, code: str = "", retry_after_ms: int | None = None, model: str = "") -> Failure:
-    """The failure that a provider's error is, by its status, its code, and as a last resort by its words."""
-    message = message[:MAX_SAID]
-    told = redacted_text(" ".join(message.split()), 300)
-    told = f": {told!r}" if told else ""
+    """The failure for a provider's error: by its status, its code, and as a last resort its message."""
+    message = message[:MAX_MESSAGE]
+    quoted = redacted_text(" ".join(message.split()), 300)
+    quoted = f": {quoted!r}" if quoted else ""
     details = {"status": status, "provider_code": word(code)}
     if code == "context_length_exceeded" or (status in (200, 400, 413, 422) and _TOO_LONG.search(message)):
         return Failure(
             "too_large",
-            f"the prompt and the answer asked for are more than the model can hold{told}",
-            hint="give a shorter prompt, or ask for fewer tokens",
+            f"prompt and answer do not fit into the model's context{quoted}",
+            hint="use a shorter prompt or fewer max_tokens",
             details=details,
         )
     if status in (401, 403):
-        hint = "the owner should look at the provider's `api_key` and at what that key may do"
-        return Failure("service_error", f"the provider doesn't accept the key{told}", hint=hint, details=details)
+        hint = "the owner should check the provider's `api_key` and its permissions"
+        return Failure("service_error", f"the provider rejects the key{quoted}", hint=hint, details=details)
     if status == 404 or code == "model_not_found":
-        hint = "ask for another model; or the owner's `base_url` is wrong"
-        return Failure("not_found", f"the provider has no model {model[:100]!r}{told}", hint=hint, details=details)
+        hint = "use another model, or the owner should check `base_url`"
+        return Failure("not_found", f"the provider has no model {model[:100]!r}{quoted}", hint=hint, details=details)
     if status == 402 or code == "insufficient_quota":
-        hint = "the owner should look at the account there"
-        return Failure("service_error", f"the provider wants to be paid first{told}", hint=hint, details=details)
+        hint = "the owner should check the account"
+        return Failure(
+            "service_error", f"the account at the provider has no credit{quoted}", hint=hint, details=details
+        )
     if status == 429:
         return Failure(
             "rate_limited",
-            f"the provider has had too many requests{told}",
-            hint="call again after `retry_after_ms`" if retry_after_ms is not None else "call again in a while",
+            f"the provider limits the rate of requests{quoted}",
+            hint="call again after `retry_after_ms`" if retry_after_ms is not None else "call again later",
             retryable=True,
             retry_after_ms=retry_after_ms,
             rule="provider",
             details=details,
         )
     if 300 <= status < 400:
-        hint = "the owner should put into `base_url` where it leads; redirects aren't followed"
-        return Failure("service_error", f"the provider sends on to elsewhere ({status})", hint=hint, details=details)
-    # What isn't implemented there won't be in a while.
-    again = (status >= 500 and status not in (501, 505)) or status in (408, 425) or code in _PASSING
+        hint = "redirects are not followed; the owner should set `base_url` to the target"
+        return Failure("service_error", f"the provider redirects ({status})", hint=hint, details=details)
+    # 501 and 505 are permanent.
+    temporary = (status >= 500 and status not in (501, 505)) or status in (408, 425) or code in _TEMPORARY
     return Failure(
         "service_error",
-        f"the provider answered with {status if status != 200 else 'an error'}{told}",
-        hint="call again in a while" if again else None,
-        retryable=again,
+        f"the provider answered with {status if status != 200 else 'an error'}{quoted}",
+        hint="call again later" if temporary else None,
+        retryable=temporary,
         retry_after_ms=retry_after_ms,
         details=details,
     )
@@ -243,13 +244,13 @@ def _object(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise _unreadable("it is not JSON") from None
     if not isinstance(document, dict):
-        raise _unreadable("it is no object")
+        raise _unreadable("it is not an object")
     return document
 
 
 def _unreadable(why: str) -> Failure:
     return Failure(
         "service_error",
-        f"what the provider sent can't be read: {why}",
-        hint="the owner should see whether `base_url` is that of an OpenAI-compatible service",
+        f"the provider sent an invalid answer: {why}",
+        hint="the owner should check that `base_url` is an OpenAI-compatible service",
     )

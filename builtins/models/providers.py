@@ -1,4 +1,4 @@
-"""The providers of models, as the owner's configuration names them.
+"""The providers of models in the owner's configuration.
 
 ::
 
@@ -8,15 +8,15 @@
           local: {base_url: "http://127.0.0.1:11434/v1"}
           example:
             base_url: https://api.example.org/v1
-            api_key: {secret: EXAMPLE_KEY}            # its value is kept elsewhere, and bound to hosts (`secrets:`)
-            models: [small-*, large]                  # which of its models; all when not given
-            price: {prompt: 0.5, completion: 1.5}     # per million tokens, in whatever money budgets are in
+            api_key: {secret: EXAMPLE_KEY}            # the value is a secret, bound to hosts (`secrets:`)
+            models: [small-*, large]                  # allowed models; default all
+            price: {prompt: 0.5, completion: 1.5}     # per million tokens, in the currency of budgets
             prices: {large: {prompt: 5, completion: 15}}
-            stream: true                              # whether it can stream
-            max_tokens_as: max_tokens                 # how it calls that: or max_completion_tokens
+            stream: true                              # whether answers are streamed
+            max_tokens_as: max_tokens                 # name of that parameter: or max_completion_tokens
 
-A provider that isn't there, and a model that isn't among its models, is denied. So is everything of a provider whose
-configuration has a mistake: it might have been meant to deny.
+Unknown providers and models that are not allowed are denied. So is every model of a provider whose configuration has a mistake: the
+mistake may hide a restriction.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Price(NamedTuple):
     completion: float
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What so many tokens cost."""
+        """The cost of a call."""
         return round((self.prompt * prompt_tokens + self.completion * completion_tokens) / 1_000_000, 9)
 
 
 class Provider(NamedTuple):
-    """A provider as it is configured. `api_key` is the name of a secret; `models` None are all."""
+    """A configured provider. `api_key` is the name of a secret; `models` None allows all."""
 
     name: str
     base_url: str
@@ -57,12 +57,12 @@ class Provider(NamedTuple):
     max_tokens_as: str = "max_tokens"
 
     def price_of(self, model: str) -> Price | None:
-        """What a model costs; None where nobody has said."""
+        """The price of a model; None if it has none."""
         return self.prices.get(model, self.price)
 
 
 def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
-    """The provider of that name, which is to have the model.
+    """The provider of that name, if it allows the model.
 
     Raises:
         Failure: `permission_denied`.
@@ -73,7 +73,7 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
         raise _denied(
             PLACE,
             f"no provider {name[:100]!r} is configured{did_you_mean(name, [str(k) for k in known])}",
-            f"the owner can put it into governance.yaml, under {PLACE}",
+            f"the owner can add it to governance.yaml under {PLACE}",
             "provider",
         )
     place = f"{PLACE}.{name}"
@@ -81,7 +81,7 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
         found = _read(name, known[name])
     except ValueError as error:
         raise _denied(
-            place, f"the configuration of {name!r} has a mistake: {error}", "the owner should mend it", "provider"
+            place, f"the configuration of {name!r} has a mistake: {error}", "the owner should correct it", "provider"
         ) from None
     if found.models is not None and not any(matches_name(model, pattern) for pattern in found.models):
         raise _denied(
@@ -94,7 +94,7 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
 
 
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the owner's settings, each as its place and a message."""
+    """The mistakes in the owner's settings, each as its place and a message."""
     known = ("providers", "ca_file")
     yield from unknown_settings(settings, known)
     if not isinstance(settings.get("ca_file", ""), str):
@@ -115,18 +115,18 @@ def _read(name: str, document: Any) -> Provider:
         raise ValueError("it must be a mapping with a base_url")
     for key in document:
         if key not in _KEYS:
-            raise ValueError(f"there is no {key!r}{did_you_mean(str(key), _KEYS)}")
+            raise ValueError(f"unknown setting {key!r}{did_you_mean(str(key), _KEYS)}")
     url, key, models = document.get("base_url"), document.get("api_key"), document.get("models")
     if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "?" in url or "#" in url:
-        raise ValueError("base_url must be a URL that begins with http:// or https:// and has no query")
+        raise ValueError("base_url must begin with http:// or https:// and have no query")
     secret = key.get("secret") if isinstance(key, Mapping) else None
     if key is not None and (not isinstance(secret, str) or set(key) != {"secret"}):
-        raise ValueError("api_key must name a secret, {secret: NAME}; the key itself doesn't belong into a file")
+        raise ValueError("api_key must name a secret, {secret: NAME}; the key itself does not belong in a file")
     if models is not None and not (isinstance(models, list) and all(isinstance(m, str) for m in models)):
         raise ValueError("models must be a list of names")
     prices = document.get("prices", {})
     if not isinstance(prices, Mapping):
-        raise ValueError("prices must be by model")
+        raise ValueError("prices must be a mapping by model")
     stream, called = document.get("stream", True), document.get("max_tokens_as", "max_tokens")
     if not isinstance(stream, bool):
         raise ValueError("stream must be true or false")
@@ -146,10 +146,10 @@ def _read(name: str, document: Any) -> Provider:
 
 def _price(document: Any) -> Price:
     if not isinstance(document, Mapping) or set(document) != {"prompt", "completion"}:
-        raise ValueError("a price is {prompt: …, completion: …}, per million tokens")
+        raise ValueError("a price must be {prompt: …, completion: …}, per million tokens")
     for value in document.values():
         if type(value) not in (int, float) or not 0 <= value < 1e12:
-            raise ValueError("a price is a number, 0 or more")
+            raise ValueError("a price must be a number, 0 or more")
     return Price(float(document["prompt"]), float(document["completion"]))
 
 

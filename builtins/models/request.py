@@ -1,6 +1,6 @@
-"""One question to a model: what is sent, what it may come to, what it has used, and what comes back.
+"""One request to a model: its body, its budget, its answer, and the tokens it used.
 
-Apart from its declaration (`inference`), so that whoever only lists tools loads none of it.
+Separate from the declaration (`inference`), so that listing tools does not import it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.models.answers import Completion, Events, believable, estimated, refused
-from albert_tools.builtins.models.inference import MAX_PROMPT, Inference
+from albert_tools.builtins.models.inference_result import MAX_PROMPT, Inference
 from albert_tools.builtins.models.providers import Provider, provider_of
 from albert_tools.builtins.text_encoding import decode, encode
 from albert_tools.engine.model.failure import Failure
@@ -20,14 +20,14 @@ from albert_tools.engine.model.protocols import CallContext, ContentStore
 if TYPE_CHECKING:
     from albert_tools.builtins.net.client import Response
 
-#: Bytes of an error that are looked at, and of an answer that comes all at once.
+#: Bytes that are read of an error, and of an answer that is not streamed.
 MAX_ERROR, MAX_WHOLE = 64 * 1024, 32 * MiB
-#: Characters of half an answer that a failure holds.
+#: Characters of a partial answer in a failure.
 MAX_PARTIAL = 64 * 1024
 
 
-class Asking(NamedTuple):
-    """The arguments of a call."""
+class Request(NamedTuple):
+    """The arguments of a call of `inference`."""
 
     provider: str
     model: str
@@ -39,24 +39,20 @@ class Asking(NamedTuple):
     system_hash: str | None
 
     async def answer(self, context: CallContext) -> Inference:
-        """Ask.
-
-        Raises:
-            Failure: as `inference` says.
-        """
-        whom = provider_of(context.settings, self.provider, self.model)
+        """Send the request and return the result. Raises as `inference`."""
+        provider = provider_of(context.settings, self.provider, self.model)
         contents = context.contents
         if contents is None:
-            raise Failure("not_found", "nothing is kept here, so no prompt can be recorded by its hash")
+            raise Failure("not_found", "this service has no content store, so prompts can't be stored")
         prompt = await _text(contents, self.prompt, self.prompt_hash, "the prompt")
         if prompt is None:
-            message = "give prompt or prompt_hash: what is to be asked?"
+            message = "give either prompt or prompt_hash"
             violations = [{"field": "prompt", "rule": "required", "message": f"prompt: {message}"}]
             raise Failure("invalid_arguments", message, details={"violations": violations})
         system = await _text(contents, self.system or None, self.system_hash or None, "the system prompt")
         texts = [each for each in (system, prompt) if each is not None]
-        said = "".join(text for text, _ in texts)
-        most = _affordable(context, whom, self.model, self.max_tokens, estimated(said))
+        sent = "".join(text for text, _ in texts)
+        limit = _affordable(context, provider, self.model, self.max_tokens, estimated(sent))
         answer = Completion()
         facts = {
             "provider": self.provider,
@@ -64,10 +60,10 @@ class Asking(NamedTuple):
             "prompt_hash": prompt[1],
             "system_hash": None if system is None else system[1],
         }
-        body = self._body(whom, None if system is None else system[0], prompt[0], most)
-        await _ask(context, whom, body, answer, facts, said)
-        prompt_tokens, completion_tokens, guessed = _usage(answer, said)
-        price = whom.price_of(self.model)
+        body = self._body(provider, None if system is None else system[0], prompt[0], limit)
+        await _send(context, provider, body, answer, facts, sent)
+        prompt_tokens, completion_tokens, guessed = _usage(answer, sent)
+        price = provider.price_of(self.model)
         return {
             "text": answer.text,
             "text_hash": await asyncio.to_thread(contents.put, answer.text.encode()),
@@ -80,54 +76,54 @@ class Asking(NamedTuple):
             "cost": None if price is None else price.of(prompt_tokens, completion_tokens),
             "provider": self.provider,
             "model": self.model,
-            "max_tokens": most,
+            "max_tokens": limit,
             "prompt_hash": prompt[1],
             "system_hash": None if system is None else system[1],
         }
 
-    def _body(self, whom: Provider, system: str | None, prompt: str, most: int) -> dict[str, Any]:
-        before = [] if system is None else [{"role": "system", "content": system}]
+    def _body(self, provider: Provider, system: str | None, prompt: str, limit: int) -> dict[str, Any]:
+        first = [] if system is None else [{"role": "system", "content": system}]
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [*before, {"role": "user", "content": prompt}],
-            whom.max_tokens_as: most,
+            "messages": [*first, {"role": "user", "content": prompt}],
+            provider.max_tokens_as: limit,
         }
         if self.temperature is not None:
             body["temperature"] = self.temperature
-        if whom.stream:
+        if provider.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return body
 
 
-async def _ask(
-    context: CallContext, whom: Provider, body: dict[str, Any], answer: Completion, facts: dict[str, Any], said: str
+async def _send(
+    context: CallContext, provider: Provider, body: dict[str, Any], answer: Completion, facts: dict[str, Any], sent: str
 ) -> None:
-    """Send the request, and take the answer in; what was used is recorded however it ends."""
+    """Send the request and read the answer. The tokens used are recorded however it ends."""
     from albert_tools.builtins.net.client import Call, Client
 
     headers: dict[str, Any] = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-    if whom.api_key is not None:
-        headers["authorization"] = {"secret": whom.api_key, "prefix": "Bearer "}
+    if provider.api_key is not None:
+        headers["authorization"] = {"secret": provider.api_key, "prefix": "Bearer "}
     data = json.dumps(body, ensure_ascii=False).encode()
-    call = Call("POST", f"{whom.base_url}/chat/completions", headers, data, by_owner=True)
-    unknown = False
+    call = Call("POST", f"{provider.base_url}/chat/completions", headers, data, by_owner=True)
+    # The provider may have worked although no answer came.
+    may_have_run = False
     try:
         async with context.keep(Client).stream(context, call) as response:
-            await _taken(response, answer, body["model"])
+            await _receive(response, answer, body["model"])
     except asyncio.CancelledError:
-        unknown = True
+        may_have_run = True
         raise
     except Failure as failure:
-        # Where something was sent and no answer came, the provider may have worked all the same.
-        unknown = failure.code in ("timeout", "network_error") and not failure.retryable
+        may_have_run = failure.code in ("timeout", "network_error") and not failure.retryable
         if answer.begun and failure.code in ("timeout", "network_error", "service_error"):
             failure.details = {**failure.details, "text": answer.text[:MAX_PARTIAL]}
-            failure.hint = failure.hint or "half an answer is not an answer; ask again, perhaps for less"
+            failure.hint = failure.hint or "the answer is incomplete; ask again, perhaps for a shorter one"
         raise
     finally:
-        if answer.begun or unknown:
-            prompt_tokens, completion_tokens, guessed = _usage(answer, said)
-            price = whom.price_of(body["model"])
+        if answer.begun or may_have_run:
+            prompt_tokens, completion_tokens, guessed = _usage(answer, sent)
+            price = provider.price_of(body["model"])
             context.effect(
                 "network",
                 **facts,
@@ -141,11 +137,11 @@ async def _ask(
             )
 
 
-async def _taken(response: Response, answer: Completion, model: str) -> None:
-    """Read the answer, as it comes.
+async def _receive(response: Response, answer: Completion, model: str) -> None:
+    """Read the answer as it arrives.
 
     Raises:
-        Failure: what the provider says went wrong, or that it can't be read, or was cut.
+        Failure: the provider's error; an invalid answer; an incomplete one.
     """
     from albert_tools.builtins.net.bodies import unpacked
 
@@ -157,10 +153,10 @@ async def _taken(response: Response, answer: Completion, model: str) -> None:
     try:
         await _read(response, packing, answer)
     finally:
-        # Half an answer is told, too.
+        # A partial answer is reported too.
         answer.finish()
     if not answer.over and answer.finish_reason is None:
-        raise Failure("network_error", "the provider's answer was cut short")
+        raise Failure("network_error", "the provider's answer was cut off")
     answer.over = True
 
 
@@ -169,8 +165,8 @@ async def _read(response: Response, packing: str, answer: Completion) -> None:
 
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "text/event-stream" or packing.strip().lower() not in ("", "identity"):
-        body, more = await unpacked(response.pieces(), packing, MAX_WHOLE)
-        if more:
+        body, truncated = await unpacked(response.pieces(), packing, MAX_WHOLE)
+        if truncated:
             raise Failure("too_large", f"the provider sent more than {MAX_WHOLE:,} bytes")
         if kind != "text/event-stream":
             answer.whole(body)
@@ -189,51 +185,55 @@ def _events(events: Events, piece: bytes, answer: Completion) -> None:
         answer.event(data)
 
 
-def _usage(answer: Completion, said: str) -> tuple[int, int, bool]:
-    """Tokens of prompt and answer, and whether they are estimated: where nobody counted, or nobody can have counted so few."""
+def _usage(answer: Completion, sent: str) -> tuple[int, int, bool]:
+    """Tokens of prompt and answer, and whether they are estimated: without a count, or with one that is impossibly low."""
     prompt_tokens, completion_tokens = answer.usage or (0, 0)
-    if answer.usage is not None and believable(prompt_tokens, said) and believable(completion_tokens, answer.text):
+    if answer.usage is not None and believable(prompt_tokens, sent) and believable(completion_tokens, answer.text):
         return prompt_tokens, completion_tokens, False
-    return max(prompt_tokens, estimated(said)), max(completion_tokens, estimated(answer.text)), True
+    return max(prompt_tokens, estimated(sent)), max(completion_tokens, estimated(answer.text)), True
 
 
-def _affordable(context: CallContext, whom: Provider, model: str, wanted: int, prompt_tokens: int) -> int:
-    """The tokens that can be asked for: no more than the budget has left when the prompt is paid for.
+def _affordable(context: CallContext, provider: Provider, model: str, wanted: int, prompt_tokens: int) -> int:
+    """The tokens to ask for: at most what the budget has left after the prompt.
 
     Raises:
         Failure: `budget_exceeded`.
     """
-    tokens, cost, price = context.left("model_tokens"), context.left("model_cost"), whom.price_of(model)
+    tokens, cost, price = context.left("model_tokens"), context.left("model_cost"), provider.price_of(model)
     most = float(wanted)
     if tokens != float("inf"):
         most = min(most, tokens - prompt_tokens)
         if most < 1:
-            raise _over(
-                "model_tokens", f"the prompt alone has about {prompt_tokens:,} tokens, and {tokens:,.0f} are left"
+            raise _budget_exceeded(
+                "model_tokens", f"the prompt has about {prompt_tokens:,} tokens, and the budget has {tokens:,.0f} left"
             )
     if cost != float("inf"):
         if price is None:
-            raise _over("model_cost", f"nobody has said what {model[:100]!r} costs, so it can't be taken from a budget")
+            raise _budget_exceeded(
+                "model_cost", f"{model[:100]!r} has no price, so its cost can't be charged to a budget"
+            )
         left = cost - price.of(prompt_tokens, 0)
         if price.completion:
             most = min(most, left * 1_000_000 / price.completion)
         if left < 0 or most < 1:
-            raise _over("model_cost", f"what is left, {cost:g}, doesn't pay for the prompt and an answer")
+            raise _budget_exceeded(
+                "model_cost", f"the budget has {cost:g} left, too little for the prompt and an answer"
+            )
     return int(most)
 
 
-def _over(unit: str, message: str) -> Failure:
+def _budget_exceeded(unit: str, message: str) -> Failure:
     return Failure(
         "budget_exceeded",
         message,
-        hint="ask for a session with a larger budget",
+        hint="use a session with a larger budget",
         rule=f"lease.budget.{unit}",
         details={"unit": unit},
     )
 
 
 async def _text(contents: ContentStore, text: str | None, ref: str | None, what: str) -> tuple[str, str] | None:
-    """A prompt and its hash, kept; None where there is none.
+    """Store a prompt; the text and its hash, None without a prompt.
 
     Raises:
         Failure: `too_large`, `encoding_error`; as `ContentStore.get`.
@@ -242,14 +242,14 @@ async def _text(contents: ContentStore, text: str | None, ref: str | None, what:
         return text, await asyncio.to_thread(contents.put, _bounded(encode(text, what), what))
     if ref is None:
         return None
-    named = ref if ref.startswith("b3:") else f"b3:{ref}"
+    name = ref if ref.startswith("b3:") else f"b3:{ref}"
 
     def load() -> bytes:
-        if contents.size(named) > MAX_PROMPT:
+        if contents.size(name) > MAX_PROMPT:
             raise _too_long(what)
-        return contents.get(named)
+        return contents.get(name)
 
-    return decode(await asyncio.to_thread(load), "utf-8", what), named
+    return decode(await asyncio.to_thread(load), "utf-8", what), name
 
 
 def _bounded(data: bytes, what: str) -> bytes:
@@ -259,7 +259,7 @@ def _bounded(data: bytes, what: str) -> bytes:
 
 
 def _too_long(what: str) -> Failure:
-    return Failure("too_large", f"{what} has more than {MAX_PROMPT:,} bytes", hint="give a part of it")
+    return Failure("too_large", f"{what} has more than {MAX_PROMPT:,} bytes", hint="shorten it")
 
 
 def _hash(text: str) -> str:

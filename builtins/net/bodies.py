@@ -1,6 +1,6 @@
-"""A body as it is meant, unpacked piece by piece, and never more of it than was asked for.
+"""Decompress the body of a response, piece by piece and up to a limit.
 
-A few bytes can hold very many, so unpacking is told how many may come out before it begins.
+A few compressed bytes can expand to very many, so the limit applies while decompressing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ async def unpacked(pieces: AsyncIterable[bytes], packing: str, most: int) -> tup
     """The body, up to `most` bytes, and whether there was more. `packing` is the content-encoding.
 
     Raises:
-        Failure: `encoding_error`: it is packed in another way than gzip or deflate, or not as it says.
+        Failure: `encoding_error`: an encoding other than gzip or deflate, or damaged data.
     """
     unpack = _unpacker(packing)
     received = bytearray()
@@ -33,7 +33,7 @@ def _unpacker(packing: str) -> _Unpacker | None:
     if name in ("identity", ""):
         return None
     if name not in ("gzip", "x-gzip", "deflate"):
-        raise Failure("encoding_error", f"the body is packed as {name[:80]!r}, though it was asked for as it is")
+        raise Failure("encoding_error", f"the body has the content-encoding {name[:80]!r}, which was not asked for")
     return _Unpacker(name)
 
 
@@ -41,17 +41,17 @@ class _Unpacker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._begun = False
-        # gzip or zlib, whichever it is.
+        # 47: gzip or zlib, detected.
         self._stream = zlib.decompressobj(wbits=47)
 
     def of(self, piece: bytes, most: int) -> bytes:
-        """What a piece holds, `most` bytes of it or a few more."""
+        """The content of a piece, up to `most` bytes."""
         found = bytearray()
         try:
             while piece and len(found) < most:
                 self._begun = True
                 if self._stream.eof:
-                    # Several packed one after the other are one body.
+                    # Concatenated gzip members are one body.
                     self._stream = zlib.decompressobj(wbits=47)
                 found += self._stream.decompress(piece, most - len(found))
                 piece = self._stream.unused_data
@@ -60,9 +60,9 @@ class _Unpacker:
         return bytes(found)
 
     def end(self) -> None:
-        """The last piece was that."""
+        """Require that the data is complete."""
         if self._begun and not self._stream.eof:
             raise self._damaged()
 
     def _damaged(self) -> Failure:
-        return Failure("encoding_error", f"the body is not the {self._name} data that its header says")
+        return Failure("encoding_error", f"the body is not valid {self._name} data")

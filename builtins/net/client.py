@@ -1,14 +1,13 @@
-"""The one way out: every request that a primitive makes.
+"""The HTTP client of all primitives.
 
-Nothing happens behind the caller's back. No proxy, cookie, credential or `.netrc` of the machine goes into a request, nothing
-is tried twice, and a redirect is followed only if that was asked for, each as a request of its own: judged, resolved,
-connected and recorded anew, without what was meant for another server. Bytes, headers and time have bounds that the other side
-can't move.
+It adds nothing to a request: no proxy, cookie, credential or `.netrc` of the machine. It does not retry. It follows redirects only
+on demand; each is a request of its own, judged, resolved, connected and recorded, without headers that were meant for another
+server. Bytes, headers and time are bounded whatever the server does.
 
-It is httpx and its httpcore, without the parts that remember. What is remembered is connections, for a few seconds and only
-for calls that the same addresses are open to, and the hosts that want to be left alone.
+It uses httpcore, and of httpx only data types. Between calls it keeps idle connections for some seconds, for calls with the same
+open addresses, and the pauses that hosts asked for.
 
-Import it where it is used: httpx takes long to load.
+Import it where it is used: httpx is slow to import.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from albert_tools.builtins.net.bounds import (
     WIRE_TIMES,
 )
 from albert_tools.builtins.net.headers import Headers, carried, written
-from albert_tools.builtins.net.host_limits import Courtesy
+from albert_tools.builtins.net.host_limits import HostLimits
 from albert_tools.builtins.net.pinned_connections import METER, Meter, PinningBackend, TooMuch
 from albert_tools.builtins.net.resolve_host import Resolver, system_resolver
 from albert_tools.builtins.net.secrets import Secrets
@@ -55,30 +54,30 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.policy.addresses import Network
 
-#: What may go wrong on the way; whether anything was sent, the request's body knows.
+#: Why no connection was made.
 _UNREACHED = {
     errno.ECONNREFUSED: "the connection was refused, so nothing listens at that port",
     errno.EHOSTUNREACH: "the host can't be reached",
-    errno.ENETUNREACH: "there is no way to its network",
+    errno.ENETUNREACH: "its network can't be reached",
 }
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ConnectionNotAvailable)
 
 
 class Call(NamedTuple):
-    """A request to be made. `by_owner`: its URL stands in the owner's configuration, which names host and address."""
+    """A request to make. `by_owner`: its URL is in the owner's configuration, which opens its host and address."""
 
     method: str
     url: str
     headers: Headers = MappingProxyType({})
     body: bytes | None = None
-    #: How many redirects to follow, bytes of the body to take, unpacked.
+    #: Redirects to follow, and bytes of the body to read, decompressed.
     follow: int = 0
     most: int = MAX_BODY
     by_owner: bool = False
 
 
 class Answer(NamedTuple):
-    """What came back. `headers` are by lower-case names, those of one name joined; `secrets` takes out of text what was sent."""
+    """A response. `headers` are by lower-case name, repeated ones joined; `secrets` removes the request's secrets from text."""
 
     status: int
     headers: dict[str, str]
@@ -91,7 +90,7 @@ class Answer(NamedTuple):
 
 
 class Response:
-    """An answer whose body is still to come. `pieces` gives it as it comes, packed as `headers` say."""
+    """A response whose body is still to be read. `pieces` gives it as sent, compressed as `headers` say."""
 
     def __init__(self, hop: _Hop, secrets: Secrets) -> None:
         self.hop = hop
@@ -104,29 +103,29 @@ class Response:
         self._stream: AsyncIterable[bytes] | None = None
 
     def begin(self, answer: httpcore.Response) -> None:
-        """The head has come."""
+        """Set status and headers."""
         self.status = answer.status
         self.headers = httpx.Headers(answer.headers)
         self._stream = answer.stream  # type: ignore[assignment]
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body, as it comes."""
+        """The body, as it arrives."""
         assert self._stream is not None
         async for piece in self._stream:
             self._size += len(piece)
             yield piece
-            # Thousands of tiny ones may have come at once; others have their turn in between.
+            # Thousands of tiny pieces may have arrived at once; let other tasks run.
             await asyncio.sleep(0)
 
     @property
     def charset(self) -> str | None:
-        """What the content-type says."""
+        """The charset of the content-type."""
         message = Message()
         message["content-type"] = self.headers.get("content-type", "")
         return message.get_content_charset()
 
     def facts(self) -> dict[str, Any]:
-        """What the record says of it; of what was cut short, as far as it came."""
+        """The fields of its recorded effect; an incomplete response has those that are known."""
         found: dict[str, Any] = {
             "method": self.hop.method,
             "url": self.secrets.out_of_text(self.hop.url.text),
@@ -147,24 +146,24 @@ class _Hop(NamedTuple):
 
 
 class _Time(NamedTuple):
-    """Until when, by the loop's clock, and how many seconds that was in all."""
+    """The deadline by the loop's clock, and the seconds until it when the call began."""
 
     deadline: float
     seconds: float
 
 
 class Client:
-    """The way out of one service. For its loop.
+    """The HTTP client of one service, for use in its event loop.
 
     Args:
-        resolve: What turns names into addresses.
-        trust: Which certificates are believed; those that browsers believe where nothing is given.
+        resolve: Resolves host names.
+        trust: The trusted certificates; by default those of browsers.
     """
 
     def __init__(self, resolve: Resolver = system_resolver, trust: ssl.SSLContext | None = None) -> None:
         self._resolve = resolve
         self._trust = trust
-        self._courtesy = Courtesy()
+        self._host_limits = HostLimits()
         self._pools: OrderedDict[tuple[Any, ...], httpcore.AsyncConnectionPool] = OrderedDict()
 
     async def aclose(self) -> None:
@@ -174,9 +173,9 @@ class Client:
             await pool.aclose()
 
     async def fetch(self, context: CallContext, call: Call) -> Answer:
-        """Make the request, and follow as many redirects as it says; the last answer.
+        """Make the request, follow its redirects, and return the last response.
 
-        Each request that was sent is an effect of the call, also one that failed.
+        Each request that was sent is recorded as an effect, also if it failed.
 
         Raises:
             Failure: `network_error`, `timeout`, `too_large`, `encoding_error`, `invalid_arguments`, `permission_denied`,
@@ -200,13 +199,13 @@ class Client:
 
     @asynccontextmanager
     async def stream(self, context: CallContext, call: Call) -> AsyncIterator[Response]:
-        """As `fetch`, for a body that is read as it comes. Whoever reads it takes the secrets out."""
+        """As `fetch`, for a body that is read as it arrives. The reader must remove the secrets."""
         rules = context.network
         if rules is None:
-            raise Failure("permission_denied", "there are no rules for the network here", rule="network")
+            raise Failure("permission_denied", "no rules for the network apply here", rule="network")
         url = read_url(call.url)
         if call.body is not None and len(call.body) > MAX_SENT:
-            message = f"the body has {len(call.body):,} bytes, and {MAX_SENT:,} is the most that can be sent"
+            message = f"the body has {len(call.body):,} bytes; at most {MAX_SENT:,} can be sent"
             raise Failure("too_large", message)
         named = rules.named
         if call.by_owner:
@@ -224,7 +223,7 @@ class Client:
                         return
                 hop = _followed(hop, response.status, location)
                 rules.demand(hop.url.text, hop.method)
-                # What the owner's configuration leads to is not what it names.
+                # The owner's configuration opens its own address, not that of a redirect.
                 named = rules.named
         except Failure as failure:
             secrets.out_of_failure(failure)
@@ -241,14 +240,14 @@ class Client:
         time: _Time,
         most: int,
     ) -> AsyncIterator[Response]:
-        """One request; while the block lasts, its response."""
+        """Send one request; the block gets its response."""
         url, place, host = hop.url, hop.url.place, (hop.url.host, hop.url.port)
         headers = written(hop.headers, url, hop.method, hop.body, rules, secrets)
         body, response = _Body(hop.body), Response(hop, secrets)
         timer, meter = asyncio.timeout_at(time.deadline), Meter(MAX_HEAD)
         metering = METER.set(meter)
         try:
-            async with timer, self._courtesy.turn(host, time.seconds):
+            async with timer, self._host_limits.turn(host, time.seconds):
                 pool = await self._pool(url.scheme, named, context.settings)
                 raw = httpx.URL(url.text)
                 target = httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=raw.raw_path)
@@ -258,7 +257,7 @@ class Client:
                 try:
                     response.begin(answer)
                     retry_after = response.headers.get("retry-after")
-                    response.retry_after_ms = self._courtesy.told(host, answer.status, retry_after)
+                    response.retry_after_ms = self._host_limits.note(host, answer.status, retry_after)
                     _bounded(answer.headers, place)
                     yield response
                 finally:
@@ -269,14 +268,14 @@ class Client:
             raise Failure(
                 "timeout",
                 f"no complete answer from {place!r} within {time.seconds:.3g} s",
-                hint="whether the request was carried out is unknown" if body.begun else "nothing was sent",
+                hint="the request may have been carried out" if body.begun else "nothing was sent",
                 retryable=not body.begun or hop.method in IDEMPOTENT,
             ) from None
         except TooMuch:
-            message = (
-                f"{place!r} sent far more bytes than {'its headers' if not response.status else 'its body'} may have"
-            )
-            raise Failure("too_large", message, hint="ask for less at once") from None
+            part = "body" if response.status else "headers"
+            raise Failure(
+                "too_large", f"{place!r} sent too many bytes for its {part}", hint="ask for less at once"
+            ) from None
         except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
             raise refused_argument("url", secrets.out_of_text(f"the request can't be sent: {error}")) from None
         except (*_BROKEN, OSError) as error:
@@ -284,7 +283,7 @@ class Client:
             raise Failure(
                 "network_error",
                 f"no answer from {place!r}: {why}",
-                hint="whether the request was carried out is unknown" if body.begun else None,
+                hint="the request may have been carried out" if body.begun else None,
                 retryable=not body.begun or hop.method in IDEMPOTENT,
             ) from None
         finally:
@@ -295,14 +294,14 @@ class Client:
     async def _pool(
         self, scheme: str, named: tuple[Network, ...], settings: Mapping[str, Any]
     ) -> httpcore.AsyncConnectionPool:
-        further = str(settings.get("ca_file") or "") if scheme == "https" else ""
-        key = scheme, named, further
+        ca_file = str(settings.get("ca_file") or "") if scheme == "https" else ""
+        key = scheme, named, ca_file
         trust = None
         if key not in self._pools and scheme == "https":
-            # Loading the certificates takes long, and a plain request never needs them.
-            trust = self._trust or await asyncio.to_thread(_certificates, further)
+            # Loading certificates is slow, and plain HTTP needs none.
+            trust = self._trust or await asyncio.to_thread(_certificates, ca_file)
         if key not in self._pools:
-            # Nobody else was quicker.
+            # Another task may have made it meanwhile.
             self._pools[key] = httpcore.AsyncConnectionPool(
                 ssl_context=trust,
                 max_connections=MAX_CONNECTIONS,
@@ -311,14 +310,14 @@ class Client:
                 network_backend=PinningBackend(named, self._resolve),
             )
             for old in list(self._pools)[:-MAX_POOLS]:
-                # The rules were others then. One that is in use ends with its last connection.
+                # Pools of earlier rules. One in use is closed later.
                 if all(c.is_idle() for c in self._pools[old].connections):
                     await self._pools.pop(old).aclose()
         return self._pools[key]
 
 
 class _Body:
-    """A body to be sent, which knows whether anything was: it is asked for when the headers are out."""
+    """The body of a request. httpcore reads it after sending the headers, so `begun` tells whether anything was sent."""
 
     def __init__(self, data: bytes | None) -> None:
         self._data = data
@@ -331,7 +330,7 @@ class _Body:
 
 
 def _followed(hop: _Hop, status: int, location: str) -> _Hop:
-    """The request that a redirect asks for, as browsers understand it."""
+    """The request that follows a redirect, as browsers make it."""
     url = joined(hop.url, location)
     keeps = status in (307, 308) or hop.method in ("GET", "HEAD") or (status != 303 and hop.method != "POST")
     method = hop.method if keeps else "GET"
@@ -342,31 +341,31 @@ def _followed(hop: _Hop, status: int, location: str) -> _Hop:
 def _bounded(headers: Any, place: str) -> None:
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
-        message = f"{place!r} sent {len(headers)} headers of {size:,} bytes; {MAX_HEADERS} and {MAX_HEADER_BYTES:,} are the most"
+        message = f"{place!r} sent {len(headers)} headers of {size:,} bytes; the limits are {MAX_HEADERS} and {MAX_HEADER_BYTES:,}"
         raise Failure("too_large", message)
 
 
-def _certificates(further: str) -> ssl.SSLContext:
-    """What browsers believe, and what the owner's configuration adds.
+def _certificates(ca_file: str) -> ssl.SSLContext:
+    """The certificates of browsers and those of the owner's file.
 
     Raises:
         Failure: `io_error`.
     """
     trust = httpx.create_ssl_context(trust_env=False)
-    if further:
+    if ca_file:
         try:
-            trust.load_verify_locations(further)
+            trust.load_verify_locations(ca_file)
         except (OSError, ssl.SSLError) as error:
             raise Failure(
                 "io_error",
-                f"the certificates that the configuration names can't be used: {error}",
-                hint="mend `ca_file` in governance.yaml",
+                f"the certificates in `ca_file` can't be used: {error}",
+                hint="the owner should correct `ca_file` in governance.yaml",
             ) from None
     return trust
 
 
 def _reason(error: BaseException) -> str:
-    """Why there is no connection: as the system says it, where several addresses were tried in vain."""
+    """Why the request failed; of several tried addresses the reason that the system gave."""
     pending: list[BaseException | None] = [error]
     seen: list[BaseException] = []
     while pending:

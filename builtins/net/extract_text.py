@@ -1,6 +1,6 @@
-"""The readable part of a page, out of hostile HTML.
+"""Extract the main text of an HTML page, which may be hostile.
 
-Pure: bytes in, JSON out. Parsers of HTML are large, and written in C, so this is never called in the service's own process.
+Parsers of HTML are large and written in C, so this runs confined, never in the service's own process.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def extract(data: bytes, charset: str | None, url: str, links: bool) -> dict[str, Any]:
-    """``{"title", "text"}`` of an HTML page: its main text as Markdown, without what stands around it.
+    """Return ``{"title", "text"}`` of an HTML page: the main text as Markdown.
 
     Args:
-        data: The page, perhaps cut off.
-        charset: What the server says that it is written in; what the page says, or a guess, where that is None or unknown.
-        url: Where it comes from, for links that are relative.
-        links: Whether links stay in the text.
+        data: The page, perhaps truncated.
+        charset: The charset that the server sent. If it is None or unknown, the page's own declaration or a guess applies.
+        url: The page's address, to resolve relative links.
+        links: Whether to keep links.
     """
     import codecs
 
@@ -30,7 +30,7 @@ def extract(data: bytes, charset: str | None, url: str, links: bool) -> dict[str
             page = data
     tree = trafilatura.load_html(page)
     if tree is None:
-        # A page without much of a page's form.
+        # Hardly any markup.
         try:
             tree = html.document_fromstring(page)
         except (etree.LxmlError, ValueError):
@@ -48,7 +48,7 @@ def extract(data: bytes, charset: str | None, url: str, links: bool) -> dict[str
             favor_recall=True,
         )
     except (RecursionError, ValueError, TypeError, AttributeError):
-        # A page that it doesn't get on with has text all the same.
+        # Fall back to all text of the page.
         pass
     if not text:
         for noise in tree.xpath("//script|//style|//noscript|//template"):

@@ -1,4 +1,4 @@
-"""The headers of a request: what a caller may set, what is set for it, and what goes along to another server."""
+"""The headers of a request: which a caller may set, which are added, and which follow a redirect."""
 
 from __future__ import annotations
 
@@ -10,51 +10,50 @@ from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
 
-#: By name; a value is text, or stands for a secret.
+#: By name; a value is text or a reference to a secret.
 Headers = Mapping[str, "str | SecretReference"]
 
-#: Headers that a caller sets, and their characters.
+#: Headers of one request, and characters of a value.
 MAX_SET, MAX_VALUE = 100, 16 * 1024
 
-#: Headers that say how the message is carried; setting them could make the request another than the one
-#: judged.
-_OURS = frozenset(
+#: Headers of the transport. Setting them could change the request that was judged.
+_RESERVED = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer"}
     | {"accept-encoding", "expect", "http2-settings"}
 )
-#: Headers that another server may see, too. Any other may be a credential, whatever its name.
+#: Headers that a redirect to another server keeps. Any other may be a credential.
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent", "range", "cache-control"})
 
 
 def check_headers(headers: Headers) -> None:
-    """Look at what a caller wants to send.
+    """Check the headers of a caller.
 
     Raises:
         Failure: `invalid_arguments`.
     """
     if len(headers) > MAX_SET:
-        raise refused_argument("headers", f"a request has {MAX_SET} headers at most")
+        raise refused_argument("headers", f"a request can have at most {MAX_SET} headers")
     seen = set()
     for name, value in headers.items():
         if not name or not all(c.isalnum() or c in "!#$%&'*+-.^_`|~" for c in name) or not name.isascii():
-            raise refused_argument("headers", f"{name[:80]!r} is not a header's name")
-        if name.lower() in _OURS or name.lower().startswith("proxy-"):
-            raise refused_argument("headers", f"the header {name!r} is set by Albert itself")
+            raise refused_argument("headers", f"{name[:80]!r} is not a valid header name")
+        if name.lower() in _RESERVED or name.lower().startswith("proxy-"):
+            raise refused_argument("headers", f"the header {name!r} is set by Albert Tools")
         if name.lower() in seen:
-            raise refused_argument("headers", f"the header {name!r} stands there twice")
+            raise refused_argument("headers", f"the header {name!r} is given twice")
         seen.add(name.lower())
         text = value if isinstance(value, str) else value.get("prefix", "")
         if not text.isascii() or any(c < " " and c != "\t" for c in text) or "\x7f" in text or len(text) > MAX_VALUE:
             raise refused_argument(
                 "headers",
-                f"the header {name!r} must be printable ASCII, without line breaks, {MAX_VALUE:,} characters at most",
+                f"the header {name!r} must be printable ASCII without line breaks, at most {MAX_VALUE:,} characters",
             )
 
 
 def written(
     headers: Headers, url: Url, method: str, body: bytes | None, rules: NetworkRules, secrets: Secrets
 ) -> list[tuple[bytes, bytes]]:
-    """The headers as they are sent, secrets put in where the rules let them go.
+    """The headers to send, with the values of secrets that the rules allow for this URL.
 
     Raises:
         Failure: `permission_denied`, `not_found`, `invalid_arguments`.
@@ -77,7 +76,7 @@ def written(
 
 
 def carried(headers: Headers, *, same: bool, body: bool) -> Headers:
-    """What of `headers` goes along with a redirect: to the `same` server all, to another nothing that could be a credential."""
+    """The headers that follow a redirect: all to the `same` server, to another only those that cannot be credentials."""
     return {
         name: value
         for name, value in headers.items()

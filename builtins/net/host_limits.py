@@ -1,7 +1,7 @@
-"""Manners: not many requests to one host at once, and none before the time it has asked to be left alone for.
+"""Limits per host: few requests at once, and no request during a pause that the host asked for.
 
-A host that answers 429 or 503 with `Retry-After` is believed, up to an hour. A call within that time waits if it is short, and
-is refused otherwise, with how long it still is; nothing was sent then, so it can be made again.
+A host asks for a pause, up to an hour, with status 429 or 503 and `Retry-After`. A call during the pause waits if the rest is
+short; otherwise it fails with the seconds left, before anything is sent.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from contextlib import asynccontextmanager
 
 from albert_tools.engine.model.failure import Failure
 
-#: Requests to one host at a time; what browsers allow themselves, less some.
+#: Requests to one host at a time; browsers use six.
 MAX_AT_ONCE = 4
-#: Seconds that a call waits for a pause to be over.
+#: Seconds that a call waits for the end of a pause.
 MAX_WAIT = 5.0
-#: Seconds of the longest pause that a host can ask for.
+#: Seconds of the longest pause.
 MAX_PAUSE = 3600.0
-#: Hosts that are remembered.
+#: Hosts whose pauses are remembered.
 MAX_HOSTS = 1000
 
 Host = tuple[str, int]
 
 
-class Courtesy:
-    """The manners of one service towards all hosts."""
+class HostLimits:
+    """The limits of one service for all hosts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -36,18 +36,18 @@ class Courtesy:
 
     @asynccontextmanager
     async def turn(self, host: Host, seconds: float) -> AsyncIterator[None]:
-        """Be one of the few that call a host; of a call that has `seconds` left.
+        """Wait for a place among the requests to a host; the call has `seconds` left.
 
         Raises:
-            Failure: `rate_limited`: the host wants to be left alone for longer.
+            Failure: `rate_limited`: the host asked for a longer pause.
         """
         semaphore, users = self._turns.get(host, (None, 0))
         semaphore = semaphore or asyncio.Semaphore(MAX_AT_ONCE)
         self._turns[host] = semaphore, users + 1
         try:
             async with semaphore:
-                # Whoever had the turn before may have been told to stay away.
-                await self._left_alone(host, seconds)
+                # The request before may have been asked for a pause.
+                await self._wait_for_pause(host, seconds)
                 yield
         finally:
             semaphore, users = self._turns[host]
@@ -56,7 +56,7 @@ class Courtesy:
             else:
                 self._turns[host] = semaphore, users - 1
 
-    async def _left_alone(self, host: Host, seconds: float) -> None:
+    async def _wait_for_pause(self, host: Host, seconds: float) -> None:
         wait = self._until.get(host, 0.0) - self._clock()
         if wait <= 0:
             self._until.pop(host, None)
@@ -64,7 +64,7 @@ class Courtesy:
         if wait > min(MAX_WAIT, seconds / 2):
             raise Failure(
                 "rate_limited",
-                f"{host[0]!r} has asked not to be called for another {wait:.0f} s",
+                f"{host[0]!r} has asked for a pause, which lasts another {wait:.0f} s",
                 hint="call again after `retry_after_ms`; nothing was sent",
                 retryable=True,
                 retry_after_ms=int(wait * 1000) + 1,
@@ -72,8 +72,8 @@ class Courtesy:
             )
         await asyncio.sleep(wait)
 
-    def told(self, host: Host, status: int, retry_after: str | None) -> int | None:
-        """Take in what a host has answered; the pause that it asks for in ms, None where it doesn't."""
+    def note(self, host: Host, status: int, retry_after: str | None) -> int | None:
+        """Remember the pause that a response asks for; its ms, None if it asks for none."""
         if status not in (429, 503) or retry_after is None:
             return None
         seconds = seconds_of(retry_after)
@@ -87,7 +87,7 @@ class Courtesy:
 
 
 def seconds_of(retry_after: str) -> float | None:
-    """The header's value, seconds or a date, in seconds from now; None for anything else."""
+    """The seconds from now of a header's value, which is seconds or a date; None if it is invalid."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

@@ -1,8 +1,8 @@
-"""Connections to addresses that were judged, under the names that they are for.
+"""Connections to judged addresses.
 
-`httpcore` asks its backend for a connection to a host. This one resolves the name, judges what comes out and connects to that;
-the name stays what TLS verifies and what the request says. What a request reads is metered down here: header lines that never
-end, interim answers, chunks of nothing all come to an end, whatever layer would have waited for more.
+`httpcore` asks its network backend for a connection to a host. This backend resolves the name, judges the addresses and connects to
+one of them; TLS and the request still use the name. The backend also counts the bytes that a request reads, so that endless
+headers, interim responses and empty chunks end, whichever layer reads them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import httpcore
 from albert_tools.builtins.net.resolve_host import Resolver, reachable
 from albert_tools.engine.policy.addresses import Network
 
-#: Seconds for one address, so that one that swallows packets leaves time for the next.
+#: Seconds for one address, so that an address that drops packets leaves time for the next.
 CONNECT_SECONDS = 10.0
 
 
 class TooMuch(Exception):
-    """A server has sent more than there is room for."""
+    """A server sent more bytes than a request may read."""
 
 
 class Meter:
-    """How many bytes one request may still read from its connection, whatever layer reads them."""
+    """The bytes that one request may still read from its connection."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
 
-#: The meter of the request that this task makes.
+#: The meter of this task's request.
 METER: ContextVar[Meter] = ContextVar("METER")
 
 
@@ -52,7 +52,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to one of the host's addresses; the first that answers."""
+        """Connect to the first of the host's addresses that answers."""
         addresses = await reachable(host, port, self._named, self._resolve)
         for i, address in enumerate(addresses):
             try:
@@ -69,7 +69,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.AsyncNetworkStream:
-        """Never."""
+        """Refuse."""
         raise httpcore.ConnectError("not over a Unix socket")
 
     async def sleep(self, seconds: float) -> None:

@@ -1,12 +1,12 @@
-"""The way out for a command that has no network of its own: a proxy that lets through what the rules do.
+"""A proxy that gives a confined command the part of the network that the rules allow.
 
-A command is confined without a network; this stands at the one socket that it is given. It takes ``CONNECT host:port`` and
-plain HTTP in absolute form, asks `judge` about each URL, resolves the name itself, and connects to an address that was judged,
-as `client` does. So a command can ask for names, and never has an address of its own choosing, a DNS query, or anything but
-TCP. What goes through a tunnel is encrypted and can't be looked at; where it leads can.
+A confined command has no network but a socket to this proxy. The proxy accepts ``CONNECT host:port`` and plain HTTP in absolute
+form, asks `judge` about each URL, resolves the name itself and connects to a judged address, as `client` does. So a command can
+name hosts, but it cannot choose an address, send a DNS query or use anything but TCP. The content of a tunnel is encrypted; only
+its destination is judged.
 
-One connection carries one request, which is rewritten from what was parsed: what two readers could take for two requests
-doesn't pass. h11 parses both sides.
+Each connection carries one request. It is rewritten from the parsed form, so that no server can read two requests where the proxy
+read one (request smuggling). h11 parses both sides.
 """
 
 from __future__ import annotations
@@ -30,33 +30,32 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
 from albert_tools.engine.policy.addresses import Network
 
-#: Asked about each URL with its method (``CONNECT`` for a tunnel, whose URL is ``https://host:port/``); raises Failure for no.
+#: Gets each URL and its method (``CONNECT`` for a tunnel, with the URL ``https://host:port/``); raises Failure to refuse it.
 Judge = Callable[[str, str], Awaitable[None]]
 
-#: Headers that are between two neighbours, or that would say something of the machine.
-_NOT_PASSED = frozenset(
+#: Hop-by-hop headers, and headers that would reveal the machine.
+_DROPPED = frozenset(
     b"connection proxy-connection keep-alive proxy-authorization proxy-authenticate te trailer upgrade host "
     b"transfer-encoding content-length forwarded x-forwarded-for via expect".split()
 )
 _PIECE = 64 * KiB
-#: Interim answers that come before one.
+#: Interim responses before the final one.
 _MAX_INTERIM = 20
 _HEAD_END = re.compile(rb"\n\r?\n")
-#: Times as many connections as there may be at once, that are heard before they are refused; further ones are just closed.
-_MANY_MORE = 4
-#: Connections that are waited for at once. Each is a descriptor of the service's before anybody has looked at it.
+#: Up to this many times `at_once`, connections get an answer that refuses them. More are just closed.
+_REFUSED_TIMES = 4
+#: Connections that wait to be accepted. Each is a descriptor of the service.
 _BACKLOG = 16
-#: Of the descriptors that the process may have, the part that connections of all commands together may take; and a few that each
-#: command has in any case.
+#: The connections of all commands may use one in this many of the process's descriptors; each command may always have a few.
 _PART_OF_DESCRIPTORS, _FEW = 16, 4
-#: More than these are never counted on.
-_MANY_DESCRIPTORS = 1 << 16
+#: Descriptors; a higher limit of the process counts as this.
+_MAX_DESCRIPTORS = 1 << 16
 
 
 def judged_by(rules: NetworkRules) -> Judge:
     """A judge by the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
 
-    Nobody is asked in the middle of a command, so what the rules would ask about is refused.
+    Nobody can be asked while a command runs, so it refuses what needs an approval.
     """
 
     async def judge(url: str, method: str) -> None:
@@ -66,9 +65,9 @@ def judged_by(rules: NetworkRules) -> Judge:
 
 
 class ProxyBounds(NamedTuple):
-    """What a command may use: connections at a time and in all, bytes in both directions together, seconds.
+    """The limits of one command: connections at once and in total, bytes in both directions together, seconds.
 
-    `ports` are those that a tunnel may lead to; None for any.
+    `ports` are the allowed ports of tunnels; None allows all.
     """
 
     at_once: int = 32
@@ -82,7 +81,7 @@ class ProxyBounds(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One request, for the record: `refused` is the code of the failure that it got, `size_bytes` what came back through it."""
+    """One request, for the record: `refused` is the code of its failure, `size_bytes` the bytes received."""
 
     method: str
     url: str
@@ -92,15 +91,15 @@ class Seen(NamedTuple):
 
 
 class FilteringProxy:
-    """A proxy, while its block lasts: ``async with FilteringProxy(judge) as proxy: proxy.address``.
+    """A proxy that runs for a block: ``async with FilteringProxy(judge) as proxy: proxy.address``.
 
     Args:
-        judge: Says which URLs may be reached.
-        named: Addresses that may be reached though they aren't public.
-        path: Where to listen, a socket that there isn't yet; else a port of this machine's loopback, or
-        listening: a socket that listens already, perhaps in another network namespace.
-        resolve: What turns names into addresses.
-        bounds: What may be used.
+        judge: Decides which URLs may be reached.
+        named: Addresses that may be reached although they are not public.
+        path: The Unix socket to create and listen at; by default a port of the loopback interface.
+        listening: A listening socket to use instead, perhaps of another network namespace.
+        resolve: Resolves host names.
+        bounds: The limits.
     """
 
     def __init__(
@@ -123,12 +122,12 @@ class FilteringProxy:
         self._server: asyncio.Server | None = None
         self._count = 0
         self._bytes = 0
-        #: What was asked for, in order; the last thousand.
+        #: The last thousand requests, in order.
         self.seen: list[Seen] = []
-        #: Where it listens: the path of a socket, or host and port.
+        #: The path of its socket, or its host and port.
         self.address: str | tuple[str, int] = ""
 
-    #: Those of this process that are listening.
+    #: The proxies of this process.
     _running: ClassVar[set[FilteringProxy]] = set()
 
     async def __aenter__(self) -> FilteringProxy:
@@ -144,7 +143,7 @@ class FilteringProxy:
             listening = socket.socket(socket.AF_UNIX)
             try:
                 listening.bind(str(self._path))
-                # Before it listens, so that nobody else ever connects.
+                # Before listening, so that no other user can connect.
                 os.chmod(self._path, 0o600)
                 self._server = await asyncio.start_unix_server(self._accept, sock=listening, backlog=_BACKLOG)
             except BaseException:
@@ -171,7 +170,7 @@ class FilteringProxy:
         assert task is not None
         self._tasks.add(task)
         try:
-            # One that is over while its answer is written is nobody's fault.
+            # The client may hang up while its response is written.
             with suppress(OSError):
                 await self._serve(_Side(reader, writer, self._bounds.idle_seconds, _Pulse()))
         except asyncio.CancelledError:
@@ -183,7 +182,7 @@ class FilteringProxy:
     async def _serve(self, client: _Side) -> None:
         self._count += 1
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._bounds.head_bytes)
-        method, shown = "", ""
+        method, asked_url = "", ""
         try:
             if self._crowded():
                 return
@@ -194,12 +193,12 @@ class FilteringProxy:
             if len(self._tasks) > self._bounds.at_once or self._count > self._bounds.connections:
                 raise Failure("rate_limited", "the command has too many connections", rule="proxy.connections")
             method, url = self._asked(request)
-            shown = url.text
+            asked_url = url.text
             await self._judge(url.text, method)
             upstream = await self._connected(url, client.pulse)
         except (Failure, TimeoutError, h11.RemoteProtocolError) as problem:
             failure = _failure(problem)
-            self._record(Seen(method, shown, failure.code, 0, 0))
+            self._record(Seen(method, asked_url, failure.code, 0, 0))
             await _refuse(client, failure)
             return
         try:
@@ -219,22 +218,22 @@ class FilteringProxy:
                 await _refuse(client, _failure(problem))
         finally:
             upstream.writer.close()
-            self._record(Seen(method, shown, None, upstream.sent, upstream.received))
+            self._record(Seen(method, asked_url, None, upstream.sent, upstream.received))
 
     def _crowded(self) -> bool:
-        """Whether there are more connections than can be heard: of this command, or of all that share the process's descriptors."""
+        """Whether there are too many connections to answer: of this command, or of all commands of the process."""
         most = _descriptors() // _PART_OF_DESCRIPTORS
         share = max(most // len(self._running or {self}), _FEW)
         own = len(self._tasks)
-        if own > min(_MANY_MORE * self._bounds.at_once, share):
+        if own > min(_REFUSED_TIMES * self._bounds.at_once, share):
             return True
         return own > _FEW and sum(len(proxy._tasks) for proxy in self._running) > 2 * most
 
     def _asked(self, request: h11.Request) -> tuple[str, Url]:
-        """The method and the one reading of the URL.
+        """The method and the URL of a request.
 
         Raises:
-            Failure: it is no request for a proxy.
+            Failure: not a request for a proxy.
         """
         method = request.method.decode("ascii")
         target = request.target.decode("ascii")
@@ -245,14 +244,14 @@ class FilteringProxy:
             if self._bounds.ports is not None and url.port not in self._bounds.ports:
                 raise Failure(
                     "permission_denied",
-                    f"a tunnel may not lead to port {url.port}",
-                    hint=f"to {', '.join(map(str, sorted(self._bounds.ports)))} it may",
+                    f"tunnels to port {url.port} are not allowed",
+                    hint=f"allowed: {', '.join(map(str, sorted(self._bounds.ports)))}",
                     rule="proxy.ports",
                 )
             return method, url
         url = read_url(target, "target")
         if url.scheme != "http":
-            raise Failure("invalid_arguments", "https goes through a tunnel, by CONNECT")
+            raise Failure("invalid_arguments", "https needs a tunnel: use CONNECT")
         return method, url
 
     async def _connected(self, url: Url, pulse: _Pulse) -> _Side:
@@ -273,13 +272,13 @@ class FilteringProxy:
     async def _forward(
         self, client: _Side, upstream: _Side, parser: h11.Connection, request: h11.Request, url: Url
     ) -> None:
-        """One request as it was parsed, and its answer."""
-        ours = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._bounds.head_bytes)
+        """Forward one request, rewritten from its parsed form, and its response."""
+        outgoing = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._bounds.head_bytes)
         target = url.text.removeprefix(f"http://{url.place}") or "/"
-        dropped = _passed_not(request.headers) - {b"content-length", b"transfer-encoding"}
+        dropped = _dropped_headers(request.headers) - {b"content-length", b"transfer-encoding"}
         headers = [(n, v) for n, v in request.headers if n not in dropped]
         headers = [(b"host", url.place.encode()), *headers, (b"connection", b"close")]
-        await upstream.send(ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b"")
+        await upstream.send(outgoing.send(h11.Request(method=request.method, target=target, headers=headers)) or b"")
 
         async def send() -> None:
             if parser.they_are_waiting_for_100_continue:
@@ -289,9 +288,9 @@ class FilteringProxy:
                 event = await _event(parser, client)
                 if isinstance(event, h11.Data):
                     self._count_bytes(len(event.data))
-                    await upstream.send(ours.send(h11.Data(data=event.data)) or b"")
+                    await upstream.send(outgoing.send(h11.Data(data=event.data)) or b"")
                 elif isinstance(event, h11.EndOfMessage):
-                    await upstream.send(ours.send(h11.EndOfMessage()) or b"")
+                    await upstream.send(outgoing.send(h11.EndOfMessage()) or b"")
                     return
                 else:
                     raise h11.RemoteProtocolError("the request ended too early")
@@ -299,15 +298,15 @@ class FilteringProxy:
         async def receive() -> None:
             head, interim = _Head(), 0
             while True:
-                event = await _event(ours, upstream, head)
+                event = await _event(outgoing, upstream, head)
                 if isinstance(event, h11.InformationalResponse):
                     interim += 1
                     if interim > _MAX_INTERIM:
-                        raise h11.RemoteProtocolError("too many interim answers")
+                        raise h11.RemoteProtocolError("too many interim responses")
                     continue
                 if isinstance(event, h11.Response):
                     _demand_few(len(event.headers))
-                    dropped = _passed_not(event.headers)
+                    dropped = _dropped_headers(event.headers)
                     if not any(n == b"transfer-encoding" for n, _ in event.headers):
                         dropped -= {b"content-length"}
                     headers = [(n, v) for n, v in event.headers if n not in dropped]
@@ -324,11 +323,11 @@ class FilteringProxy:
                     await client.send(parser.send(h11.EndOfMessage()) or b"")
                     return
                 else:
-                    raise h11.RemoteProtocolError("the answer ended too early")
+                    raise h11.RemoteProtocolError("the response ended too early")
 
         sending = asyncio.ensure_future(send())
         try:
-            # An answer may come before all was sent, and then it is the end.
+            # A response may arrive before all of the request was sent; it ends the exchange.
             await receive()
         finally:
             sending.cancel()
@@ -357,7 +356,7 @@ class FilteringProxy:
     def _count_bytes(self, count: int) -> None:
         self._bytes += count
         if self._bytes > self._bounds.bytes:
-            raise OSError("the command has sent and received all that it may")
+            raise OSError("the command exceeded its limit of bytes")
 
     def _record(self, seen: Seen) -> None:
         self.seen.append(seen)
@@ -368,18 +367,18 @@ def _descriptors() -> int:
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MANY_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MANY_DESCRIPTORS)
+    return _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MAX_DESCRIPTORS)
 
 
 class _Pulse:
-    """When something last went through, either way."""
+    """The time of the last data in either direction."""
 
     def __init__(self) -> None:
         self.last = asyncio.get_running_loop().time()
 
 
 class _Side:
-    """One end of a connection. When neither end has sent anything for too long, both are over."""
+    """One end of a connection. It times out when neither direction had data for `idle` seconds."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: float, pulse: _Pulse) -> None:
         self.writer = writer
@@ -410,7 +409,7 @@ class _Side:
 
 
 class _Head:
-    """Counts the lines of a head before it is parsed: thousands of headers take long, and meanwhile nobody else is served."""
+    """Counts the lines of a head before it is parsed, because parsing thousands of headers blocks the loop."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -418,10 +417,10 @@ class _Head:
         self._over = False
 
     def take(self, data: bytes) -> None:
-        """More has come.
+        """Count the lines of more data.
 
         Raises:
-            h11.RemoteProtocolError: it has too many headers.
+            h11.RemoteProtocolError: too many headers.
         """
         if self._over:
             return
@@ -429,7 +428,7 @@ class _Head:
         end = _HEAD_END.search(text)
         self._lines += text.count(b"\n", 0, end.end() if end else len(text)) - self._tail.count(b"\n")
         self._tail, self._over = text[-2:], end is not None
-        # The first line and the empty one are no headers.
+        # The first line and the empty one are not headers.
         _demand_few(self._lines - 2)
 
 
@@ -442,7 +441,7 @@ async def _event(parser: h11.Connection, side: _Side, head: _Head | None = None)
     while True:
         event = parser.next_event()
         if event is not h11.NEED_DATA:
-            # One piece may hold thousands of events, of an empty chunk or two each; others have their turn in between.
+            # One piece may contain thousands of events; let other tasks run.
             await asyncio.sleep(0)
             return event
         data = await side.receive()
@@ -451,19 +450,19 @@ async def _event(parser: h11.Connection, side: _Side, head: _Head | None = None)
         parser.receive_data(data)
 
 
-def _passed_not(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """What isn't passed on, and what the connection's own header names."""
-    named = [v.lower().split(b",") for n, v in headers if n in (b"connection", b"proxy-connection")]
-    return _NOT_PASSED | {part.strip() for parts in named for part in parts}
+def _dropped_headers(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """The headers that are not passed on, including those that the connection header names."""
+    listed = [v.lower().split(b",") for n, v in headers if n in (b"connection", b"proxy-connection")]
+    return _DROPPED | {part.strip() for parts in listed for part in parts}
 
 
 def _failure(problem: BaseException) -> Failure:
     if isinstance(problem, Failure):
         return problem
     if isinstance(problem, TimeoutError):
-        return Failure("timeout", "nothing was heard for too long")
+        return Failure("timeout", "no data arrived in time")
     if isinstance(problem, h11.ProtocolError):
-        return Failure("invalid_arguments", f"this is not HTTP as a proxy takes it: {problem}")
+        return Failure("invalid_arguments", f"invalid proxy request: {problem}")
     return Failure("network_error", f"the connection broke: {problem}")
 
 

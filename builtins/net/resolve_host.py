@@ -1,8 +1,8 @@
-"""From a name to addresses that may be reached, in one step.
+"""Resolve a host to addresses that may be reached.
 
-A name is resolved once for a connection. Every address it leads to is judged, and if one of them may not be reached none is: a
-name that leads to a public and to a private address is an attack or a mistake. What comes out is connected to as it is, so an
-answer that is another the next time changes nothing.
+A name is resolved once per connection, and every address is judged. One forbidden address forbids the name: a name with a public
+and a private address is an attack or a mistake. The connection uses a judged address, so a different answer to a later lookup (DNS
+rebinding) changes nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from albert_tools.engine.policy.host_rules import UNREACHABLE
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-#: Gives the addresses of a host, as text, best first. OSError where there are none.
+#: Gives the addresses of a host, as text, best first. Raises OSError if it has none.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-#: Addresses of one name that are looked at; no honest name has more.
+#: Addresses of one name; a name with more is refused.
 MAX_ADDRESSES = 64
-#: Of these, how many are tried.
+#: Addresses that are tried.
 MAX_TRIED = 6
 
-
-#: Names that are asked for at a time. A name server that doesn't answer holds these up, and nothing else of the service.
+#: Lookups at a time. A name server that does not answer blocks these and nothing else.
 _AT_ONCE = 16
 
 
@@ -39,7 +38,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 async def system_resolver(host: str, port: int) -> list[str]:
-    """What the system says; it knows the hosts file and whatever else the machine is set up for."""
+    """Resolve with the system's resolver, which includes the hosts file."""
     import asyncio
     import socket
 
@@ -52,8 +51,8 @@ async def reachable(host: str, port: int, named: Iterable[Network], resolve: Res
     """The addresses to connect to, best first.
 
     Raises:
-        Failure: `permission_denied`: an address that isn't public, and that the rules don't name; `network_error`: there is no such
-            host. Nothing was sent in either case.
+        Failure: `permission_denied`: an address that is neither public nor named by the rules; `network_error`: no such host.
+            Nothing was sent in either case.
     """
     literal = parsed(host)
     if literal is not None:
@@ -80,8 +79,8 @@ def refused(host: str, address: str, kind: str) -> Failure:
     leads = f"the host {host!r} leads to {address}, which" if host != address else f"{address!r}"
     return Failure(
         "permission_denied",
-        f"{leads} is no public address ({kind}), and no rule of the owner's names it",
-        hint="the owner can name it under `allowed_addresses`",
+        f"{leads} is not a public address ({kind}), and no rule of the owner names it",
+        hint="the owner can list it under `allowed_addresses`",
         rule=UNREACHABLE,
         details={"rationale_code": "host", "address": address, "kind": kind},
     )

@@ -1,9 +1,9 @@
-"""Secrets by reference: a program names one, and only the request that goes out holds it.
+"""Secrets by reference: a program names a secret, and only the outgoing request has its value.
 
-``{"secret": "GITHUB_TOKEN"}`` stands for a value that whoever owns the machine keeps, in the environment variable
-``ALBERT_SECRET_GITHUB_TOKEN`` or in the system's keyring (service ``albert-tools``), and that the rules bind to hosts. The
-value is put into a header in the moment the request is made. It is in no argument, so in no ledger and no journal; and from
-what comes back it is taken out again, in whatever common spelling a server may echo it, before anybody sees it.
+``{"secret": "GITHUB_TOKEN"}`` stands for a value that the owner keeps in the environment variable ``ALBERT_SECRET_GITHUB_TOKEN`` or
+in the system's keyring (service ``albert-tools``), and that the rules bind to hosts. The value is put into a header when the
+request is sent. It is never an argument, so it is in no ledger and no journal. It is removed from the response, in all common
+encodings that a server may echo it in.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from urllib.parse import quote, quote_plus
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 
-#: Where values are looked for.
+#: Prefix of environment variables, and service of the keyring.
 ENVIRONMENT, SERVICE = "ALBERT_SECRET_", "albert-tools"
-#: Characters of a value: less could be met anywhere by chance, and more is no header.
+#: Characters of a value: a shorter one could occur by chance, a longer one does not fit into a header.
 MIN_LENGTH, MAX_LENGTH = 8, 8192
 
 REDACTED = "[redacted]"
 
-#: What stays as it is in a URL's query, as most clients write it.
+#: Characters that most clients do not escape in a URL's query.
 _URL_SAFE = "!$&'()*+,;=:@/?~-._"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
 class SecretReference(TypedDict):
-    """``{"secret": "GITHUB_TOKEN", "prefix": "Bearer "}``: a value that only the owner knows, and what goes before it."""
+    """``{"secret": "GITHUB_TOKEN", "prefix": "Bearer "}``: the name of a secret, and text before its value."""
 
     secret: str
     prefix: NotRequired[str]
 
 
 class Secrets:
-    """The values that one request holds."""
+    """The secrets of one request."""
 
     def __init__(self) -> None:
         self._forms: set[str] = set()
@@ -47,35 +47,35 @@ class Secrets:
 
     @property
     def longest(self) -> int:
-        """Characters of the longest spelling."""
+        """Characters of the longest encoded form."""
         return max(map(len, self._forms), default=0)
 
     def take(self, name: str, prefix: str = "") -> str:
-        """A header's value, with `prefix` before the secret; its spellings are remembered.
+        """The value of a header, `prefix` before the secret; remembers its encoded forms.
 
         Raises:
-            Failure: `not_found`: there is no value; `invalid_arguments`: it can't be one.
+            Failure: `not_found`: the secret has no value; `invalid_arguments`: an unusable name or value.
         """
         value = value_of(name)
-        self._forms |= _spellings(value)
-        # What basic authentication sends, and what is echoed as one piece.
-        self._forms |= _spellings(prefix + value) if prefix else set()
+        self._forms |= _encoded_forms(value)
+        # A server may encode prefix and secret together, as in basic authentication.
+        self._forms |= _encoded_forms(prefix + value) if prefix else set()
         return prefix + value
 
     def out_of_text(self, text: str) -> str:
-        """`text` without any of them."""
+        """`text` without the secrets."""
         for form in sorted(self._forms, key=len, reverse=True):
             text = text.replace(form, REDACTED)
         return text
 
     def out_of(self, data: bytes) -> bytes:
-        """`data` without any of them."""
+        """`data` without the secrets."""
         for form in sorted(self._forms, key=len, reverse=True):
             data = data.replace(form.encode(), REDACTED.encode())
         return data
 
     def out_of_failure(self, failure: Failure) -> None:
-        """Take them out of what a failure says: a redirect, say, may lead to a URL that holds one."""
+        """Remove the secrets from a failure, which may quote, for example, the URL of a redirect."""
         if self._forms:
             failure.message = self.out_of_text(failure.message)
             failure.hint = self.out_of_text(failure.hint) if failure.hint else failure.hint
@@ -83,27 +83,29 @@ class Secrets:
 
 
 def value_of(name: str) -> str:
-    """The value that the machine keeps under a name.
+    """The value of a secret.
 
     Raises:
-        Failure: `not_found`, `invalid_arguments`. Never with the value in it.
+        Failure: `not_found`, `invalid_arguments`. It never has the value.
     """
     if not _NAME.match(name):
-        raise refused_argument("headers", f"{name[:80]!r} can't be a secret's name: letters, digits and _, at most 64")
+        raise refused_argument(
+            "headers", f"{name[:80]!r} is not the name of a secret: use at most 64 letters, digits and _"
+        )
     value = os.environ.get(ENVIRONMENT + name)
     if value is None:
         value = _from_keyring(name)
     if value is None:
         raise Failure(
             "not_found",
-            f"nobody has given the secret {name} a value",
+            f"the secret {name} has no value",
             hint=f"the owner can set {ENVIRONMENT}{name}, or `keyring set {SERVICE} {name}`",
         )
     if not MIN_LENGTH <= len(value) <= MAX_LENGTH or not all(" " <= c <= "~" for c in value) or value != value.strip():
         raise Failure(
             "invalid_arguments",
             f"the value of the secret {name} can't be sent: it must be {MIN_LENGTH} to {MAX_LENGTH} printable ASCII characters",
-            hint="the owner should mend it",
+            hint="the owner should correct it",
         )
     return value
 
@@ -113,13 +115,13 @@ def _from_keyring(name: str) -> str | None:
         import keyring
     except ImportError:
         return None
-    # What is wrong with a keyring says nothing about the value.
+    # A broken keyring counts as one without the value.
     with suppress(Exception):
         return keyring.get_password(SERVICE, name)
     return None
 
 
-def _spellings(value: str) -> set[str]:
+def _encoded_forms(value: str) -> set[str]:
     import base64
     import html
     import json
@@ -133,12 +135,12 @@ def _spellings(value: str) -> set[str]:
 
 
 def _within_base64(raw: bytes) -> set[str]:
-    """The characters that stand for it alone in the base64 of a longer text, wherever in that it begins."""
+    """The characters of base64 that encode only `raw`, wherever it begins in a longer text."""
     import base64
 
     found = set()
     for before in range(3):
-        # Six bits are a character: the first ones are shared with what stands before it, the last with what follows.
+        # A character encodes six bits. The first ones are shared with the text before, the last with the text after.
         text = base64.b64encode(bytes(before) + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6].decode()
         found |= {text, text.translate(str.maketrans("+/", "-_"))}
     return {text for text in found if len(text) >= MIN_LENGTH}

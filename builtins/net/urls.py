@@ -1,7 +1,7 @@
-"""A URL that has one reading.
+"""URLs that every parser reads the same way.
 
-Readers of URLs disagree, and what one judges another may not call. So what could be read in two ways is refused, the rest is
-brought into one spelling, host and all, and that is what is judged, connected to, and sent.
+Parsers of URLs disagree, so the host that one judges may not be the host that another calls. Ambiguous URLs are refused. All others
+are normalised; the normalised URL is judged, connected to and sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import parsed
 from albert_tools.engine.policy.host_rules import host_of
 
-#: Characters of a URL: what servers take at the most.
+#: Characters of a URL; servers accept hardly more.
 MAX_URL = 8192
 
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*\Z")
@@ -24,7 +24,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Url(NamedTuple):
-    """`text` is the whole in its one spelling, without a fragment; `host` has no brackets and no dot at its end."""
+    """`text` is the normalised URL without a fragment; `host` has no brackets and no final dot."""
 
     text: str
     scheme: str
@@ -33,26 +33,28 @@ class Url(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What tells one server from another."""
+        """Scheme, host and port: the server."""
         return self.scheme, self.host, self.port
 
     @property
     def place(self) -> str:
-        """Host and port, as a message names them."""
+        """Host and port, as messages show them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def read_url(text: str, field: str = "url") -> Url:
-    """The one reading of a URL.
+    """Parse and normalise a URL.
 
     Raises:
         Failure: `invalid_arguments`.
     """
     if len(text) > MAX_URL:
-        raise refused_argument(field, f"a URL has {MAX_URL:,} characters at most")
+        raise refused_argument(field, f"a URL can have at most {MAX_URL:,} characters")
     if any(c <= " " or c == "\x7f" or c == "\\" or "\ud800" <= c <= "\udfff" for c in text):
-        raise refused_argument(field, "a URL can't hold spaces, control characters or backslashes; write %20 and so on")
+        raise refused_argument(
+            field, "a URL can't contain spaces, control characters or backslashes; escape them, as %20"
+        )
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -62,16 +64,14 @@ def read_url(text: str, field: str = "url") -> Url:
     if scheme not in _PORTS or not host:
         raise refused_argument(field, "the URL must begin with http:// or https:// and name a host")
     if "@" in parts.netloc:
-        raise refused_argument(field, "a URL can't hold a user name or password; send an authorization header")
+        raise refused_argument(field, "a URL can't contain a user name or password; send an authorization header")
     plain = host_of(text)
     if plain is None:
-        raise refused_argument(
-            field, "the URL must say plainly which host is meant: in ASCII, other letters in the xn-- form"
-        )
+        raise refused_argument(field, "the host is ambiguous; write it in ASCII, international names in the xn-- form")
     if parsed(plain) is None and (not _NAME.match(plain) or _NUMBER.fullmatch(plain.rpartition(".")[2])):
-        raise refused_argument(field, f"{plain[:100]!r} is no host's name and no address")
+        raise refused_argument(field, f"{plain[:100]!r} is neither a host name nor an address")
     if port == 0:
-        raise refused_argument(field, "there is no port 0")
+        raise refused_argument(field, "port 0 is not valid")
     number = _PORTS[scheme] if port is None else port
     shown = f"[{plain}]" if ":" in plain else plain
     place = shown if number == _PORTS[scheme] else f"{shown}:{number}"
@@ -79,16 +79,16 @@ def read_url(text: str, field: str = "url") -> Url:
 
 
 def joined(base: Url, location: str) -> Url:
-    """Where a redirect leads.
+    """The target of a redirect.
 
     Raises:
-        Failure: `network_error`: nowhere that can be called.
+        Failure: `network_error`: an invalid target.
     """
     try:
         return read_url(urljoin(base.text, location.strip()[: 2 * MAX_URL]))
     except (Failure, ValueError) as error:
         raise Failure(
             "network_error",
-            f"{base.place} redirects to something that can't be called: {error}",
-            hint="don't follow it",
+            f"{base.place} redirects to an invalid URL: {error}",
+            hint="request it without `follow`",
         ) from None

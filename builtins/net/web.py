@@ -1,4 +1,4 @@
-"""One HTTP request, exactly as asked for, and its answer."""
+"""Send one HTTP request and return its response."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["MAX_BODY", "http_request"]
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
-#: What to do about a body that is no text.
-_BINARY = "only text can be had; ask for another representation with the header accept"
+#: Hint for a body that is not text.
+_BINARY = "only text can be returned; ask for another representation with the header accept"
 
 
 class HttpResponse(TypedDict):
-    """What `http_request` answers."""
+    """Result of `http_request`."""
 
     status: int
     headers: dict[str, str]
@@ -54,48 +54,44 @@ async def http_request(
     headers: dict[str, str | SecretReference] | None = None,
     follow: int = 0,
 ) -> HttpResponse:
-    """Send one HTTP request and return the answer, whatever its status.
+    """Send one HTTP request and return the response, whatever its status.
 
-    Returns {"status", "headers", "body", "truncated", "url", "retry_after_ms"}. A 404 or 500 is an answer, not a
-    failure: look at "status". Redirects are not followed unless `follow` says how many: a 301 comes back as such, with
-    "location" in "headers". Header names are in lower case. "body" is text; of more than 1 MiB the first 1 MiB is kept
-    and "truncated" is true. JSON is not parsed: use json.loads(answer["body"]).
+    Returns {"status", "headers", "body", "truncated", "url", "retry_after_ms"}. A 404 or 500 is a result, not a failure:
+    check "status". Redirects are not followed unless `follow` is set: a 301 is returned as such, with "location" in
+    "headers". Header names are in lower case; repeated headers are joined by ", ". "body" is text, decoded by the charset of
+    the content-type or as UTF-8; of a body over 1 MiB the first 1 MiB is returned and "truncated" is true. JSON is not
+    parsed: use json.loads(response["body"]). "url" is the address that answered. "retry_after_ms" is null unless the server
+    asked for a pause (429 or 503); a call during the pause waits if the rest is short, else it fails with `rate_limited`
+    before anything is sent.
 
-    "url" is the address that answered. A header that occurs several times is joined by ", ". The body is decoded by
-    the charset of the content-type, or as UTF-8. "retry_after_ms" is null unless the server, with 429 or 503, asked
-    not to be called for so long; calls within that time wait if it is short, or fail with `rate_limited` before
-    anything is sent.
+    Only http:// and https:// URLs without user name and password are allowed. The body is sent as UTF-8, without a
+    content-type unless `headers` has one. No cookies, proxies or credentials are added. Addresses that are not public (this
+    machine, private networks) are refused unless the owner's rules name them. A header may be {"secret": "NAME"}, or
+    {"secret": "NAME", "prefix": "Bearer "}: the value is added when the request is sent, to hosts that the owner bound it to,
+    and removed from the response. Each redirect is judged like a call of its own; to another server it keeps only harmless
+    headers (accept, content-type, …). POST becomes GET except for 307 and 308.
 
-    Only http:// and https:// URLs, without a user name or password in them. The body is sent as UTF-8,
-    without a content-type unless the headers give one. No cookies, proxies or credentials are added. Addresses that
-    are not public (this machine, private networks) are refused unless the owner's rules name them. A header may be
-    {"secret": "NAME"}, or {"secret": "NAME", "prefix": "Bearer "}: the value is put in on the way, for hosts that
-    the owner has bound it to, and is taken out of the answer. Each redirect is judged like a call of its own and
-    gets none of the headers but harmless ones (accept, content-type, …) if it leads to another server; POST becomes
-    GET except for 307 and 308.
-
-    Fails with `network_error` (no such host, refused, cut off, bad certificate), `timeout`, `encoding_error`
-    (the body is not text), `too_large` (a body to send of more than 10 MiB, an answer with too many headers),
-    `invalid_arguments` (URL or headers), `not_found` (a secret without a value), `rate_limited`, `permission_denied`
-    (a URL, address, redirect or secret that the rules don't allow; a redirect to a new host names it, so that it can
-    be called by itself). "retryable" is true where nothing can have been done twice by trying again.
+    Fails with `network_error` (no such host, refused, cut off, bad certificate), `timeout`, `encoding_error` (the body is not
+    text), `too_large` (a request body over 10 MiB, too many response headers), `invalid_arguments` (URL or headers),
+    `not_found` (a secret without a value), `rate_limited`, `permission_denied` (a URL, address, redirect or secret that the
+    rules do not allow; the failure names the new host of a redirect, so that it can be requested directly). "retryable" is
+    true if a retry cannot do anything twice.
 
     Args:
-        url: The full address, with its query, for example "https://example.org/search?q=cats".
-        method: What to do.
-        body: What to send; nothing when null.
-        headers: Further headers by name, for example {"content-type": "application/json"}.
-        follow: How many redirects to follow; of the last one the answer itself is returned.
+        url: The full address with its query, for example "https://example.org/search?q=cats".
+        method: The HTTP method.
+        body: The body; null for none.
+        headers: Additional headers by name, for example {"content-type": "application/json"}.
+        follow: How many redirects to follow.
     """
     data = None if body is None else encode(body, "the body")
 
     from albert_tools.builtins.net.client import Call, Client
 
     answer = await context.keep(Client).fetch(context, Call(method, url, headers or {}, data, follow))
-    # After the record: that the answer is no text doesn't undo the request.
     text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated, hint=_BINARY)
     if answer.secrets:
-        # In an encoding of its own, perhaps; and at the end the beginning of one may stand.
+        # The charset may have hidden a secret; a truncated body may end with a part of one.
         text = answer.secrets.out_of_text(text)
         text = text[: len(text) - answer.secrets.longest] if answer.truncated else text
     return {

@@ -1,17 +1,17 @@
-"""What the owner can set of the primitives that run commands, under ``primitives: {bash: …}``."""
+"""Settings of the primitives that run commands, under ``primitives: {bash: …}`` in governance.yaml."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: How a command is confined, and the most that it may take: MiB of memory, and processes at once.
+#: The confinement, and the limits of memory (MiB) and of processes.
 COMMAND_SETTINGS: dict[str, dict[str, Any]] = {
     "confinement": {"enum": ["bwrap", "landlock", "seatbelt"]},
     "memory_mb": {"type": "number", "minimum": 16, "maximum": 2**20},
     "processes": {"type": "integer", "minimum": 1, "maximum": 2**20},
 }
 
-#: Besides, who commits.
+#: The same, and the author of commits.
 GIT_SETTINGS: dict[str, dict[str, Any]] = {
     **COMMAND_SETTINGS,
     "user_name": {"type": "string"},

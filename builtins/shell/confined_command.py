@@ -1,6 +1,6 @@
-"""Running a command for a primitive: confined, in the workspace as the rules show it, with bounded output; and saying how it went.
+"""Run a command for a primitive: confined to the workspace, with bounded output, on record.
 
-All primitives that run programs go through here, so that none of them runs unconfined.
+Every primitive that runs programs goes through here, so none runs unconfined.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ if TYPE_CHECKING:
     from albert_tools.engine.sandbox.command.task import Ended
     from albert_tools.engine.workspace.sandbox_view import Git
 
-#: Bytes of output that are handed over: half from the start, where a command says what it does, half from the end, where it says
-#: what went wrong.
+#: Bytes of output in a result: half from the start, which tells what the command did, half from the end, which has the errors.
 MAX_OUTPUT = 64 * 1024
-#: Bytes of output that are kept, to be read with `read_result`.
+#: Bytes of output that are stored, for `read_result`.
 MAX_KEPT = 16 * 1024 * 1024
-#: Seconds that a command may ask for.
+#: Seconds; the longest timeout of a command.
 MAX_TIMEOUT = 3600
-#: Seconds kept back from what the caller has left, for ending the command and answering with its partial output.
+#: Seconds reserved of the time that the caller has left, to kill the command and return its partial output.
 _MARGIN = 0.5
 
-#: Requests of a command that are on the record.
+#: Requests of one command that are recorded.
 MAX_SEEN = 200
 
-#: What every command has in its environment.
+#: Locale of every command.
 _LANG = "C.UTF-8"
 
 
 class CommandResult(TypedDict):
-    """What `bash` and `run_program` answer."""
+    """Result of `bash`, `run_program` and `git`."""
 
     exit_code: int
     output: str
@@ -50,8 +49,8 @@ class CommandResult(TypedDict):
     confinement: str
 
 
-class Ran(NamedTuple):
-    """A command that has ended by itself: how, and what it printed."""
+class CompletedCommand(NamedTuple):
+    """A command that ended by itself, and its output; `errors` is None if stderr is part of `output`."""
 
     ended: Ended
     code: int
@@ -68,28 +67,28 @@ async def run(
     environment: Mapping[str, str] | None = None,
     network: bool = False,
     method: str | None = None,
-    apart: bool = False,
+    separate_errors: bool = False,
     git: Git | None = None,
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
-) -> Ran:
+) -> CompletedCommand:
     """Run a command to its end, and record it.
 
     Args:
-        context: The call's.
+        context: Context of the call.
         words: The program and its arguments.
-        cwd: Where it starts, relative to the workspace.
-        timeout: Seconds that it may take.
-        environment: What it has in its environment besides what every command has.
-        network: Whether it may reach hosts that the rules name, or that the call was allowed for.
-        method: The method that rules judge those by; else the one that is used.
-        apart: Whether its errors are taken apart from its output.
-        git: What it may change besides, because it is git itself.
-        only: The programs, and folders of programs, that it may start, itself included, where the system can see to that.
-        facts: What the record says of it besides how it ended.
+        cwd: Working directory, relative to the workspace.
+        timeout: Seconds.
+        environment: Additional environment variables.
+        network: Whether it may reach the hosts that the rules name or that this call was allowed for.
+        method: HTTP method that the rules judge requests by; None for the method of each request.
+        separate_errors: Whether stderr is returned apart from stdout.
+        git: What git itself may change: the working tree, or the configuration too.
+        only: The only programs, and folders of programs, that it may start, itself included, if the confinement can enforce that.
+        facts: Additional fields of the recorded effect.
 
     Raises:
-        Failure: `timeout`, `memory_limit` or `process_limit`, each with the output so far in its details; `sandbox_unavailable`,
+        Failure: `timeout`, `memory_limit` or `process_limit`, with the output so far in its details; `sandbox_unavailable`,
             `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
     """
     import asyncio
@@ -101,10 +100,10 @@ async def run(
     from albert_tools.engine.workspace.git_lock import turn
     from albert_tools.engine.workspace.sandbox_view import exposed
 
-    seconds, began = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
-    output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if apart else None
+    seconds, started = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
+    output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
     ended: Ended | None = None
-    begun: float | None = None
+    running_since: float | None = None
     connection = _Connection(context, method) if network else None
     try:
         wanted = context.settings.get("confinement")
@@ -116,24 +115,25 @@ async def run(
                     view,
                     workspace,
                     {"PATH": _path(), "LANG": _LANG, **(environment or {})},
-                    # Less, if it had to wait.
-                    max(0.0, seconds - (time.monotonic() - began)),
+                    # Waiting for the git lock counts.
+                    max(0.0, seconds - (time.monotonic() - started)),
                     bounds=_bounds(context.settings),
                     connect=connection.connect if connection is not None else None,
                     wanted=wanted,
                     only=only,
                 )
-                begun = time.monotonic()
+                running_since = time.monotonic()
                 try:
                     ended = await run_confined(command, output, errors)
                 except Failure:
-                    # It never came to run.
-                    begun = None
+                    # It did not start.
+                    running_since = None
                     raise
     finally:
-        # Also when it was called off: what it had done stays done.
-        if begun is not None:
-            context.effect("execute", **(facts or {}), cwd=cwd or ".", **_ending(ended, time.monotonic() - begun))
+        # A cancelled command is recorded too: it may have changed files.
+        if running_since is not None:
+            ending = _ending(ended, time.monotonic() - running_since)
+            context.effect("execute", **(facts or {}), cwd=cwd or ".", **ending)
         for seen in connection.seen[:MAX_SEEN] if connection is not None else ():
             context.effect(
                 "network",
@@ -143,35 +143,35 @@ async def run(
                 size_bytes=seen.sent_bytes + seen.size_bytes,
             )
     if ended.over is not None:
-        raise _over(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
+        raise _limit_exceeded(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
     if ended.code is None:
-        raise Failure("io_error", "the command ended, and how is not known", hint="look at what it was to change")
-    return Ran(ended, ended.code, output, errors)
+        raise Failure("io_error", "the exit code of the command is unknown", hint="check what it changed")
+    return CompletedCommand(ended, ended.code, output, errors)
 
 
 def _ending(ended: Ended | None, seconds: float) -> dict[str, Any]:
-    """What the record says of how it ended; and of one that didn't by itself, why, and after how long."""
+    """The recorded end: exit code and confinement; for a killed command also the reason and the seconds."""
     if ended is None:
         return {"exit_code": None, "confinement": None, "over": "cancelled", "seconds": round(seconds, 1)}
-    by_force = {"over": ended.over, "seconds": round(seconds, 1)} if ended.over is not None else {}
-    return {"exit_code": ended.code, "confinement": ended.confinement, **by_force}
+    killed = {"over": ended.over, "seconds": round(seconds, 1)} if ended.over is not None else {}
+    return {"exit_code": ended.code, "confinement": ended.confinement, **killed}
 
 
-async def result_of(context: CallContext, ran: Ran) -> CommandResult:
-    """How it went, as a result; the whole of a long output is kept."""
+async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResult:
+    """The result of a command. A long output is stored."""
     return {
         "exit_code": ran.code,
         "output": ran.output.text(),
         "truncated": ran.output.truncated,
         "signal": ran.ended.signal,
         "size_bytes": ran.output.size,
-        "handle": await kept(context, ran.output),
+        "handle": await stored_output(context, ran.output),
         "confinement": ran.ended.confinement,
     }
 
 
-async def kept(context: CallContext, output: Output) -> str | None:
-    """The handle of what was too long to be handed over; None where nothing is missing or nothing is kept."""
+async def stored_output(context: CallContext, output: Output) -> str | None:
+    """Store a truncated output and return its handle; None if it is complete or cannot be stored."""
     if not output.truncated or context.contents is None:
         return None
     import asyncio
@@ -180,24 +180,24 @@ async def kept(context: CallContext, output: Output) -> str | None:
 
 
 def demand_text(field: str, text: str) -> None:
-    """That `text` can be an argument of a program.
+    """Require that `text` can be an argument of a program.
 
     Raises:
         Failure: `invalid_arguments`.
     """
     if "\0" in text:
-        raise invalid(field, "it can't hold a NUL character")
+        raise invalid(field, "it can't contain a NUL character")
     if any("\ud800" <= c <= "\udfff" for c in text):
-        raise invalid(field, "it must be valid Unicode; this one holds half a surrogate pair")
+        raise invalid(field, "it must be valid Unicode; this contains half a surrogate pair")
 
 
 def invalid(field: str, message: str) -> Failure:
-    """The failure that an argument comes to which no program can be given."""
+    """The failure for an argument that no program can be given."""
     return refused_argument(field, message, said=f"{field}: {message}")
 
 
 def _path() -> str:
-    """Where a command finds programs; this Python's own last, for where the system has none."""
+    """The search path of commands. This Python comes last, for systems without one."""
     from albert_tools.engine.sandbox.command.confinement import PATH
 
     return f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}"
@@ -215,15 +215,15 @@ def _bounds(settings: Mapping[str, Any]) -> Any:
 
 
 class _Connection:
-    """What serves a command's connections, by the rules of the call; `seen` is what it asked for."""
+    """Serves a command's connections under the rules of the call; `seen` lists its requests."""
 
     def __init__(self, context: CallContext, method: str | None) -> None:
         rules = context.network
         if rules is None:
             raise Failure(
                 "permission_denied",
-                "commands have no network where nothing judges what they reach",
-                hint="run it without network",
+                "commands have no network here: no rules for the network apply",
+                hint="run it without `network`",
                 rule="network",
             )
         self._rules = rules
@@ -242,28 +242,30 @@ class _Connection:
         self._rules.demand(url, self._method or method)
 
 
-def _over(ended: Ended, output: Output, errors: Output | None, seconds: float, memory: int, processes: int) -> Failure:
-    """The failure that it comes to when a command had to be ended."""
+def _limit_exceeded(
+    ended: Ended, output: Output, errors: Output | None, seconds: float, memory: int, processes: int
+) -> Failure:
+    """The failure for a command that was killed."""
     details: dict[str, Any] = {"output": output.text(), "truncated": output.truncated}
     if errors is not None:
         details["errors"] = errors.text()
     if ended.over == "timeout":
         return Failure(
             "timeout",
-            f"the command was still running after {seconds:g} s, and was ended with all that it had started",
-            hint="give it a longer timeout, or less to do; what it had done stays done",
+            f"the command was still running after {seconds:g} s and was killed, with every process that it started",
+            hint="use a longer timeout or do less at once; its changes so far stay",
             details=details,
         )
     if ended.over == "memory":
         return Failure(
             "memory_limit",
-            f"the command took more than {memory // 1024**2:,} MiB of memory, and was ended",
-            hint="give it less to do at once; what it had done stays done",
+            f"the command used more than {memory // 1024**2:,} MiB of memory and was killed",
+            hint="do less at once; its changes so far stay",
             details=details,
         )
     return Failure(
         "process_limit",
-        f"the command had more than {processes:,} processes at once, and was ended",
-        hint="let it start fewer (make -j 4); what it had done stays done",
+        f"the command had more than {processes:,} processes at once and was killed",
+        hint="start fewer at once (make -j 4); its changes so far stay",
         details=details,
     )

@@ -1,4 +1,4 @@
-"""Running a command in the workspace, with a shell or without, confined."""
+"""Run a command in the workspace, confined, with or without a shell."""
 
 from __future__ import annotations
 
@@ -51,32 +51,30 @@ async def bash(
     command: CommandText,
     cwd: WorkingDirectory = "",
     timeout: TimeoutSeconds = 30,
-    env: Environment = [],  # noqa: B006  It becomes the schema's default, and is never changed.
+    env: Environment = [],  # noqa: B006  The schema's default; never modified.
     network: bool = False,
 ) -> CommandResult:
-    """Run a command with bash, confined to the workspace, and return what it printed, once it has ended.
+    """Run a command with bash, confined to the workspace, and return its output when it ends.
 
-    Returns {"exit_code", "output", "truncated", "signal", "size_bytes", "handle", "confinement"}. A non-zero exit code is
-    an answer, not a failure. "output" is stdout and stderr together, in the order printed; bytes that are not UTF-8 appear
-    as U+FFFD. Of more than 64 KiB the first and last 32 KiB are kept, with a line between that says how much is missing,
-    "truncated" is true, and read_result(handle) reads the whole (its first 16 MiB). "signal" is null, or the name
-    ("SIGKILL") of the signal that ended bash; then "exit_code" is 128 + its number.
+    Returns {"exit_code", "output", "truncated", "signal", "size_bytes", "handle", "confinement"}. A non-zero exit code is a
+    result, not a failure. "output" is stdout and stderr together, in the order printed; bytes that are not UTF-8 appear as
+    U+FFFD. Of an output over 64 KiB, "output" has the first and last 32 KiB with a line between them that says how much is
+    missing, "truncated" is true, and read_result(handle) reads all of it (up to 16 MiB). "signal" is null, or the name of the
+    signal that ended bash ("SIGKILL"); then "exit_code" is 128 + its number.
 
-    The command starts in the workspace, which is all that it can change; of the rest it sees the system's programs and a
-    private /tmp that is gone afterwards. It has no network unless asked for. stdin is empty; nothing is kept between
-    calls; what is left in the background is ended with the command. It can't change git's hooks and configuration, nor
-    start-up files of shells.
+    The command starts in the workspace and can change nothing else. It also sees the system's programs and a private /tmp,
+    which is deleted afterwards. It has no network unless `network` is true. stdin is empty. Each call starts a new shell;
+    processes left in the background are killed. Git's hooks and configuration and start-up files of shells are read-only.
 
-    Fails with `timeout` (everything the command started is ended; details hold "output" and "truncated" so
-    far; what it had done stays done), `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd),
-    `permission_denied` (not allowed, or cwd outside the workspace), `sandbox_unavailable` (it can't be confined here, so it
-    doesn't run), `invalid_arguments`, `io_error`.
+    Fails with `timeout` (every process is killed; details have "output" and "truncated" so far; changes made so far stay),
+    `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside
+    the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `io_error`.
 
     Args:
-        command: What bash is to run, for example "grep -rn TODO src | head".
-        cwd: The folder to run it in, relative to the workspace; the workspace itself when empty.
-        timeout: Seconds that it may take, up to 3600; less where the caller has less left.
-        env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
+        command: The command line, for example "grep -rn TODO src | head".
+        cwd: Working directory, relative to the workspace; empty for the workspace itself.
+        timeout: Seconds, at most 3600, and at most what the caller has left.
+        env: Environment variables, each "NAME=value", in addition to PATH, HOME, TMPDIR and LANG; no others are set.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
     words = ["bash", "--noprofile", "--norc", "-c", command]
@@ -106,21 +104,19 @@ async def run_program(
     argv: Arguments,
     cwd: WorkingDirectory = "",
     timeout: TimeoutSeconds = 30,
-    env: Environment = [],  # noqa: B006  It becomes the schema's default, and is never changed.
+    env: Environment = [],  # noqa: B006  The schema's default; never modified.
     network: bool = False,
 ) -> CommandResult:
-    """Run a program with its arguments, without a shell: nothing in them is expanded or split.
+    """Run a program with its arguments, without a shell: nothing is expanded or split.
 
-    Returns what bash returns, and is confined like it. Exit code 127 means that there is no such program, 126 that it can't
-    be run. To be preferred to bash where an argument comes from somewhere else: no character in it means anything.
-
-    Fails as bash does.
+    Prefer it to bash if an argument comes from elsewhere: no character in it has a special meaning. Confinement, result and
+    failures are those of bash. Exit code 127 means that the program was not found, 126 that it cannot be executed.
 
     Args:
         argv: The program, by name or path, and its arguments, for example ["git", "log", "-1"].
-        cwd: The folder to run it in, relative to the workspace; the workspace itself when empty.
-        timeout: Seconds that it may take, up to 3600; less where the caller has less left.
-        env: Environment variables, each "NAME=value"; besides PATH, HOME, TMPDIR and LANG there are no others.
+        cwd: Working directory, relative to the workspace; empty for the workspace itself.
+        timeout: Seconds, at most 3600, and at most what the caller has left.
+        env: Environment variables, each "NAME=value", in addition to PATH, HOME, TMPDIR and LANG; no others are set.
         network: Whether it may reach the hosts that the owner's rules name, by HTTP and HTTPS through a proxy.
     """
     ran = await run(
@@ -136,7 +132,7 @@ async def run_program(
 
 
 def variables(entries: list[str]) -> dict[str, str]:
-    """Environment variables by name.
+    """Parse "NAME=value" entries.
 
     Raises:
         Failure: `invalid_arguments`.

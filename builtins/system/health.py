@@ -1,6 +1,6 @@
-"""Whether Albert Tools itself is well: what `albert doctor` tells a person, for whoever may call this.
+"""Check the installation of Albert Tools: what `albert doctor` prints, as a tool.
 
-What there is to look at is wired together far above, so the looking is handed in (`CallContext.examine`).
+The checks need the wired service, so the call's context passes them in (`CallContext.examine`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Calls within an hour: each starts a sandbox of its own, and programs that try to use it up.
+#: Calls per hour: each starts its own sandbox and runs hostile programs in it.
 MAX_PER_HOUR = 30
 
 
 class Trial(TypedDict):
-    """A hostile program that was tried: `ok` when it was stopped."""
+    """A hostile program that was run; `ok` if it was stopped."""
 
     name: str
     ok: bool
@@ -25,7 +25,7 @@ class Trial(TypedDict):
 
 
 class Checkup(TypedDict):
-    """What `self_check` answers."""
+    """Result of `self_check`."""
 
     ok: bool
     facts: dict[str, str]
@@ -35,22 +35,21 @@ class Checkup(TypedDict):
 
 @primitive(effects=["read"], family="system", timeout=120, rate_limit=MAX_PER_HOUR)
 async def self_check(context: CallContext, trials: bool = True) -> Checkup:
-    """Look over this installation of Albert Tools: where its files are, its rules, and whether its sandbox holds.
+    """Check this installation of Albert Tools: its folders, its rules, and whether its sandbox stops hostile programs.
 
-    Returns {"ok", "facts", "problems", "trials"}: "ok" is true when there are no problems; "facts" has a sentence for
-    each thing looked at ("version", "tools", "state", "rules", "workspace", "allowed", "saved", "confinement", …);
-    "problems" is a list of sentences; "trials" has {"name", "ok", "message", "seconds"} for each hostile program that
-    was run in a sandbox of its own, "ok" when it was stopped. That something is wrong is an answer, not a failure.
-    Takes some seconds; without trials, much less.
+    Returns {"ok", "facts", "problems", "trials"}. "ok" is true if there are no problems. "facts" has a sentence for each
+    thing checked ("version", "tools", "state", "rules", "workspace", "allowed", "saved", "confinement", …); "problems" is a
+    list of sentences; "trials" has {"name", "ok", "message", "seconds"} for each hostile program, "ok" if it was stopped. A
+    problem is a result, not a failure. The trials take some seconds.
 
-    Fails with `not_found` where there is no installation to look at (in the examples of a source), and `rate_limited`
-    when called more than 30 times within an hour.
+    Fails with `not_found` (no installation, as in the examples of a source) and `rate_limited` (more than 30 calls in an
+    hour).
 
     Args:
-        trials: Whether to run the hostile programs.
+        trials: Whether to run hostile programs in the sandbox.
     """
     if context.examine is None:
-        raise Failure("not_found", "there is no installation here to look over")
+        raise Failure("not_found", "there is no installation to check here")
     found: Checkup = await context.examine(trials)
     context.effect("read", what="installation", ok=found["ok"])
     return found

@@ -1,9 +1,8 @@
-"""The logs that systems keep: systemd's journal, files in the form of syslog, macOS' own.
+"""The logs of systems: systemd's journal, syslog files, and macOS's unified log.
 
-The journal and macOS' log are read by the system's own programs, `journalctl` and `log`, which know their formats and
-permissions. Their arguments are words of ours; of the caller's there is only the name of a unit, in letters that mean nothing to
-them. Files are read from their end, in blocks, since it is the newest that is wanted. The owner can name the files
-(``primitives.read_system_logs.files``); else it is those that systems have.
+The journal and macOS's log are read through the system's own programs, `journalctl` and `log`. Their arguments are fixed, but for
+the name of a unit, which cannot contain characters that mean something to them. Files are read backwards in blocks, because the
+newest entries are wanted. The owner can name the files (``primitives.read_system_logs.files``); the default is the usual places.
 """
 
 from __future__ import annotations
@@ -16,25 +15,23 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from albert_tools.builtins.system.log_entry import LogEntry
 from albert_tools.builtins.system.program_output import MAX_LINE, found, lines_of
 from albert_tools.engine.model.failure import Failure
 
-if TYPE_CHECKING:
-    from albert_tools.builtins.system.logs import LogEntry
-
-#: Where systems without a journal write.
+#: Log files of systems without a journal.
 SYSLOG_FILES = ("/var/log/syslog", "/var/log/messages", "/var/log/system.log")
-#: Where systemd keeps its journal: one folder per machine.
+#: Folders of systemd's journal.
 JOURNALS = ("/var/log/journal", "/run/log/journal")
 _BLOCK = 64 * 1024
 #: Severities by number (RFC 5424, 6.2.1).
 LEVELS = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
 _MACOS_LEVELS = {"fault": "critical", "error": "error", "default": "notice", "info": "info", "debug": "debug"}
 
-_OLD = re.compile(r"(?:<(?P<pri>\d{1,3})>)?(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<rest>.*)", re.DOTALL)
-_NEW = re.compile(
+_RFC3164 = re.compile(r"(?:<(?P<pri>\d{1,3})>)?(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<rest>.*)", re.DOTALL)
+_ISO8601 = re.compile(
     r"(?:<(?P<pri>\d{1,3})>(?:1 )?)?"
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\d*(?:Z|[+-]\d\d:?\d\d)) (?P<rest>.*)",
     re.DOTALL,
@@ -47,44 +44,43 @@ class Log(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in answers."""
+        """Its name in results."""
 
     @property
     def newest_first(self) -> bool:
-        """In which order its entries come."""
+        """Whether its entries come newest first."""
 
     def entries(self, since: float, unit: str) -> AsyncGenerator[LogEntry, None]:
-        """Its entries since a moment (seconds since 1970), of one unit or, where that is empty, of all. Raises OSError."""
+        """Its entries since a time (seconds since 1970), of one unit, or of all if that is empty. Raises OSError."""
 
 
-def opened(source: str, settings: Mapping[str, Any]) -> Log:
-    """The log of this machine, or the one that is asked for.
+def find_log(source: str, settings: Mapping[str, Any]) -> Log:
+    """The log `source` of this machine; for "auto" the one that it has.
 
     Raises:
-        Failure: `not_found`: there is none.
+        Failure: `not_found`.
     """
     files = settings.get("files")
     chosen = [f for f in files if isinstance(f, str)] if isinstance(files, list) else []
     if source in ("auto", "macos") and sys.platform == "darwin" and not chosen and (program := found("log")):
         return MacOS(program)
-    # What the owner names is what is meant.
+    # For "auto", files that the owner names come before the journal.
     if source in ("auto", "journald") and not (chosen and source == "auto"):
         program = found("journalctl")
-        if program is not None and any(_holds_something(folder) for folder in JOURNALS):
+        if program is not None and any(_has_files(folder) for folder in JOURNALS):
             return Journald(program)
     if source in ("auto", "syslog"):
-        there = next((path for path in chosen or SYSLOG_FILES if os.path.isfile(path)), None)
-        if there is not None:
-            return Syslog(there)
-    which = "no log" if source == "auto" else f"no {source} log"
+        file = next((path for path in chosen or SYSLOG_FILES if os.path.isfile(path)), None)
+        if file is not None:
+            return Syslog(file)
     raise Failure(
         "not_found",
-        f"this machine keeps {which} that is known here",
+        "no log was found on this machine" if source == "auto" else f"this machine has no {source} log",
         hint="the owner can name log files: `primitives: {read_system_logs: {files: [/var/log/…]}}` in governance.yaml",
     )
 
 
-def _holds_something(folder: str) -> bool:
+def _has_files(folder: str) -> bool:
     try:
         return bool(os.listdir(folder))
     except OSError:
@@ -113,22 +109,20 @@ class Journald:
 
 
 def journal_entry(line: bytes) -> LogEntry | None:
-    """An entry as ``journalctl -o json`` prints it: texts, a list of bytes where it isn't UTF-8, null where it is large."""
+    """Parse an entry of ``journalctl -o json``. A field is text, a list of bytes if it is not UTF-8, or null if it is large."""
     document = _object(line)
     if document is None:
         return None
     micros, priority, pid = (_number(document.get(k)) for k in ("__REALTIME_TIMESTAMP", "PRIORITY", "_PID"))
     unit = (
-        _plain(document.get("_SYSTEMD_UNIT"))
-        or _plain(document.get("SYSLOG_IDENTIFIER"))
-        or _plain(document.get("_COMM"))
+        _text(document.get("_SYSTEMD_UNIT")) or _text(document.get("SYSLOG_IDENTIFIER")) or _text(document.get("_COMM"))
     )
     return {
         "time": None if micros is None else _iso(micros / 1_000_000),
         "unit": unit[:256] or None,
         "level": LEVELS[priority] if priority is not None and 0 <= priority < len(LEVELS) else None,
         "pid": pid,
-        "message": _plain(document.get("MESSAGE")),
+        "message": _text(document.get("MESSAGE")),
     }
 
 
@@ -146,7 +140,7 @@ class MacOS:
         start = datetime.fromtimestamp(since).strftime("%Y-%m-%d %H:%M:%S")
         argv = [self._program, "show", "--style", "ndjson", "--start", start]
         if unit:
-            # The name's letters hold no quote and no backslash at its end, so it stays one text of the query.
+            # A unit contains no quotes, and backslashes are removed, so it stays one string of the query.
             argv += ["--predicate", 'process == "{}"'.format(unit.replace("\\", ""))]
         async with aclosing(lines_of(argv)) as lines:
             async for line in lines:
@@ -156,25 +150,25 @@ class MacOS:
 
 
 def macos_entry(line: bytes) -> LogEntry | None:
-    """An entry as ``log show --style ndjson`` prints it; None for the line at its end, which counts them."""
+    """Parse an entry of ``log show --style ndjson``; None for its last line, which has the count."""
     document = _object(line)
     if document is None or "eventMessage" not in document:
         return None
     try:
-        moment = datetime.strptime(_plain(document.get("timestamp")), "%Y-%m-%d %H:%M:%S.%f%z")
+        moment = datetime.strptime(_text(document.get("timestamp")), "%Y-%m-%d %H:%M:%S.%f%z")
     except ValueError:
         moment = None
     return {
         "time": None if moment is None else _iso(moment.timestamp()),
-        "unit": _plain(document.get("processImagePath")).rpartition("/")[2][:256] or None,
-        "level": _MACOS_LEVELS.get(_plain(document.get("messageType")).lower()),
+        "unit": _text(document.get("processImagePath")).rpartition("/")[2][:256] or None,
+        "level": _MACOS_LEVELS.get(_text(document.get("messageType")).lower()),
         "pid": _number(document.get("processID")),
-        "message": _plain(document.get("eventMessage")),
+        "message": _text(document.get("eventMessage")),
     }
 
 
 class Syslog:
-    """A file in the form of syslog, old (RFC 3164) or new (ISO 8601 at the beginning), from its end."""
+    """A syslog file, with times as in RFC 3164 or in ISO 8601, read from its end."""
 
     name = "syslog"
     newest_first = True
@@ -193,7 +187,7 @@ class Syslog:
             parse = SyslogLines(datetime.now().astimezone())
             for n, line in enumerate(_backwards(file)):
                 if n % 1000 == 0:
-                    # Whoever calls it off, or whose time is up, is to be heard in between.
+                    # Let a cancellation or a timeout take effect.
                     await asyncio.sleep(0)
                 moment, entry = parse.entry(line.decode("utf-8", "replace"))
                 if moment is not None and moment < since:
@@ -203,27 +197,27 @@ class Syslog:
 
 
 class SyslogLines:
-    """Reads lines from the newest to the oldest. The old form has no year, so it is that of the line behind it."""
+    """Parses lines from newest to oldest. RFC 3164 has no year: it is the latest that keeps the order."""
 
     def __init__(self, now: datetime) -> None:
         self._latest = now + timedelta(days=1)
 
     def entry(self, line: str) -> tuple[float | None, LogEntry]:
-        """A line's moment (seconds since 1970) and what it says; of a line of no known form only its text."""
-        match = _NEW.match(line) or _OLD.match(line)
+        """The time of a line (seconds since 1970) and its entry. A line of unknown form has only a message."""
+        match = _ISO8601.match(line) or _RFC3164.match(line)
         if match is None:
             return None, {"time": None, "unit": None, "level": None, "pid": None, "message": line}
         moment = self._moment(match["time"])
         priority = int(match["pri"]) % 8 if match["pri"] else None
-        said = _FROM.match(match["rest"])
+        parts = _FROM.match(match["rest"])
         return (
             None if moment is None else moment.timestamp(),
             {
                 "time": None if moment is None else _iso(moment.timestamp()),
-                "unit": said["unit"] if said else None,
+                "unit": parts["unit"] if parts else None,
                 "level": None if priority is None else LEVELS[priority],
-                "pid": int(said["pid"]) if said and said["pid"] else None,
-                "message": said["message"] if said else match["rest"],
+                "pid": int(parts["pid"]) if parts and parts["pid"] else None,
+                "message": parts["message"] if parts else match["rest"],
             },
         )
 
@@ -232,10 +226,10 @@ class SyslogLines:
             if text[0].isdigit():
                 return datetime.fromisoformat(text)
             for year in (self._latest.year, self._latest.year - 1):
-                # With its year before it is read, or the 29th of February is refused.
+                # Parse it with the year: without one the 29th of February is invalid.
                 found = datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S").replace(tzinfo=self._latest.tzinfo)
                 if found <= self._latest:
-                    # Lines are hardly a day out of order.
+                    # Lines are at most a day out of order.
                     self._latest = found + timedelta(days=1)
                     return found
         except ValueError:
@@ -244,7 +238,7 @@ class SyslogLines:
 
 
 def _backwards(file: Any) -> Iterator[bytes]:
-    """The lines of a file, the last first; the beginning of one that is too long to be a line is left out."""
+    """The lines of a file, last line first. Of a line over `MAX_LINE` bytes the beginning is dropped."""
     position = file.seek(0, os.SEEK_END)
     rest, last = b"", True
     while position > 0:
@@ -270,17 +264,17 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _plain(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list) and all(type(b) is int and 0 <= b < 256 for b in value):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, list):
-        # A field that was given several times.
-        return "\n".join(_plain(v) for v in value if isinstance(v, str))
+        # A repeated field.
+        return "\n".join(_text(v) for v in value if isinstance(v, str))
     return value if isinstance(value, str) else ""
 
 
 def _number(value: Any) -> int | None:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else _plain(value)
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 

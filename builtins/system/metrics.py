@@ -16,11 +16,11 @@ from albert_tools.engine.model.protocols import CallContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Seconds over which the processor's use is taken.
+#: Seconds over which the use of the processor is measured.
 SAMPLE_SECONDS = 0.1
-#: Seconds that the graphics cards' driver may take to answer; then there are none.
+#: Seconds; the timeout of the graphics driver. Without an answer no cards are listed.
 GPU_SECONDS = 5.0
-#: Graphics cards that are told of.
+#: Graphics cards of one result.
 MAX_GPUS = 64
 
 _GPU_QUERY = "name,utilization.gpu,memory.total,memory.used,temperature.gpu"
@@ -36,7 +36,7 @@ class Cpu(TypedDict):
 
 
 class Load(TypedDict):
-    """How many processes wanted to run, on average over so many minutes."""
+    """The average number of runnable processes over 1, 5 and 15 minutes."""
 
     one: float
     five: float
@@ -44,7 +44,7 @@ class Load(TypedDict):
 
 
 class Memory(TypedDict):
-    """Memory, in bytes; `percent` is what can't be had."""
+    """Memory, in bytes; `percent` is the share that is not available."""
 
     total_bytes: int
     available_bytes: int
@@ -53,7 +53,7 @@ class Memory(TypedDict):
 
 
 class Swap(TypedDict):
-    """Memory on the disk, in bytes."""
+    """Swap space, in bytes."""
 
     total_bytes: int
     used_bytes: int
@@ -61,7 +61,7 @@ class Swap(TypedDict):
 
 
 class Disk(TypedDict):
-    """The file system that the workspace is on, in bytes; `free_bytes` is what a user can still have."""
+    """The file system of the workspace, in bytes; `free_bytes` is what users can still write."""
 
     total_bytes: int
     used_bytes: int
@@ -70,7 +70,7 @@ class Disk(TypedDict):
 
 
 class Gpu(TypedDict):
-    """A graphics card; null is what its driver doesn't tell."""
+    """A graphics card; a field is null if the driver does not report it."""
 
     name: str
     percent: float | None
@@ -80,7 +80,7 @@ class Gpu(TypedDict):
 
 
 class Metrics(TypedDict):
-    """What `system_metrics_snapshot` answers."""
+    """Result of `system_metrics_snapshot`."""
 
     unix: float
     cpu: Cpu
@@ -95,18 +95,18 @@ class Metrics(TypedDict):
 
 @primitive(effects=["read"], family="system", timeout=30)
 async def system_metrics_snapshot(context: CallContext) -> Metrics:
-    """Measure how busy the machine is now: processor, load, memory, disk and graphics cards.
+    """Measure how busy the machine is: processor, load, memory, disk and graphics cards.
 
-    Returns {"unix", "cpu", "load", "memory", "swap", "disk", "gpus", "processes", "uptime_seconds"}:
-    "unix" is when, in seconds since 1970; "cpu" is {"percent", "logical_cores", "physical_cores"}, with the use of all
-    cores together over a tenth of a second, 0 to 100; "load" is {"one", "five", "fifteen"}, the usual averages over so
-    many minutes, or null where the system has none; "memory" is {"total_bytes", "available_bytes", "used_bytes",
-    "percent"}; "swap" the same without "available_bytes"; "disk" is the file system of the workspace:
-    {"total_bytes", "used_bytes", "free_bytes", "percent"}; "gpus" is a list of {"name", "percent",
-    "memory_total_bytes", "memory_used_bytes", "temperature_celsius"}, empty where there is no NVIDIA card (or its
-    driver doesn't answer), null for what a card doesn't tell; "processes" is how many there are.
+    Returns {"unix", "cpu", "load", "memory", "swap", "disk", "gpus", "processes", "uptime_seconds"}. "unix" is the time in
+    seconds since 1970. "cpu" is {"percent", "logical_cores", "physical_cores"}: the use of all cores together over a tenth of
+    a second, 0 to 100. "load" is {"one", "five", "fifteen"}, the load averages over so many minutes, or null if the system
+    has none. "memory" is {"total_bytes", "available_bytes", "used_bytes", "percent"}, "swap" the same without
+    "available_bytes", "disk" the file system of the workspace: {"total_bytes", "used_bytes", "free_bytes", "percent"}. "gpus"
+    lists NVIDIA cards as {"name", "percent", "memory_total_bytes", "memory_used_bytes", "temperature_celsius"}, null for a
+    figure that a card does not report; it is empty without such a card or without an answer of its driver. "processes" is
+    the number of processes.
 
-    In a container most figures are the whole machine's. Fails with `io_error` where the system tells nothing.
+    In a container most figures are those of the whole machine. Fails with `io_error` if the system reports nothing.
     """
     import asyncio
 
@@ -156,7 +156,7 @@ def _measured(root: str) -> dict[str, Any]:
             "uptime_seconds": round(max(0.0, time.time() - psutil.boot_time()), 3),
         }
     except (psutil.Error, OSError) as error:
-        raise Failure("io_error", f"the system doesn't tell how it is: {error}") from None
+        raise Failure("io_error", f"the system's metrics can't be read: {error}") from None
 
 
 def _load() -> Load | None:
@@ -168,14 +168,14 @@ def _load() -> Load | None:
 
 
 async def gpus(program: str | None = None) -> list[Gpu]:
-    """The graphics cards, by `nvidia-smi` (`program` is where that is, looked up when not given); none where it doesn't answer."""
+    """The graphics cards that `nvidia-smi` lists, none if it does not answer. `program` replaces the installed one."""
     import asyncio
     from contextlib import aclosing
 
     program = program or found("nvidia-smi")
     if program is None:
         return []
-    told: list[Gpu] = []
+    cards: list[Gpu] = []
     try:
         async with (
             asyncio.timeout(GPU_SECONDS),
@@ -184,17 +184,17 @@ async def gpus(program: str | None = None) -> list[Gpu]:
             async for line in lines:
                 card = _gpu(line.decode("utf-8", "replace"))
                 if card is not None:
-                    told.append(card)
-                if len(told) >= MAX_GPUS:
+                    cards.append(card)
+                if len(cards) >= MAX_GPUS:
                     break
     except (TimeoutError, OSError):
         return []
-    return told
+    return cards
 
 
 def _gpu(line: str) -> Gpu | None:
-    """A card, of one line of CSV; None for anything else, such as a sentence about a driver that isn't loaded."""
-    # A name may hold a comma, a figure never does.
+    """A card from one line of CSV; None for anything else, such as a message about a missing driver."""
+    # Only the name may contain a comma.
     parts = [part.strip() for part in line.rsplit(",", 4)]
     if len(parts) != 5 or not parts[0]:
         return None
@@ -209,7 +209,7 @@ def _gpu(line: str) -> Gpu | None:
 
 
 def _figure(text: str, read: Callable[[str], float]) -> float | None:
-    """A number; None for ``[N/A]`` and the like."""
+    """A number; None for ``[N/A]`` and similar."""
     try:
         value = read(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""How a process is: whether it lives, how long it has, what it takes.
+"""The state of processes: whether they run, since when, and what they use.
 
-Everything that is told is what any user of the machine sees of any process. Command lines, environments, folders and open files are
-not: other people's secrets stand in them. What the system doesn't tell of somebody else's process is null, not a failure.
+Results have only what every user of the machine can see of every process. They never have command lines, environments, folders or
+open files, which may contain secrets. What the system hides about another user's process is null, not a failure.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from albert_tools.engine.model.schema import Bound
 if TYPE_CHECKING:
     import psutil
 
-#: Processes of one name that are told of, the oldest first.
+#: Processes of one result, oldest first.
 MAX_PROCESSES = 50
-#: Seconds over which the processor's use is taken.
+#: Seconds over which the use of the processor is measured.
 SAMPLE_SECONDS = 0.1
-#: Numbers of processes are positive; no system counts further.
+#: The largest process number of any system.
 MAX_PID = 2**31 - 1
 
 _DEAD = frozenset({"zombie", "dead"})
@@ -31,7 +31,7 @@ ProcessName = Annotated[str, Bound(minLength=1, maxLength=256)]
 
 
 class Process(TypedDict):
-    """One process; null is what the system doesn't tell."""
+    """One process; a field is null if the system does not report it."""
 
     pid: int
     name: str
@@ -45,7 +45,7 @@ class Process(TypedDict):
 
 
 class Health(TypedDict):
-    """What `check_process_health` answers."""
+    """Result of `check_process_health`."""
 
     running: bool
     count: int
@@ -60,37 +60,36 @@ class Health(TypedDict):
     invariants=[one_of("pid", "name")],
 )
 def check_process_health(context: CallContext, pid: Pid | None = None, name: ProcessName | None = None) -> Health:
-    """Tell whether a process runs, and how it is; by its number, or all of one name.
+    """Report whether a process runs, and its state: one process by number, or all with one name.
 
-    Returns {"running", "count", "processes", "truncated"}. That there is no such process is an answer, not a failure:
-    "running" is false, "count" 0. "running" is true when one of them is neither a zombie nor dead. "processes" has
-    {"pid", "name", "status", "own", "cpu_percent", "memory_bytes", "threads", "started_unix", "age_seconds"} of each,
-    the oldest first, at most 50; "truncated" says whether there were more, "count" how many there are. "status" is
-    "running", "sleeping", "disk-sleep", "stopped", "zombie" or another word of the system's; "own" whether it belongs
-    to the user that Albert runs as; "cpu_percent" is of one core, over a tenth of a second; "memory_bytes" is what it
-    holds in memory. What the system doesn't tell of another user's process is null. Command lines and environments are
-    never told.
+    Returns {"running", "count", "processes", "truncated"}. No such process is a result, not a failure: "running" is false,
+    "count" is 0. "running" is true if at least one of them is neither a zombie nor dead. "processes" lists the 50 oldest, oldest
+    first, as {"pid", "name", "status", "own", "cpu_percent", "memory_bytes", "threads", "started_unix", "age_seconds"};
+    "count" is the number of all, "truncated" says whether there are more than listed. "status" is "running", "sleeping",
+    "disk-sleep", "stopped", "zombie" or another word of the system; "own" says whether the process belongs to the user that
+    Albert runs as; "cpu_percent" is of one core, over a tenth of a second; "memory_bytes" is resident memory. What the system
+    hides about another user's process is null. Command lines and environments are never returned.
 
-    Fails with `invalid_arguments` when not exactly one of pid and name is given.
+    Fails with `invalid_arguments` unless exactly one of pid and name is given.
 
     Args:
-        pid: The number of the process.
-        name: The name of the program, exactly, as `ps` and `top` have it: "postgres", not "/usr/bin/postgres -D …".
+        pid: The process number.
+        name: The exact name of the program, as `ps` and `top` show it: "postgres", not "/usr/bin/postgres -D …".
     """
     import time
 
     if pid is None and name is None:
-        message = "give pid or name: which process is meant?"
+        message = "give either pid or name"
         violations = [{"field": "pid", "rule": "required", "message": f"pid: {message}"}]
         raise Failure("invalid_arguments", message, details={"violations": violations})
     found = _by_number(pid) if pid is not None else _by_name(name or "")
     shown = found[:MAX_PROCESSES]
     for process in shown:
-        _use(process)
+        _cpu_percent(process)
     if shown:
         time.sleep(SAMPLE_SECONDS)
     now = time.time()
-    processes = [told for process in shown if (told := _told(process, now)) is not None]
+    processes = [state for process in shown if (state := _state(process, now)) is not None]
     gone = len(shown) - len(processes)
     context.effect("read", what="processes", count=len(processes))
     return {
@@ -123,7 +122,7 @@ def _by_name(name: str) -> list[psutil.Process]:
     return [process for _, _, process in sorted(found, key=lambda f: f[:2])]
 
 
-def _use(process: psutil.Process) -> float | None:
+def _cpu_percent(process: psutil.Process) -> float | None:
     import psutil
 
     try:
@@ -132,8 +131,8 @@ def _use(process: psutil.Process) -> float | None:
         return None
 
 
-def _told(process: psutil.Process, now: float) -> Process | None:
-    """What there is to say of it; None when it has ended meanwhile."""
+def _state(process: psutil.Process, now: float) -> Process | None:
+    """The state of a process; None if it has ended."""
     import os
 
     import psutil
@@ -151,7 +150,7 @@ def _told(process: psutil.Process, now: float) -> Process | None:
                 "name": process.name(),
                 "status": str(process.status()),
                 "own": process.uids().effective == os.geteuid(),
-                "cpu_percent": _use(process),
+                "cpu_percent": _cpu_percent(process),
                 "memory_bytes": memory,
                 "threads": threads,
                 "started_unix": started,

@@ -1,8 +1,7 @@
-"""The output of a program of the system's own (`journalctl`, `nvidia-smi`), line by line, for as long as somebody wants more.
+"""The output of a program of the system (`journalctl`, `nvidia-smi`), line by line.
 
-Such a program is part of what a primitive is, not something that an agent asks for: its name is fixed, each argument is one word of
-ours, its environment holds nothing of this process's, and it is killed as soon as nobody reads on. What it prints is bounded by
-whoever reads; a line is cut where it is too long to be one.
+Such a program is part of a primitive; an agent cannot choose it. Its name and arguments come from the primitive, its environment is
+empty but for path and locale, and it is killed when its output is no longer read. The reader bounds the output; long lines are cut.
 """
 
 from __future__ import annotations
@@ -11,23 +10,23 @@ import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 
-#: Where programs of the system's own lie.
+#: Folders of the system's programs.
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-#: Bytes of one line; what is behind is left out.
+#: Bytes of one line; the rest of it is dropped.
 MAX_LINE = 256 * 1024
 _BLOCK = 64 * 1024
 
 
 def found(program: str, path: str = PATH) -> str | None:
-    """Where a program of the system's own is; None where there is none."""
+    """The path of a program of the system; None if it is not installed."""
     return shutil.which(program, path=path)
 
 
 async def lines_of(argv: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """The lines that a program prints, without their ends; to be closed (``aclosing``) by whoever stops before the end.
+    """The lines of a program's output, without line ends. Close it (``aclosing``) to stop before the end.
 
     Raises:
-        OSError: it can't be started.
+        OSError: the program can't be started.
     """
     import asyncio
 
@@ -40,19 +39,19 @@ async def lines_of(argv: Sequence[str]) -> AsyncGenerator[bytes, None]:
         start_new_session=True,
     )
     assert process.stdout is not None
-    rest, over = b"", False
+    rest, too_long = b"", False
     try:
         while block := await process.stdout.read(_BLOCK):
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
-                if not over:
+                if not too_long:
                     yield line[:MAX_LINE]
-                over = False
+                too_long = False
             if len(rest) > MAX_LINE:
-                if not over:
+                if not too_long:
                     yield rest[:MAX_LINE]
-                rest, over = b"", True
-        if rest and not over:
+                rest, too_long = b"", True
+        if rest and not too_long:
             yield rest
     finally:
         with suppress(ProcessLookupError):

@@ -12,11 +12,24 @@ import pytest
 from albert_tools import Failure
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.store.contents.content_store import Contents, ref_of
+from tests.helpers.catalogue_rows import PUBLISHED, Row, reading
 from tests.helpers.governed import Governed
 from tests.surfaces.conftest import Albert
 
 Make = Callable[..., Governed]
 TEXT = "# Report\n\nall is well: äß€𝄞\n"
+
+
+CATALOGUE = {
+    "publish_artifact": Row(
+        {"id": "new", "category": "c", "path": "a.txt"},
+        [{"kind": "read", "path": "a.txt"}, {"kind": "write", "content_hash": ref_of(b"one\n")}],
+        {"forbidden_paths": ["a.txt"]},
+        "forbidden_paths",
+    ),
+    "get_artifact": reading({"id": "old"}, content_hash=ref_of(PUBLISHED.encode())),
+    "read_result": reading({"handle": ref_of(PUBLISHED.encode())}, handle=ref_of(PUBLISHED.encode())),
+}
 
 
 def test_a_text_is_published_and_found(govern: Make) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,16 @@ from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace import git_lock
+from tests.helpers.catalogue_rows import Row, running
+
+CATALOGUE = {
+    "git": replace(
+        running({"operation": "ADD", "args": ["a.txt"]}, operation="ADD", args=["a.txt"]),
+        section={"forbidden_operations": ["ADD"]},
+        rule="forbidden_operations",
+    ),
+    "git_status": Row({"cwd": ""}, [{"kind": "execute"}]),
+}
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

@@ -12,6 +12,7 @@ import pytest
 from albert_tools import Failure, ToolService
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.store.contents.content_store import ref_of
+from tests.helpers.catalogue_rows import elsewhere
 from tests.helpers.governed import Governed
 from tests.helpers.provider import KEY, Provider, providing
 from tests.surfaces.conftest import Albert
@@ -19,6 +20,19 @@ from tests.surfaces.conftest import Albert
 Make = Callable[..., Governed]
 SAID = "Hello wörld 𝄞"
 PRICE = {"prompt": 1000.0, "completion": 10_000.0}
+
+
+CATALOGUE = {
+    "inference": elsewhere(
+        "tests/builtins/test_inference.py",
+        done="test_asked_and_answered",
+        denied="test_what_the_rules_deny",
+        timeout="test_time_runs_out",
+        cancelled="test_called_off_it_is_charged_all_the_same",
+        composite="test_called_from_a_program_and_from_the_command_line",
+        command_line="test_called_from_a_program_and_from_the_command_line",
+    )
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a request carries and what it doesn't: redirects, secrets, manners, and nothing of the machine's own."""
+"""What a request carries: headers over redirects, secrets, nothing of the machine's own; and how often one host is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, Courtesy, seconds_of
+from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, HostLimits, seconds_of
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
@@ -46,7 +46,7 @@ async def fetch(
 
 
 def redirecting(status: str, location: str) -> Any:
-    """Redirects the first request, and tells what it was sent with any other."""
+    """A server that redirects the first request and answers any other with its head."""
 
     def handle(head: bytes, connection: socket.socket) -> None:
         if head.split()[1] == b"/":
@@ -82,7 +82,7 @@ async def test_a_redirect_is_followed_as_browsers_do(client: Client, status: str
     assert got["url"] == f"{url}there"
     second = server.seen[1]
     assert second.startswith(f"{then} /there ".encode())
-    # To the same server everything goes along that still means something.
+    # The same server gets every header that still applies.
     assert b"X-Mine: 1" in second
     keeps = then == method and body is not None
     assert (b"Content-Type" in second) == keeps
@@ -90,9 +90,7 @@ async def test_a_redirect_is_followed_as_browsers_do(client: Client, status: str
     assert [facts["url"] for _, facts in context.effects] == [url, f"{url}there"]
 
 
-async def test_to_another_server_nothing_goes_along_that_could_be_a_credential(
-    client: Client, monkeypatch: Any
-) -> None:
+async def test_a_redirect_to_another_server_carries_no_credentials(client: Client, monkeypatch: Any) -> None:
     monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
     rules = {**HERE, "secrets": {"KEY": ["127.0.0.1", "localhost"]}}
     headers = {
@@ -112,7 +110,7 @@ async def test_to_another_server_nothing_goes_along_that_could_be_a_credential(
     assert b"accept: text/x" in second
 
 
-async def test_a_redirect_to_a_host_that_would_be_asked_about_names_it(client: Client) -> None:
+async def test_a_redirect_to_a_host_that_needs_approval_names_the_host(client: Client) -> None:
     with raw(hello) as other, raw(redirecting("302 Found", f"http://b.example:{other.port}/there?token=x")) as server:
         rules = {"tools": {"http_request": {"allowed_addresses": ["127.0.0.1"]}}}
         got, context = await fetch(client, f"http://a.example:{server.port}/", rules, follow=3)
@@ -163,7 +161,7 @@ async def test_a_secret_is_sent_and_nowhere_else(client: Client, monkeypatch: An
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
-async def test_a_secret_in_the_middle_of_base64_is_taken_out(client: Client, monkeypatch: Any, before: str) -> None:
+async def test_a_secret_inside_base64_is_removed(client: Client, monkeypatch: Any, before: str) -> None:
     monkeypatch.setenv("ALBERT_SECRET_KEY", TOKEN)
     rules = {**HERE, "secrets": {"KEY": ["127.0.0.1"]}}
     told = base64.b64encode(f"{before}{TOKEN}, and more".encode()).decode()
@@ -172,12 +170,12 @@ async def test_a_secret_in_the_middle_of_base64_is_taken_out(client: Client, mon
         got, _ = await fetch(client, url, rules, headers={"Authorization": {"secret": "KEY"}})
     before_it, _, behind_it = got["body"].partition("[redacted]")
     assert behind_it
-    # Of it there is at most what one character shares with its neighbours.
+    # At most the characters that it shares with its neighbours are left.
     assert len(before_it) + len(behind_it) <= len(told) - (len(TOKEN) * 8 // 6 - 1)
 
 
 @pytest.mark.parametrize("location", ["http://b.example/?got={0}", "http://b.example/{0}", "no-such:{0}"])
-async def test_a_secret_that_a_redirect_tells_is_taken_out(client: Client, monkeypatch: Any, location: str) -> None:
+async def test_a_secret_in_a_redirect_is_removed(client: Client, monkeypatch: Any, location: str) -> None:
     monkeypatch.setenv("ALBERT_SECRET_KEY", "a+value/that=nobody&sees")
     rules = {
         "tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}},
@@ -194,7 +192,7 @@ async def test_a_secret_that_a_redirect_tells_is_taken_out(client: Client, monke
     assert "[redacted]" in kept["headers"]["location"]
 
 
-async def test_a_secret_at_the_end_of_a_long_body_is_not_cut_into(client: Client, monkeypatch: Any) -> None:
+async def test_a_secret_at_the_end_of_a_long_body_is_removed_whole(client: Client, monkeypatch: Any) -> None:
     from albert_tools.builtins.net.bounds import MAX_BODY
 
     value = "0123456789abcdef" * 4
@@ -235,7 +233,7 @@ async def test_a_secret_that_is_not_sent(
     assert context.effects == []
 
 
-async def test_the_keyring_is_asked_where_the_environment_has_nothing(client: Client, monkeypatch: Any) -> None:
+async def test_without_an_environment_variable_the_keyring_is_asked(client: Client, monkeypatch: Any) -> None:
     import keyring
 
     class Ring(keyring.backend.KeyringBackend):  # type: ignore[name-defined, misc]
@@ -262,7 +260,7 @@ async def test_the_keyring_is_asked_where_the_environment_has_nothing(client: Cl
 # Nothing of the machine's own.
 
 
-async def test_nothing_is_remembered_or_taken_from_the_machine(
+async def test_no_cookies_proxies_or_credentials_of_the_machine_are_used(
     client: Client, tmp_path: Path, monkeypatch: Any
 ) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
@@ -282,7 +280,7 @@ async def test_nothing_is_remembered_or_taken_from_the_machine(
     for head in server.seen:
         names = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:] if line}
         assert names == {b"host", b"accept-encoding", b"accept", b"user-agent"}
-    # One connection did for both.
+    # Both used one connection.
     assert server.connections == 1
 
 
@@ -295,24 +293,26 @@ async def test_a_connection_that_the_server_has_closed_is_not_used(client: Clien
         for _ in range(3):
             got, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", method="POST")
             assert got["body"] == "hello"
-            await asyncio.sleep(0.1)
+            connections = [c for pool in client._pools.values() for c in pool.connections]
+            while not all(c.is_closed() or c.has_expired() for c in connections):
+                await asyncio.sleep(0.005)
 
 
 async def test_ipv6_and_a_second_address(client: Client) -> None:
     with raw(hello, host="::1") as server:
         got, _ = await fetch(client, f"http://[::1]:{server.port}/")
         assert got["body"] == "hello"
-        # Nobody answers at the first one.
+        # Nothing listens at the first address.
         second = Client(resolving({"two.example": ["127.0.0.1", "::1"]}))
         got, _ = await fetch(second, f"http://two.example:{server.port}/")
         await second.aclose()
         assert got["body"] == "hello"
 
 
-# Manners.
+# Limits per host.
 
 
-async def test_a_host_that_wants_to_be_left_alone_is(client: Client) -> None:
+async def test_a_host_that_asks_for_a_pause_is_not_called(client: Client) -> None:
     with raw(lambda head, c: c.sendall(answer(b"", "429 Too Many Requests", ["Retry-After: 120"]))) as server:
         url = f"http://127.0.0.1:{server.port}/"
         first, _ = await fetch(client, url)
@@ -339,7 +339,7 @@ async def test_a_short_pause_is_waited_for(client: Client) -> None:
     assert turns[1] - turns[0] > 0.9
 
 
-def test_what_a_host_can_ask_for() -> None:
+def test_retry_after() -> None:
     assert seconds_of(" 30 ") == 30
     assert seconds_of("soon") is None
     assert seconds_of("-1") is None
@@ -348,13 +348,13 @@ def test_what_a_host_can_ask_for() -> None:
     assert when is not None
     assert 80 < when <= 100
     assert seconds_of(format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)) == 0
-    courtesy = Courtesy()
-    assert courtesy.told(("a", 80), 429, "9999999") == 3600_000
-    assert courtesy.told(("a", 80), 200, "30") is None
-    assert courtesy.told(("a", 80), 429, None) is None
+    limits = HostLimits()
+    assert limits.note(("a", 80), 429, "9999999") == 3600_000
+    assert limits.note(("a", 80), 200, "30") is None
+    assert limits.note(("a", 80), 429, None) is None
 
 
-async def test_one_host_is_not_called_by_many_at_once(client: Client) -> None:
+async def test_requests_to_one_host_are_limited(client: Client) -> None:
     lock, now, most = threading.Lock(), 0, 0
 
     def slow(head: bytes, connection: socket.socket) -> None:
@@ -362,7 +362,7 @@ async def test_one_host_is_not_called_by_many_at_once(client: Client) -> None:
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.1)
+        time.sleep(0.03)
         with lock:
             now -= 1
         connection.sendall(answer(b"hello"))
@@ -373,12 +373,12 @@ async def test_one_host_is_not_called_by_many_at_once(client: Client) -> None:
     assert 1 < most <= MAX_AT_ONCE
 
 
-async def test_a_call_that_is_called_off_leaves_nothing_open(client: Client) -> None:
+async def test_a_cancelled_call_closes_its_connection(client: Client) -> None:
     begun = threading.Event()
 
     def stall(head: bytes, connection: socket.socket) -> None:
         begun.set()
-        # What is left of the call is that its end hangs up.
+        # The end of the call closes the connection.
         assert connection.recv(1) == b""
         hung.set()
 
@@ -393,7 +393,7 @@ async def test_a_call_that_is_called_off_leaves_nothing_open(client: Client) -> 
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(hung.wait, 20)
-    # It was sent, so it is recorded; what came of it isn't known.
+    # It was sent, so it is recorded, without a status.
     assert [(facts["status"], facts["size_bytes"]) for _, facts in context.effects] == [(None, 0)]
 
 
@@ -413,7 +413,7 @@ async def test_tls_to_a_name_and_a_secret_to_it(tmp_path: Path, monkeypatch: Any
     assert plain.connections == 0
 
 
-async def test_a_body_in_the_smallest_pieces_lets_others_have_their_turn(client: Client) -> None:
+async def test_a_body_in_tiny_chunks_does_not_starve_other_tasks(client: Client) -> None:
     turns = 0
 
     def tiny(head: bytes, connection: socket.socket) -> None:

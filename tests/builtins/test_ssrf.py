@@ -1,4 +1,4 @@
-"""What must not get through: URLs, names and redirects as a table, and servers that misbehave; real sockets all the way."""
+"""Requests that must be refused (URLs, names and redirects from a table) and servers that misbehave, over real sockets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from albert_tools.builtins.net.bounds import MAX_BODY
-from albert_tools.builtins.net.client import Client
+from albert_tools.builtins.net.client import Call, Client
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
@@ -26,7 +26,7 @@ from tests.helpers.network import Authorities, Calling, Raw, answer, calling, he
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 
 EVERY_HOST = {"tools": {"http_request": {"allowed_hosts": ["*"]}}}
-#: One address of this machine is named, no other.
+#: The rules name one address of this machine.
 ONE_ADDRESS = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.1"]}}}
 
 
@@ -42,7 +42,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="module")
 def bystander() -> Iterator[Raw]:
-    """Listens on every address of this machine, and should hear nothing."""
+    """A server on every address of this machine that nobody may connect to."""
     with raw(hello, host="::") as server:
         yield server
 
@@ -63,7 +63,7 @@ def test_the_table_is_large() -> None:
 
 
 @pytest.mark.parametrize(("url", "code"), TABLE["urls"])
-async def test_a_url_that_must_not_be_called(bystander: Raw, url: str, code: str) -> None:
+async def test_a_forbidden_url(bystander: Raw, url: str, code: str) -> None:
     before = bystander.connections
     client = Client()  # With the system's own resolver.
     outcome, context = await fetch(client, url.format(port=bystander.port), EVERY_HOST)
@@ -76,7 +76,7 @@ async def test_a_url_that_must_not_be_called(bystander: Raw, url: str, code: str
 
 
 @pytest.mark.parametrize("addresses", TABLE["names"], ids=str)
-async def test_a_name_that_leads_where_nobody_may_go(bystander: Raw, addresses: list[str]) -> None:
+async def test_a_name_with_a_forbidden_address(bystander: Raw, addresses: list[str]) -> None:
     before = bystander.connections
     client = Client(resolving({"name.example": addresses}))
     outcome, context = await fetch(client, f"http://name.example:{bystander.port}/", EVERY_HOST)
@@ -90,18 +90,30 @@ async def test_a_name_that_leads_where_nobody_may_go(bystander: Raw, addresses: 
     ("target", "code", "status"),
     [(*row, STATUSES[i % len(STATUSES)]) for i, row in enumerate(TABLE["redirects"])],
 )
-async def test_a_redirect_that_must_not_be_followed(
-    client: Client, bystander: Raw, target: str, code: str, status: str
-) -> None:
+async def test_a_forbidden_redirect(client: Client, bystander: Raw, target: str, code: str, status: str) -> None:
     before = bystander.connections
     location = f"Location: {target.format(port=bystander.port)}"
     with raw(lambda head, c: c.sendall(answer(b"", status, [location]))) as server:
         outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, follow=5)
     assert outcome.code == code
     assert len(server.seen) == 1
-    # What was done is recorded all the same.
+    # The first request is recorded.
     assert [facts["status"] for _, facts in context.effects] == [int(status[:3])]
     assert bystander.connections == before
+
+
+async def test_an_address_that_the_owner_opened_is_closed_to_a_redirect() -> None:
+    client = Client(resolving({"inside.example": ["127.0.0.1"]}))
+    with raw(hello) as inside:
+        location = f"Location: http://inside.example:{inside.port}/"
+        with raw(lambda head, c: c.sendall(answer(b"", "302 Found", [location]))) as server:
+            url = f"http://127.0.0.1:{server.port}/"
+            context = calling(http_request, {"url": url}, EVERY_HOST, client)
+            with pytest.raises(Failure) as caught:
+                await client.fetch(context, Call("GET", url, follow=1, by_owner=True))
+    await client.aclose()
+    assert (caught.value.code, caught.value.rule) == ("permission_denied", "shipped.addresses")
+    assert (len(server.seen), inside.connections) == (1, 0)
 
 
 async def test_a_name_that_answers_differently_the_second_time(bystander: Raw) -> None:
@@ -112,7 +124,7 @@ async def test_a_name_that_answers_differently_the_second_time(bystander: Raw) -
         first, _ = await fetch(client, url, ONE_ADDRESS)
         second, _ = await fetch(client, url, ONE_ADDRESS)
     await client.aclose()
-    # One look for one connection: what was judged is what was connected to.
+    # One lookup for each connection: the judged address is the connected one.
     assert first["body"] == "first"
     assert b"Host: turns.example" in server.seen[0].replace(b"host:", b"Host:")
     assert (second.code, second.rule) == ("permission_denied", "shipped.addresses")
@@ -120,7 +132,7 @@ async def test_a_name_that_answers_differently_the_second_time(bystander: Raw) -
     assert len(server.seen) == 1
 
 
-async def test_an_open_connection_is_no_way_round_new_rules(client: Client) -> None:
+async def test_new_rules_apply_to_an_open_connection(client: Client) -> None:
     with raw(hello) as server:
         url = f"http://127.0.0.1:{server.port}/"
         assert (await fetch(client, url, ONE_ADDRESS))[0]["body"] == "hello"
@@ -217,7 +229,7 @@ def drips_body(head: bytes, connection: socket.socket) -> None:
 
 
 def says_nothing(head: bytes, connection: socket.socket) -> None:
-    time.sleep(15)
+    time.sleep(5)
 
 
 @pytest.mark.parametrize(
@@ -243,22 +255,21 @@ async def test_a_server_that_misbehaves(client: Client, behaviour: Any, code: st
         outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 120)
     assert isinstance(outcome, Failure)
     assert outcome.code == code
-    # It was called, so that is recorded.
     assert len(context.effects) == 1
 
 
 @pytest.mark.parametrize("behaviour", [drips_head, drips_body, says_nothing])
-async def test_a_server_that_takes_its_time(client: Client, behaviour: Any) -> None:
+async def test_a_slow_server_times_out(client: Client, behaviour: Any) -> None:
     with raw(behaviour) as server:
-        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 1.0)
+        outcome, context = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 0.5)
     assert (outcome.code, outcome.retryable) == ("timeout", True)
     assert len(context.effects) == 1
 
 
-async def test_a_server_that_never_shakes_hands(client: Client) -> None:
+async def test_a_server_without_a_tls_handshake_times_out(client: Client) -> None:
     with raw(hello) as server:
-        # It waits for a request, and TLS for its certificate.
-        outcome, context = await fetch(client, f"https://127.0.0.1:{server.port}/", ONE_ADDRESS, 2.0)
+        # The server waits for a request, and TLS for the certificate.
+        outcome, context = await fetch(client, f"https://127.0.0.1:{server.port}/", ONE_ADDRESS, 0.5)
     assert outcome.code == "timeout"
     assert context.effects == []
 
@@ -271,19 +282,19 @@ async def test_redirects_without_end(client: Client) -> None:
     assert len(server.seen) == len(context.effects) == 11
 
 
-async def test_bombs_go_off_within_bounds(client: Client) -> None:
+async def test_compression_bombs_are_cut(client: Client) -> None:
     once = gzip.compress(b"0" * 100_000_000, 1)
     for packed in (once, gzip.compress(once, 1) * 50):
         with raw(lambda head, c, p=packed: c.sendall(answer(p, headers=["Content-Encoding: gzip"]))) as server:  # type: ignore[misc]
             outcome, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 120)
         if isinstance(outcome, Failure):
-            # What is packed twice is bytes, not text.
+            # Unpacked once, it is not text.
             assert outcome.code == "encoding_error"
         else:
             assert (len(outcome["body"]), outcome["truncated"]) == (MAX_BODY, True)
 
 
-# TLS, under the name and not under the address.
+# TLS verifies the name, not the address.
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +309,7 @@ def authorities(tmp_path_factory: pytest.TempPathFactory) -> Authorities:
         (["127.0.0.1"], "https://127.0.0.1", True),
         (["*.good.example"], "https://www.good.example", True),
         (["other.example"], "https://good.example", False),
-        # The address that it is connected to is not what it is called by.
+        # A certificate for the address is not one for the name.
         (["127.0.0.1"], "https://good.example", False),
     ],
 )
@@ -322,7 +333,7 @@ async def test_certificates_are_for_the_name(
     assert heard == [url.partition("//")[2] if "good" in url else None]
 
 
-async def test_a_certificate_that_nobody_vouches_for_or_that_is_over(authorities: Authorities, tmp_path: Path) -> None:
+async def test_an_unknown_authority_and_an_expired_certificate(authorities: Authorities, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authorities(tmp_path / "other")
     for trust, shown in (
@@ -339,7 +350,7 @@ async def test_a_certificate_that_nobody_vouches_for_or_that_is_over(authorities
 
 
 async def test_the_owner_can_name_a_certificate_authority(authorities: Authorities, monkeypatch: Any) -> None:
-    # The environment can't.
+    # The environment cannot.
     monkeypatch.setenv("SSL_CERT_FILE", authorities.file)
     for settings, accepted in (({}, False), ({"ca_file": authorities.file}, True), ({"ca_file": "/none"}, False)):
         client = Client(resolving({"good.example": ["127.0.0.1"]}))

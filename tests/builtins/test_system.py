@@ -1,4 +1,4 @@
-"""The system's primitives, on this system: what it is like, what runs, what its log says, whether Albert itself is well."""
+"""The primitives of the family `system` on this machine: metrics, processes, logs, the checkup, clock and randomness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,28 @@ from typing import Any
 import psutil
 import pytest
 
-from albert_tools import ToolService
+from albert_tools import ToolService, checkup
 from albert_tools.builtins.system import log_sources, metrics, program_output
 from albert_tools.builtins.system.log_sources import Journald, MacOS, SyslogLines, journal_entry
+from albert_tools.builtins.system.time_and_random import current_time, sleep
+from albert_tools.engine.model.primitive import call_primitive
+from albert_tools.engine.model.schema import violations
+from tests.helpers.catalogue_rows import Row, reading
 from tests.helpers.governed import Governed
 from tests.surfaces.conftest import Albert
 
 Make = Callable[..., Governed]
+
+
+CATALOGUE = {
+    "current_time": reading(),
+    "sleep": Row({"seconds": 0}, slow={"seconds": 60}),
+    "random_bytes": reading({"count": 4}),
+    "system_metrics_snapshot": reading(what="system metrics"),
+    "check_process_health": reading({"pid": 1}, what="processes"),
+    "read_system_logs": reading({"lines": 5}, what="syslog log"),
+    "self_check": reading({"trials": False}, what="installation"),
+}
 
 
 @pytest.fixture
@@ -40,7 +55,7 @@ def program(path: Path, text: str) -> str:
     return str(path)
 
 
-# Chance and time.
+# Randomness and time.
 
 
 @pytest.mark.parametrize("count", [1, 16, 65536])
@@ -86,10 +101,27 @@ def test_each_bound(govern: Make, tool: str, arguments: dict[str, Any], field: s
     assert [r for _, r in broken] == [rule]
 
 
-async def test_sleep_is_called_off(home: Governed) -> None:
+async def test_current_time(context: Any) -> None:
+    now = await call_primitive(current_time, {}, context)
+    moment = datetime.fromisoformat(now["iso"])
+    assert moment.utcoffset() == timedelta(0)
+    assert abs(moment.timestamp() - now["unix"]) < 0.001
+    assert abs(datetime.now(UTC) - moment) < timedelta(seconds=10)
+
+
+async def test_sleep(context: Any) -> None:
+    assert await call_primitive(sleep, {"seconds": 0.01}, context) is None
+    schema = sleep.definition.parameters_schema()
+    assert violations({"seconds": 60}, schema) == []
+    assert violations({"seconds": 60.1}, schema)
+    assert violations({"seconds": -1}, schema)
+
+
+async def test_sleep_is_cancelled(home: Governed) -> None:
     async with ToolService.open(home=home.home, workspace=home.work) as service:
         task = asyncio.create_task(service.invoke("sleep", {"seconds": 60}))
-        await asyncio.sleep(0.5)
+        while not home.entries("call"):
+            await asyncio.sleep(0.02)
         began = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -97,7 +129,7 @@ async def test_sleep_is_called_off(home: Governed) -> None:
         assert time.monotonic() - began < 30
 
 
-def test_a_call_takes_no_longer_than_the_rules_say(govern: Make) -> None:
+def test_a_timeout_of_the_rules_applies(govern: Make) -> None:
     home = govern(governance={"tools": {"sleep": {"timeout_seconds": 0.2}}})
     assert home.error("sleep", seconds=60).code == "timeout"
 
@@ -120,7 +152,7 @@ def test_a_snapshot(home: Governed) -> None:
     assert home.effects("system_metrics_snapshot")[0]["kind"] == "read"
 
 
-async def test_graphics_cards_by_what_their_driver_prints(tmp_path: Path) -> None:
+async def test_graphics_cards_are_read_from_the_output_of_their_driver(tmp_path: Path) -> None:
     # What `nvidia-smi` prints for these options.
     printed = (
         "NVIDIA A100-SXM4-80GB, 37, 81920, 1024, 41\\nTesla, the old one, [N/A], 15360, 0, [Not Supported]\\nnonsense"
@@ -141,8 +173,8 @@ async def test_graphics_cards_by_what_their_driver_prints(tmp_path: Path) -> Non
     assert len(found) == 2
 
 
-async def test_a_driver_that_fails_or_hangs_is_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "GPU_SECONDS", 1.0)
+async def test_a_driver_that_fails_or_hangs_gives_no_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "GPU_SECONDS", 0.3)
     pid = tmp_path / "pid"
     hangs = program(tmp_path / "hangs", f"import os; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
     failing = program(
@@ -183,7 +215,7 @@ def test_a_process_by_its_number_and_by_its_name(home: Governed, sleeper: subpro
     assert home.effects("check_process_health")[0]["kind"] == "read"
 
 
-def test_what_has_stopped_or_died(home: Governed, sleeper: subprocess.Popen[bytes]) -> None:
+def test_a_stopped_process_and_a_dead_one(home: Governed, sleeper: subprocess.Popen[bytes]) -> None:
     sleeper.send_signal(signal.SIGSTOP)
     deadline = time.monotonic() + 20
     while (told := home.value("check_process_health", pid=sleeper.pid))["processes"][0]["status"] != "stopped":
@@ -204,7 +236,7 @@ def test_what_has_stopped_or_died(home: Governed, sleeper: subprocess.Popen[byte
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_whose_it_is(home: Governed) -> None:
+def test_a_process_of_another_user(home: Governed) -> None:
     process = subprocess.Popen(["sleep", "300"], user=65534)
     try:
         assert home.value("check_process_health", pid=process.pid)["processes"][0]["own"] is False
@@ -272,7 +304,7 @@ def test_a_log_is_read_from_its_end_across_blocks(logged: tuple[Governed, Path])
     assert [e["pid"] for e in home.value("read_system_logs")["entries"]][-1] == 0
 
 
-def test_logs_are_hostile_and_may_hold_secrets(logged: tuple[Governed, Path]) -> None:
+def test_messages_are_cleaned_of_control_characters_and_secrets(logged: tuple[Governed, Path]) -> None:
     home, path = logged
     key = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEAabc", "q83vASNFZ4mrdef", "-----END RSA PRIVATE KEY-----"]
     path.write_bytes(
@@ -294,7 +326,7 @@ def test_logs_are_hostile_and_may_hold_secrets(logged: tuple[Governed, Path]) ->
     assert [e["message"] for e in entries[2:6]] == ["[redacted]"] * 4
     assert len(entries[6]["message"]) == 4000
     assert entries[7]["message"] == "the end"
-    # Nor can a pattern tell what was taken out.
+    # A pattern does not see what was removed.
     assert home.value("read_system_logs", pattern="hunter")["entries"] == []
     assert home.value("read_system_logs", pattern="MIIE")["entries"] == []
     recorded = home.recorded()
@@ -302,21 +334,21 @@ def test_logs_are_hostile_and_may_hold_secrets(logged: tuple[Governed, Path]) ->
     assert KEY not in recorded
 
 
-def test_there_may_be_no_log_or_none_for_us(logged: tuple[Governed, Path], govern: Make, tmp_path: Path) -> None:
+def test_a_missing_log_is_not_found(logged: tuple[Governed, Path], govern: Make, tmp_path: Path) -> None:
     home, path = logged
     error = home.error("read_system_logs")
     assert error.code == "not_found"
     assert "files" in (error.hint or "")
     path.mkdir()
     assert home.error("read_system_logs", source="syslog").code == "not_found"
-    if not any(log_sources._holds_something(folder) for folder in log_sources.JOURNALS):
+    if not any(log_sources._has_files(folder) for folder in log_sources.JOURNALS):
         assert home.error("read_system_logs", source="journald").code == "not_found"
     if sys.platform != "darwin":
         assert home.error("read_system_logs", source="macos").code == "not_found"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_log_that_may_not_be_read(logged: tuple[Governed, Path]) -> None:
+def test_a_log_without_permission(logged: tuple[Governed, Path]) -> None:
     home, path = logged
     path.write_text("x")
     path.chmod(0)
@@ -369,7 +401,7 @@ async def test_the_journal_as_journalctl_prints_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(program_output.found("journalctl") is None, reason="there is no journalctl")
-async def test_this_machines_journalctl_takes_our_options() -> None:
+async def test_the_installed_journalctl_accepts_the_options() -> None:
     program = program_output.found("journalctl")
     assert program is not None
     for unit in ("", "ssh.service", "sshd"):
@@ -402,7 +434,7 @@ async def test_macos_log_as_it_prints_it(tmp_path: Path) -> None:
     assert "'process == \"wifid\"'" in told.read_text()
 
 
-async def test_nobody_reads_on_so_the_program_ends(tmp_path: Path) -> None:
+async def test_a_program_ends_when_its_output_is_no_longer_read(tmp_path: Path) -> None:
     from contextlib import aclosing
 
     pid = tmp_path / "pid"
@@ -417,7 +449,7 @@ async def test_nobody_reads_on_so_the_program_ends(tmp_path: Path) -> None:
     assert not psutil.pid_exists(int(pid.read_text()))
 
 
-def test_lines_without_a_year_are_of_the_last_one_that_fits() -> None:
+def test_lines_without_a_year_get_the_latest_possible_one() -> None:
     now = datetime(2024, 3, 1, 12, tzinfo=UTC)
     lines = SyslogLines(now)
     years = []
@@ -436,7 +468,7 @@ def test_lines_without_a_year_are_of_the_last_one_that_fits() -> None:
     assert lines.entry("Feb 31 00:00:00 host a: b")[0] is None
 
 
-# Albert itself.
+# The checkup.
 
 
 def test_a_checkup(home: Governed) -> None:
@@ -444,7 +476,7 @@ def test_a_checkup(home: Governed) -> None:
     assert found["trials"] == []
     assert found["facts"]["workspace"] == str(home.work)
     assert {"version", "tools", "state", "rules", "saved", "confinement"} <= set(found["facts"])
-    # What is left with others' rights is a problem, not a failure.
+    # A state folder that others can read is a problem, not a failure.
     (home.home / "state").chmod(0o755)
     found = home.value("self_check", trials=False)
     assert found["ok"] is False
@@ -454,18 +486,25 @@ def test_a_checkup(home: Governed) -> None:
     assert home.effects("self_check")[0]["ok"] is True
 
 
-def test_a_checkup_says_what_doctor_says(tmp_path: Path) -> None:
+def test_a_checkup_agrees_with_doctor(tmp_path: Path) -> None:
     albert = Albert(tmp_path)
-    doctor = albert("doctor", "--json").document()
-    told = albert("run", "--json", "self_check").document()["output"]
-    assert set(told) == set(doctor)
-    assert [t["name"] for t in told["trials"]] == [t["name"] for t in doctor["trials"]]
-    assert len(told["trials"]) > 3
+    # Both at once: each runs hostile programs for seconds.
+    running = albert.start("doctor", "--json", stdout=subprocess.PIPE)
+    found = albert("run", "--json", "self_check").document()["output"]
+    doctor = json.loads(running.communicate(timeout=60)[0])
+    assert set(found) == set(doctor)
+    assert [t["name"] for t in found["trials"]] == [t["name"] for t in doctor["trials"]]
+    assert len(found["trials"]) > 3
     same = set(doctor["facts"]) - {"private", "runs"}
-    assert {n: told["facts"][n] for n in same} == {n: doctor["facts"][n] for n in same}
+    assert {n: found["facts"][n] for n in same} == {n: doctor["facts"][n] for n in same}
 
 
-def test_a_checkup_is_not_made_all_the_time(home: Governed) -> None:
+def test_checkups_are_rate_limited(home: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(_: bool) -> AsyncGenerator[checkup.Finding, None]:
+        return
+        yield
+
+    monkeypatch.setattr(checkup, "_sandbox", nothing)
     codes = [r.error and r.error.code for r in (home.call("self_check", trials=False) for _ in range(31))]
     assert codes == [None] * 30 + ["rate_limited"]
 

@@ -137,8 +137,8 @@ def test_check(ruled: Any) -> None:
         'warning: primitives.bash.confinement: expected one of "bwrap" | "landlock" | "seatbelt", got string "nosuch"',
         "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
         "warning: primitives.bsh: there is no primitive named 'bsh'; did you mean 'bash'?",
-        "warning: primitives.web_search.provider: there is no provider 'braev'; did you mean 'brave'?",
-        "warning: primitives.inference.providers.local: there is no 'base_ur'; did you mean 'base_url'?",
+        "warning: primitives.web_search.provider: unknown provider 'braev'; did you mean 'brave'?",
+        "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
     assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
