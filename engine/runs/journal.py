@@ -17,13 +17,9 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
-<<<<<<< HEAD
-from albert_tools.engine.model.failure import ENDING, Failure
-from albert_tools.engine.model.messages import brief
-=======
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
->>>>>>> refs/heads/surfaces
+from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal, Ledger
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.runs.journal_reader import arguments_of, loaded, proved, read_effect, read_failure
