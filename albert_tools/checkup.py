@@ -175,24 +175,24 @@ async def _saved(service: ToolService) -> list[Finding]:
 
 async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
     from albert_tools.engine.sandbox.command import confinement
-    from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS
+    from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS as CONFINED
     from albert_tools.engine.sandbox.worker.confined_function import confinement as computing
-    from albert_tools.engine.sandbox.worker.fence import SENTENCES
+    from albert_tools.engine.sandbox.worker.fence import DESCRIPTIONS as FENCES
     from albert_tools.engine.sandbox.worker.pool import Sandbox
     from albert_tools.engine.sandbox.worker.self_test import trials
 
     sandbox = Sandbox()
     try:
         await sandbox.start()
-        yield Finding("confinement", SENTENCES[sandbox.confinement], sandbox.confinement == "seccomp")
+        yield Finding("confinement", FENCES[sandbox.confinement], sandbox.confinement == "seccomp")
         within = await asyncio.to_thread(computing)
         weak = "nothing can be had, so primitives that run confined are refused"
-        yield Finding("confined", CONFINEMENTS.get(within, weak), within.startswith("seccomp"))
+        yield Finding("confined", CONFINED.get(within, weak), within.startswith("seccomp"))
         commands = await asyncio.to_thread(confinement.found)
         if commands.kinds:
             best = commands.kinds[0]
             better = "; `apt-get install bubblewrap` gives the stronger one" if best == "landlock" else ""
-            yield Finding("commands", f"{confinement.SENTENCES[best]}{better}", note=best != "bwrap")
+            yield Finding("commands", f"{confinement.DESCRIPTIONS[best]}{better}", note=best != "bwrap")
         else:
             why = "; ".join(f"{kind}: {reason}" for kind, reason in commands.missing.items())
             mend = " (`apt-get install bubblewrap`)" if "bwrap" in commands.missing else ""

@@ -15,7 +15,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
-from albert_tools.engine.sandbox.worker.pool import RunReport
+from albert_tools.engine.sandbox.worker.run_report import RunReport
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Standing

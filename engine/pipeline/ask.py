@@ -28,8 +28,7 @@ from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.sandbox.worker.boundary_values import export
-from albert_tools.engine.sandbox.worker.pool import MAX_ANSWER
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two looks for an answer from elsewhere.
 _PAUSE = 0.1

@@ -18,8 +18,7 @@ from albert_tools.engine.call.context import Chain, Context, Judged, Request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.sandbox.worker.boundary_values import export
-from albert_tools.engine.sandbox.worker.pool import MAX_ANSWER
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 from albert_tools.engine.workspace.guarded import GuardedWorkspace
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from albert_tools.engine.call.context import Chain
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.telemetry import Ended, Span, Started, new_span
-from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
-from albert_tools.engine.sandbox.worker.pool import MAX_ANSWER
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable, export
 
 
 def span_of(chain: Chain, parent: Span | None) -> Span | None:

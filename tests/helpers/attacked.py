@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from albert_tools.engine.sandbox.command import start_command
 from albert_tools.engine.sandbox.command.confinement import PATH, found
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.run_command import run
+from albert_tools.engine.sandbox.command.standalone import python
 from albert_tools.engine.sandbox.command.task import Bounds, Command, MiB
 from albert_tools.engine.sandbox.command.view import View
 
@@ -39,7 +39,7 @@ done 2> /dev/null
 """
 BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
 #: Seconds for those that never end by themselves.
-SHORT = {"outlive_the_timeout": 3.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
+SHORT = {"outlive_the_timeout": 1.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
 
 
 class World:
@@ -245,7 +245,7 @@ def _environment(world: World) -> dict[str, str]:
 
 
 def _path() -> str:
-    return f"{PATH}:{os.path.dirname(start_command._python())}"
+    return f"{PATH}:{os.path.dirname(python())}"
 
 
 def end_all_of(user: int) -> None:

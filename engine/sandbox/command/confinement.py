@@ -10,14 +10,16 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command import launcher, seatbelt, seccomp_filters, temporary_folders
+from albert_tools.engine.sandbox.command import seatbelt, temporary_folders
+from albert_tools.engine.sandbox.command.seccomp_filters import command_filter
+from albert_tools.engine.sandbox.kernel import landlock
 from albert_tools.engine.sandbox.kernel.cgroups import sweep
 
 Kind = Literal["bwrap", "landlock", "seatbelt"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-#: What each comes to, for people.
-SENTENCES: dict[str, str] = {
+#: Each confinement in a sentence, the strongest first.
+DESCRIPTIONS: dict[str, str] = {
     "bwrap": "namespaces of its own (bubblewrap) and a filter: no other process, no network, and of the files only the workspace",
     "landlock": "Landlock and a strict filter; weaker than bubblewrap: no network at all, and where something in the workspace is "
     "protected, the folders above it take no new files",
@@ -87,7 +89,7 @@ def _try_bwrap(program: str) -> tuple[str, bool]:
     """Why bubblewrap can't be used, or nothing; and whether it can switch off namespaces inside."""
     if not program:
         return "bubblewrap is not installed", False
-    if seccomp_filters.program("loose", root=False) is None:
+    if command_filter("loose") is None:
         return f"no filter is known for {os.uname().machine}", False
     said = ""
     for nested_off in (True, False):
@@ -119,9 +121,9 @@ _TRIAL = (
 
 
 def _try_landlock() -> str:
-    if seccomp_filters.program("strict", root=False) is None:
+    if command_filter("strict") is None:
         return f"no filter is known for {os.uname().machine}"
-    known = launcher.version()
+    known = landlock.version()
     if known < 1:
         return "the kernel has no Landlock"
     return "" if known >= 3 else f"the kernel's Landlock is version {known}, and the third is the first that is enough"

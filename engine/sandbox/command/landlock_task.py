@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
-from albert_tools.engine.sandbox.command.launcher import CHANGING, EXECUTE, READING
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
+from albert_tools.engine.sandbox.kernel import landlock
+from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, Grant
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
@@ -24,7 +25,20 @@ _MACHINE = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
     *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present")),
 )
-_ALL = READING | CHANGING
+_READING = EXECUTE | landlock.READ_FILE | landlock.READ_DIR
+_CHANGING = (
+    landlock.WRITE_FILE
+    | landlock.TRUNCATE
+    | landlock.REMOVE_DIR
+    | landlock.REMOVE_FILE
+    | landlock.MAKE_DIR
+    | landlock.MAKE_REG
+    | landlock.MAKE_SOCK
+    | landlock.MAKE_FIFO
+    | landlock.MAKE_SYM
+    | landlock.REFER
+)
+_ALL = _READING | _CHANGING
 
 
 class Task:
@@ -84,18 +98,18 @@ class Task:
         self.descriptors.append(handle)
         return handle
 
-    def _system(self) -> Iterator[tuple[int, int]]:
+    def _system(self) -> Iterator[Grant]:
         wanted = [
-            (path, READING) for path in (*SYSTEM, *LOOKED_UP, *COPIED, *CERTIFICATES, *_NAMES, *_MACHINE, *programs())
+            (path, _READING) for path in (*SYSTEM, *LOOKED_UP, *COPIED, *CERTIFICATES, *_NAMES, *_MACHINE, *programs())
         ]
         for path, rights in (*wanted, *((path, _ALL) for path in _DEVICES)):
             with suppress(OSError):
                 yield self._hold(os.open(os.path.realpath(path), os.O_PATH | os.O_CLOEXEC)), rights
 
-    def _workspace(self, view: View, workspace: int) -> Iterator[tuple[int, int]]:
+    def _workspace(self, view: View, workspace: int) -> Iterator[Grant]:
         for path in view.readable:
             with suppress(OSError):
-                yield self._hold(os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)), READING
+                yield self._hold(os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)), _READING
         if view.shown is None:
             yield from self._below(view, os.dup(workspace), view.root)
             return
@@ -103,21 +117,21 @@ class Task:
             with suppress(OSError):
                 yield from self._below(view, open_beneath(workspace, path[len(view.root) + 1 :]), path)
 
-    def _below(self, view: View, handle: int, path: str) -> Iterator[tuple[int, int]]:
+    def _below(self, view: View, handle: int, path: str) -> Iterator[Grant]:
         """The grants for what stands at `path`, which is open."""
         self._hold(handle)
         if path in view.hidden:
             return
         within = [p for p in (*view.hidden, *view.sealed) if p.startswith(f"{path}/")]
         if path in view.sealed or not stat.S_ISDIR(os.fstat(handle).st_mode):
-            yield handle, READING if path in view.sealed else _ALL
+            yield handle, _READING if path in view.sealed else _ALL
             return
         if not within:
             yield handle, _ALL
             return
         if not any(p.startswith(f"{path}/") for p in view.hidden):
             # What is sealed can be read, so all below can.
-            yield handle, READING
+            yield handle, _READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
             names = os.listdir(listing)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from albert_tools.engine.sandbox.command.launcher import descendants
+from albert_tools.engine.sandbox.kernel.process_tree import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 #: Shared memory of a process that isn't worth a closer look, in KiB.

@@ -1,168 +1,152 @@
-"""What a command may ask of the kernel: a seccomp filter that says no to what namespaces and Landlock leave open.
+"""What a command may ask of the kernel: a seccomp filter that refuses what namespaces and Landlock leave open.
 
-A list of what is refused, not of what is allowed, because commands are any program there is; a refusal is an error code that
-programs can live with. What isn't known (newer calls, other architectures' calls) is refused too. The ``loose`` one goes with
-namespaces, which keep the command from other processes and from the network; the ``strict`` one with Landlock, which doesn't, so
-that the filter has to.
+It lists what is refused, not what is allowed, because a command is any program there is; a refusal is an error code, which
+programs can live with. Calls that nobody has judged (newer ones, other architectures' ones) are refused too. The ``loose`` filter
+goes with namespaces, which keep the command from other processes and from the network. The ``strict`` one goes with Landlock,
+which doesn't, so the filter has to.
 """
 
 from __future__ import annotations
 
-import os
-import struct
+import errno
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from albert_tools.engine.sandbox.kernel.syscalls import (
-    JUDGED,
-    MARKS,
-    NEWEST,
-    NUMBERS,
-    OPEN_MARKS,
-    OTHERS,
-    SHARED,
-    SIGNALS,
-    TROUBLE,
+from albert_tools.engine.sandbox.kernel.bpf import (
+    ALLOW,
+    Op,
+    assemble,
+    if_equal,
+    load,
+    not_with,
+    only_with,
+    refuse,
+    without_bits,
 )
 
 Strength = Literal["loose", "strict"]
 
-_KILL_PROCESS, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
-_LOAD, _AND, _IF_EQUAL, _IF_ABOVE, _IF_AT_LEAST, _IF_SET, _RETURN = 0x20, 0x54, 0x15, 0x25, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCH_AT = 0, 4
-#: The audit constant of each architecture (include/uapi/linux/audit.h).
-_AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-#: Numbers from here up are the x32 calls of an x86-64 kernel.
-_X32 = 0x40000000
+#: What a command has no honest use for: other processes' memory, the kernel's own tables and modules, mounts and namespaces,
+#: keys, the clock; and io_uring, which makes calls that no filter sees.
+_DANGEROUS = frozenset(
+    (
+        "io_uring_setup io_uring_enter io_uring_register bpf add_key request_key keyctl ptrace process_vm_readv "
+        "process_vm_writev process_madvise userfaultfd perf_event_open kexec_load kexec_file_load init_module "
+        "finit_module delete_module create_module swapon swapoff reboot mount umount2 pivot_root chroot move_mount "
+        "open_tree open_tree_attr fsopen fsconfig fsmount fspick mount_setattr setns unshare syslog acct quotactl "
+        "quotactl_fd settimeofday clock_settime clock_adjtime adjtimex iopl ioperm modify_ldt name_to_handle_at "
+        "open_by_handle_at fanotify_init fanotify_mark kcmp pidfd_getfd lookup_dcookie nfsservctl vhangup move_pages "
+        "migrate_pages uselib sysfs _sysctl ustat memfd_secret sethostname setdomainname lsm_set_self_attr"
+    ).split()
+)
+
+#: Memory, semaphores and queues that processes share by number or name, where no namespace separates them.
+_SHARED = frozenset(
+    (
+        "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink "
+        "mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
+    ).split()
+)
+
+#: What signals other processes, where neither a namespace nor Landlock prevents it.
+_SIGNALS = frozenset(("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal process_mrelease").split())
+
+#: What changes a file's mode, owner, times or attributes by its path; Landlock doesn't judge that.
+_ATTRIBUTES = frozenset(
+    (
+        "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat setxattr lsetxattr setxattrat "
+        "removexattr lremovexattr removexattrat file_setattr"
+    ).split()
+)
+
+#: The same through an open file, which Landlock has judged; but root can open a file that it may only read.
+_OPEN_ATTRIBUTES = frozenset(("fchmod fchown fsetxattr fremovexattr").split())
+
+#: What slows or stops processes of the same user.
+_PRIORITIES = frozenset(
+    ("sched_setscheduler sched_setparam sched_setattr sched_setaffinity setpriority ioprio_set").split()
+)
 
 #: Every flag that makes a namespace, but for the time's, which `clone` can't be asked for.
 _NEW_NAMESPACES = 0x7E020000
 #: Putting characters into a terminal's input, and changing its line discipline.
 _IOCTLS = (0x5412, 0x541C, 0x5423)
-#: Local, internet, and asking the kernel about interfaces: the only ones that a network namespace keeps to itself. Those of virtual
+#: Local, internet, and asking the kernel about interfaces: the only families that a network namespace separates. Those of virtual
 #: machines, cryptography, Bluetooth and the like reach the host.
 _FAMILIES = (1, 2, 10, 16)
 #: Two local sockets, connected for good: streams, and streams of packets. A pair for single packets can send to other sockets, too.
-_PAIRED, _KINDS, _KIND = 1, (1, 5), 0xF
+_LOCAL, _PAIR_KINDS, _KIND = 1, (1, 5), 0xF
 #: Naming whom the kernel signals when something can be read: F_SETOWN, F_SETOWN_EX; and as an ioctl of sockets.
-_OWNING, _OWNING_IOCTLS = (8, 15), (0x8901, 0x8902)
+_SET_OWNER, _SET_OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
 #: The kind of a file in its mode; character and block devices.
 _FILE_KIND, _DEVICES = 0xF000, (0x2000, 0x6000)
-#: Whoever runs a file with these bits becomes its owner or of its group.
+#: Whoever runs a file with these bits becomes its owner or a member of its group. Files outlive the command.
 _SET_ID = 0o6000
 #: To ask, and to be an ordinary Linux program.
 _PERSONALITIES = (0xFFFFFFFF, 0)
 
-
-class Op(NamedTuple):
-    """One instruction of a BPF program."""
-
-    code: int
-    value: int
-    yes: int = 0
-    no: int = 0
+_EPERM, _ENOSYS, _NO_FAMILY = refuse(errno.EPERM), refuse(errno.ENOSYS), refuse(errno.EAFNOSUPPORT)
 
 
-def _word(argument: int) -> int:
-    """Where the low half of a call's argument stands; both architectures are little-endian."""
-    return 16 + 8 * argument
+#: Calls that are judged by their arguments under either filter.
+_BY_ARGUMENTS: dict[str, list[Op]] = {
+    "clone": without_bits(0, _NEW_NAMESPACES, _EPERM),
+    # Their arguments lie in memory, where a filter can't look; programs then use the older calls.
+    "clone3": [_ENOSYS],
+    "openat2": [_ENOSYS],
+    "personality": only_with(0, _PERSONALITIES, _EPERM),
+    "mknod": not_with(1, _DEVICES, _EPERM, _FILE_KIND, _SET_ID),
+    "mknodat": not_with(2, _DEVICES, _EPERM, _FILE_KIND, _SET_ID),
+    "chmod": without_bits(1, _SET_ID, _EPERM),
+    "fchmod": without_bits(1, _SET_ID, _EPERM),
+    "fchmodat": without_bits(2, _SET_ID, _EPERM),
+    "fchmodat2": without_bits(2, _SET_ID, _EPERM),
+    "open": without_bits(2, _SET_ID, _EPERM),
+    "openat": without_bits(3, _SET_ID, _EPERM),
+    "creat": without_bits(1, _SET_ID, _EPERM),
+    "mkdir": without_bits(1, _SET_ID, _EPERM),
+    "mkdirat": without_bits(2, _SET_ID, _EPERM),
+}
+_LOOSE: dict[str, list[Op]] = {
+    "ioctl": not_with(1, _IOCTLS, _EPERM),
+    "socket": only_with(0, _FAMILIES, _NO_FAMILY),
+    "socketpair": only_with(0, (_LOCAL,), _NO_FAMILY),
+}
+_STRICT: dict[str, list[Op]] = {
+    "ioctl": not_with(1, (*_IOCTLS, *_SET_OWNER_IOCTLS), _EPERM),
+    "fcntl": not_with(1, _SET_OWNER, _EPERM),
+    "socket": [_NO_FAMILY],
+    "socketpair": [load(0), if_equal(_LOCAL, 1, 0), _NO_FAMILY, *only_with(1, _PAIR_KINDS, _EPERM, _KIND)],
+    # Its own limits, not another process's.
+    "prlimit64": only_with(0, (0,), _EPERM),
+    # Of an open file (the path is null), not by a path.
+    "utimensat": [load(1), if_equal(0, 0, 2), load(1, high=True), if_equal(0, 1, 0), _EPERM, ALLOW],
+}
 
 
-def _refuse(error: int) -> Op:
-    return Op(_RETURN, _ERRNO | error)
-
-
-def _only(argument: int, values: tuple[int, ...], error: int, mask: int = 0xFFFFFFFF) -> list[Op]:
-    """Allowed with these values only, of the bits of `mask`."""
-    tests = [Op(_IF_EQUAL, value, len(values) - i, 0) for i, value in enumerate(values)]
-    return [Op(_LOAD, _word(argument)), Op(_AND, mask), *tests, _refuse(error), Op(_RETURN, _ALLOW)]
-
-
-def _never(argument: int, values: tuple[int, ...], mask: int = 0xFFFFFFFF, bits: int = 0) -> list[Op]:
-    """Refused with any of `bits`, and with these values, of the bits of `mask`."""
-    tests = [Op(_IF_EQUAL, value, len(values) - i, 0) for i, value in enumerate(values)]
-    first = [Op(_IF_SET, bits, len(values) + 2, 0)] if bits else []
-    return [Op(_LOAD, _word(argument)), *first, Op(_AND, mask), *tests, Op(_RETURN, _ALLOW), _refuse(_EPERM)]
-
-
-def _bits(argument: int) -> list[Op]:
-    """Refused with a mode that has a set-id bit."""
-    return [Op(_LOAD, _word(argument)), Op(_IF_SET, _SET_ID, 0, 1), _refuse(_EPERM), Op(_RETURN, _ALLOW)]
-
-
-def _judged(strength: Strength, root: bool) -> dict[str, list[Op]]:
-    """What each call of `JUDGED` comes to."""
-    strict = strength == "strict"
-    in_place = [Op(_LOAD, _word(1)), Op(_IF_EQUAL, 0, 0, 2), Op(_LOAD, _word(1) + 4), Op(_IF_EQUAL, 0, 1, 0)]
-    found = {
-        "clone": [Op(_LOAD, _word(0)), Op(_IF_SET, _NEW_NAMESPACES, 0, 1), _refuse(_EPERM), Op(_RETURN, _ALLOW)],
-        # Its flags lie in memory, where a filter can't look; without it, libraries take `clone`.
-        "clone3": [_refuse(_ENOSYS)],
-        "ioctl": _never(1, (*_IOCTLS, *_OWNING_IOCTLS) if strict else _IOCTLS),
-        "fcntl": _never(1, _OWNING) if strict else [Op(_RETURN, _ALLOW)],
-        "socket": [_refuse(_EAFNOSUPPORT)] if strict else _only(0, _FAMILIES, _EAFNOSUPPORT),
-        "socketpair": [
-            *(Op(_LOAD, _word(0)), Op(_IF_EQUAL, _PAIRED, 1, 0), _refuse(_EAFNOSUPPORT)),
-            *(_only(1, _KINDS, _EPERM, _KIND) if strict else [Op(_RETURN, _ALLOW)]),
-        ],
-        "personality": _only(0, _PERSONALITIES, _EPERM),
-        "mknod": _never(1, _DEVICES, _FILE_KIND, _SET_ID),
-        "mknodat": _never(2, _DEVICES, _FILE_KIND, _SET_ID),
-        # Its own limits, not another process's.
-        # Nothing that is made here becomes anybody else by being run: a file's bits outlive the command.
-        "chmod": _bits(1),
-        "fchmod": _bits(1),
-        "fchmodat": _bits(2),
-        "fchmodat2": _bits(2),
-        "open": _bits(2),
-        "openat": _bits(3),
-        # Its arguments lie in memory, too; programs know the older one.
-        "openat2": [_refuse(_ENOSYS)],
-        "creat": _bits(1),
-        "mkdir": _bits(1),
-        "mkdirat": _bits(2),
-        "prlimit64": _only(0, (0,), _EPERM) if strict else [Op(_RETURN, _ALLOW)],
-        # Of the open file, or by a path.
-        "utimensat": [*in_place, _refuse(_EPERM), Op(_RETURN, _ALLOW)] if strict else [Op(_RETURN, _ALLOW)],
-    }
-    if strict and root:
-        found["utimensat"] = [_refuse(_EPERM)]
-    assert found.keys() == JUDGED
-    return {name: ops for name, ops in found.items() if name not in refused(strength, root=root, scoped=True)}
-
-
-def refused(strength: Strength, *, root: bool, scoped: bool) -> frozenset[str]:
-    """The calls that are refused whatever their arguments. `scoped`: Landlock keeps signals within the command."""
+def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
+    """The calls that are refused with any arguments."""
     if strength == "loose":
-        return TROUBLE
-    return (
-        TROUBLE | SHARED | MARKS | OTHERS | (OPEN_MARKS if root else frozenset()) | (frozenset() if scoped else SIGNALS)
-    )
+        return _DANGEROUS
+    found = _DANGEROUS | _SHARED | _ATTRIBUTES | _PRIORITIES
+    if root:
+        found |= _OPEN_ATTRIBUTES | {"utimensat"}
+    return found if scoped else found | _SIGNALS
 
 
 @cache
-def program(strength: Strength, *, root: bool, scoped: bool = True, machine: str | None = None) -> bytes | None:
-    """The filter as the kernel takes it; None on a machine whose calls aren't known."""
-    machine = machine or os.uname().machine
-    numbers, audit = NUMBERS.get(machine), _AUDIT.get(machine)
-    if numbers is None or audit is None:
-        return None
-    ops = [
-        Op(_LOAD, _ARCH_AT),
-        Op(_IF_EQUAL, audit, 1, 0),
-        Op(_RETURN, _KILL_PROCESS),
-        Op(_LOAD, _NUMBER_AT),
-        Op(_IF_AT_LEAST, _X32, 0, 1),
-        _refuse(_ENOSYS),
-        Op(_IF_ABOVE, NEWEST, 0, 1),
-        _refuse(_ENOSYS),
-    ]
-    for name in sorted(refused(strength, root=root, scoped=scoped)):
-        if name in numbers:
-            ops += [Op(_IF_EQUAL, numbers[name], 0, 1), _refuse(_EPERM)]
-    for name, judgement in sorted(_judged(strength, root).items()):
-        if name in numbers:
-            ops += [Op(_IF_EQUAL, numbers[name], 0, len(judgement)), *judgement]
-    ops.append(Op(_RETURN, _ALLOW))
-    return b"".join(struct.pack("<HBBI", op.code, op.yes, op.no, op.value) for op in ops)
+def command_filter(
+    strength: Strength, *, root: bool = False, scoped: bool = True, machine: str | None = None
+) -> bytes | None:
+    """The filter as the kernel takes it; None on a machine whose calls aren't known.
+
+    Args:
+        strength: ``loose`` or ``strict``.
+        root: Whether the command runs as root; for ``strict``.
+        scoped: Whether Landlock keeps signals within the command; for ``strict``.
+        machine: As `os.uname` calls it; this one, when not given.
+    """
+    table = {name: [_EPERM] for name in sorted(_refused(strength, root, scoped))}
+    by_arguments = _BY_ARGUMENTS | (_STRICT if strength == "strict" else _LOOSE)
+    table = {**by_arguments, **table}
+    return assemble(table, otherwise=ALLOW, unknown=_ENOSYS, machine=machine)

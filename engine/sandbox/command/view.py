@@ -5,7 +5,9 @@ All paths are absolute and canonical. The workspace stands at its own path, so t
 
 from __future__ import annotations
 
+import glob
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -56,8 +58,6 @@ def _above(path: str, top: str) -> Iterator[str]:
 
 def programs() -> list[str]:
     """The folders of this Python, where they aren't the system's: a command may well run it."""
-    import sys
-
     found: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         real = os.path.realpath(prefix)
@@ -67,3 +67,9 @@ def programs() -> list[str]:
         ):
             found.append(real)
     return found
+
+
+def loaders() -> list[str]:
+    """What the kernel starts to load a program with its libraries."""
+    folders = ("/lib", "/lib64")
+    return sorted({os.path.realpath(path) for folder in folders for path in glob.glob(f"{folder}/ld-*.so*")})

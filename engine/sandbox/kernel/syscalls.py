@@ -1,316 +1,231 @@
-"""System calls by what can be done with them, and their numbers per machine.
+"""The numbers of system calls, per machine.
 
-The numbers are the kernel's (include/uapi/asm/unistd_64.h, include/uapi/asm-generic/unistd.h, and for calls that are
-newer than most headers the tables of Linux 6.18). A call that a machine doesn't have has no number there.
+They are the kernel's (include/uapi/asm/unistd_64.h, include/uapi/asm-generic/unistd.h, and for calls that are newer than most
+headers the tables of Linux 6.18).
 """
 
 from __future__ import annotations
 
-#: What a command has no honest use for: other processes' memory, the kernel's own tables and modules, mounts and namespaces,
-#: keys, the clock; and ways to do several calls unseen (io_uring).
-TROUBLE = frozenset(
-    (
-        "io_uring_setup io_uring_enter io_uring_register bpf add_key request_key keyctl ptrace process_vm_readv "
-        "process_vm_writev process_madvise userfaultfd perf_event_open kexec_load kexec_file_load init_module "
-        "finit_module delete_module create_module swapon swapoff reboot mount umount2 pivot_root chroot move_mount "
-        "open_tree open_tree_attr fsopen fsconfig fsmount fspick mount_setattr setns unshare syslog acct quotactl "
-        "quotactl_fd settimeofday clock_settime clock_adjtime adjtimex iopl ioperm modify_ldt name_to_handle_at "
-        "open_by_handle_at fanotify_init fanotify_mark kcmp pidfd_getfd lookup_dcookie nfsservctl vhangup move_pages "
-        "migrate_pages uselib sysfs _sysctl ustat memfd_secret sethostname setdomainname lsm_set_self_attr"
-    ).split()
-)
+from functools import cache
 
-#: Memory, semaphores and queues that processes share by number or name, where no namespace keeps them apart.
-SHARED = frozenset(
-    (
-        "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink "
-        "mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
-    ).split()
-)
-
-#: What reaches other processes, where neither a namespace nor Landlock keeps them apart.
-SIGNALS = frozenset(("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal process_mrelease").split())
-
-#: What changes a file's mode, owner, times or attributes by its path: Landlock has no say in that.
-MARKS = frozenset(
-    (
-        "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat setxattr lsetxattr setxattrat "
-        "removexattr lremovexattr removexattrat file_setattr"
-    ).split()
-)
-
-#: The same through an open file, which Landlock has judged; root could open what it may only read.
-OPEN_MARKS = frozenset(("fchmod fchown fsetxattr fremovexattr").split())
-
-#: What slows or stops processes of the same user.
-OTHERS = frozenset(("sched_setscheduler sched_setparam sched_setattr sched_setaffinity setpriority ioprio_set").split())
-
-#: What depends on its arguments.
-JUDGED = frozenset(
-    (
-        "clone clone3 ioctl fcntl socket socketpair personality prlimit64 mknod mknodat utimensat "
-        "chmod fchmod fchmodat fchmodat2 open openat "
-        "openat2 creat mkdir mkdirat"
-    ).split()
-)
-
-#: Calls with a higher number are newer than these tables, so nobody has thought about them.
+#: Calls with a higher number are newer than this table.
 NEWEST = 469
 
-#: Per machine (as `os.uname` calls it): the number of each call above.
-NUMBERS: dict[str, dict[str, int]] = {
-    "x86_64": {
-        "fcntl": 72,
-        "socketpair": 53,
-        "open": 2,
-        "openat": 257,
-        "openat2": 437,
-        "creat": 85,
-        "mkdir": 83,
-        "mkdirat": 258,
-        "_sysctl": 156,
-        "acct": 163,
-        "add_key": 248,
-        "adjtimex": 159,
-        "bpf": 321,
-        "chmod": 90,
-        "chown": 92,
-        "chroot": 161,
-        "clock_adjtime": 305,
-        "clock_settime": 227,
-        "clone": 56,
-        "clone3": 435,
-        "create_module": 174,
-        "delete_module": 176,
-        "fanotify_init": 300,
-        "fanotify_mark": 301,
-        "fchmod": 91,
-        "fchmodat": 268,
-        "fchmodat2": 452,
-        "fchown": 93,
-        "fchownat": 260,
-        "file_setattr": 469,
-        "finit_module": 313,
-        "fremovexattr": 199,
-        "fsconfig": 431,
-        "fsetxattr": 190,
-        "fsmount": 432,
-        "fsopen": 430,
-        "fspick": 433,
-        "futimesat": 261,
-        "init_module": 175,
-        "io_uring_enter": 426,
-        "io_uring_register": 427,
-        "io_uring_setup": 425,
-        "ioctl": 16,
-        "ioperm": 173,
-        "iopl": 172,
-        "ioprio_set": 251,
-        "kcmp": 312,
-        "kexec_file_load": 320,
-        "kexec_load": 246,
-        "keyctl": 250,
-        "kill": 62,
-        "lchown": 94,
-        "lookup_dcookie": 212,
-        "lremovexattr": 198,
-        "lsetxattr": 189,
-        "lsm_set_self_attr": 460,
-        "memfd_secret": 447,
-        "migrate_pages": 256,
-        "mknod": 133,
-        "mknodat": 259,
-        "modify_ldt": 154,
-        "mount": 165,
-        "mount_setattr": 442,
-        "move_mount": 429,
-        "move_pages": 279,
-        "mq_getsetattr": 245,
-        "mq_notify": 244,
-        "mq_open": 240,
-        "mq_timedreceive": 243,
-        "mq_timedsend": 242,
-        "mq_unlink": 241,
-        "msgctl": 71,
-        "msgget": 68,
-        "msgrcv": 70,
-        "msgsnd": 69,
-        "name_to_handle_at": 303,
-        "nfsservctl": 180,
-        "open_by_handle_at": 304,
-        "open_tree": 428,
-        "open_tree_attr": 467,
-        "perf_event_open": 298,
-        "personality": 135,
-        "pidfd_getfd": 438,
-        "pidfd_send_signal": 424,
-        "pivot_root": 155,
-        "prlimit64": 302,
-        "process_madvise": 440,
-        "process_mrelease": 448,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "ptrace": 101,
-        "quotactl": 179,
-        "quotactl_fd": 443,
-        "reboot": 169,
-        "removexattr": 197,
-        "removexattrat": 466,
-        "request_key": 249,
-        "rt_sigqueueinfo": 129,
-        "rt_tgsigqueueinfo": 297,
-        "sched_setaffinity": 203,
-        "sched_setattr": 314,
-        "sched_setparam": 142,
-        "sched_setscheduler": 144,
-        "semctl": 66,
-        "semget": 64,
-        "semop": 65,
-        "semtimedop": 220,
-        "setdomainname": 171,
-        "sethostname": 170,
-        "setns": 308,
-        "setpriority": 141,
-        "settimeofday": 164,
-        "setxattr": 188,
-        "setxattrat": 463,
-        "shmat": 30,
-        "shmctl": 31,
-        "shmdt": 67,
-        "shmget": 29,
-        "socket": 41,
-        "swapoff": 168,
-        "swapon": 167,
-        "sysfs": 139,
-        "syslog": 103,
-        "tgkill": 234,
-        "tkill": 200,
-        "umount2": 166,
-        "unshare": 272,
-        "uselib": 134,
-        "userfaultfd": 323,
-        "ustat": 136,
-        "utime": 132,
-        "utimensat": 280,
-        "utimes": 235,
-        "vhangup": 153,
-    },
-    "aarch64": {
-        "fcntl": 25,
-        "socketpair": 199,
-        "openat": 56,
-        "openat2": 437,
-        "mkdirat": 34,
-        "acct": 89,
-        "add_key": 217,
-        "adjtimex": 171,
-        "bpf": 280,
-        "chroot": 51,
-        "clock_adjtime": 266,
-        "clock_settime": 112,
-        "clone": 220,
-        "clone3": 435,
-        "delete_module": 106,
-        "fanotify_init": 262,
-        "fanotify_mark": 263,
-        "fchmod": 52,
-        "fchmodat": 53,
-        "fchmodat2": 452,
-        "fchown": 55,
-        "fchownat": 54,
-        "file_setattr": 469,
-        "finit_module": 273,
-        "fremovexattr": 16,
-        "fsconfig": 431,
-        "fsetxattr": 7,
-        "fsmount": 432,
-        "fsopen": 430,
-        "fspick": 433,
-        "init_module": 105,
-        "io_uring_enter": 426,
-        "io_uring_register": 427,
-        "io_uring_setup": 425,
-        "ioctl": 29,
-        "ioprio_set": 30,
-        "kcmp": 272,
-        "kexec_file_load": 294,
-        "kexec_load": 104,
-        "keyctl": 219,
-        "kill": 129,
-        "lookup_dcookie": 18,
-        "lremovexattr": 15,
-        "lsetxattr": 6,
-        "lsm_set_self_attr": 460,
-        "memfd_secret": 447,
-        "migrate_pages": 238,
-        "mknodat": 33,
-        "mount": 40,
-        "mount_setattr": 442,
-        "move_mount": 429,
-        "move_pages": 239,
-        "mq_getsetattr": 185,
-        "mq_notify": 184,
-        "mq_open": 180,
-        "mq_timedreceive": 183,
-        "mq_timedsend": 182,
-        "mq_unlink": 181,
-        "msgctl": 187,
-        "msgget": 186,
-        "msgrcv": 188,
-        "msgsnd": 189,
-        "name_to_handle_at": 264,
-        "nfsservctl": 42,
-        "open_by_handle_at": 265,
-        "open_tree": 428,
-        "open_tree_attr": 467,
-        "perf_event_open": 241,
-        "personality": 92,
-        "pidfd_getfd": 438,
-        "pidfd_send_signal": 424,
-        "pivot_root": 41,
-        "prlimit64": 261,
-        "process_madvise": 440,
-        "process_mrelease": 448,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "ptrace": 117,
-        "quotactl": 60,
-        "quotactl_fd": 443,
-        "reboot": 142,
-        "removexattr": 14,
-        "removexattrat": 466,
-        "request_key": 218,
-        "rt_sigqueueinfo": 138,
-        "rt_tgsigqueueinfo": 240,
-        "sched_setaffinity": 122,
-        "sched_setattr": 274,
-        "sched_setparam": 118,
-        "sched_setscheduler": 119,
-        "semctl": 191,
-        "semget": 190,
-        "semop": 193,
-        "semtimedop": 192,
-        "setdomainname": 162,
-        "sethostname": 161,
-        "setns": 268,
-        "setpriority": 140,
-        "settimeofday": 170,
-        "setxattr": 5,
-        "setxattrat": 463,
-        "shmat": 196,
-        "shmctl": 195,
-        "shmdt": 197,
-        "shmget": 194,
-        "socket": 198,
-        "swapoff": 225,
-        "swapon": 224,
-        "syslog": 116,
-        "tgkill": 131,
-        "tkill": 130,
-        "umount2": 39,
-        "unshare": 97,
-        "userfaultfd": 282,
-        "utimensat": 88,
-        "vhangup": 58,
-    },
-}
+_MACHINES = ("x86_64", "aarch64")
+#: Name, number on x86-64, number on AArch64; "-" where the machine has no such call.
+_TABLE = """
+_sysctl 156 -
+acct 163 89
+add_key 248 217
+adjtimex 159 171
+bind 49 200
+bpf 321 280
+brk 12 214
+chmod 90 -
+chown 92 -
+chroot 161 51
+clock_adjtime 305 266
+clock_getres 229 114
+clock_gettime 228 113
+clock_nanosleep 230 115
+clock_settime 227 112
+clone 56 220
+clone3 435 435
+close 3 57
+connect 42 203
+creat 85 -
+create_module 174 -
+delete_module 176 106
+dup 32 23
+execve 59 221
+execveat 322 281
+exit 60 93
+exit_group 231 94
+faccessat2 439 439
+fanotify_init 300 262
+fanotify_mark 301 263
+fchmod 91 52
+fchmodat 268 53
+fchmodat2 452 452
+fchown 93 55
+fchownat 260 54
+fcntl 72 25
+file_setattr 469 469
+finit_module 313 273
+fork 57 -
+fremovexattr 199 16
+fsconfig 431 431
+fsetxattr 190 7
+fsmount 432 432
+fsopen 430 430
+fspick 433 433
+fstat 5 80
+futex 202 98
+futimesat 261 -
+getcpu 309 168
+getcwd 79 17
+getdents64 217 61
+getegid 108 177
+geteuid 107 175
+getgid 104 176
+getpid 39 172
+getppid 110 173
+getrandom 318 278
+getrlimit 97 163
+getrusage 98 165
+gettid 186 178
+gettimeofday 96 169
+getuid 102 174
+init_module 175 105
+io_uring_enter 426 426
+io_uring_register 427 427
+io_uring_setup 425 425
+ioctl 16 29
+ioperm 173 -
+iopl 172 -
+ioprio_set 251 30
+kcmp 312 272
+kexec_file_load 320 294
+kexec_load 246 104
+keyctl 250 219
+kill 62 129
+lchown 94 -
+listen 50 201
+lookup_dcookie 212 18
+lremovexattr 198 15
+lseek 8 62
+lsetxattr 189 6
+lsm_set_self_attr 460 460
+lstat 6 -
+madvise 28 233
+membarrier 324 283
+memfd_secret 447 447
+migrate_pages 256 238
+mkdir 83 -
+mkdirat 258 34
+mknod 133 -
+mknodat 259 33
+mmap 9 222
+modify_ldt 154 -
+mount 165 40
+mount_setattr 442 442
+move_mount 429 429
+move_pages 279 239
+mprotect 10 226
+mq_getsetattr 245 185
+mq_notify 244 184
+mq_open 240 180
+mq_timedreceive 243 183
+mq_timedsend 242 182
+mq_unlink 241 181
+mremap 25 216
+msgctl 71 187
+msgget 68 186
+msgrcv 70 188
+msgsnd 69 189
+munmap 11 215
+name_to_handle_at 303 264
+nanosleep 35 101
+newfstatat 262 79
+nfsservctl 180 42
+open 2 -
+open_by_handle_at 304 265
+open_tree 428 428
+open_tree_attr 467 467
+openat 257 56
+openat2 437 437
+perf_event_open 298 241
+personality 135 92
+pidfd_getfd 438 438
+pidfd_send_signal 424 424
+pivot_root 155 41
+poll 7 -
+ppoll 271 73
+pread64 17 67
+prlimit64 302 261
+process_madvise 440 440
+process_mrelease 448 448
+process_vm_readv 310 270
+process_vm_writev 311 271
+pselect6 270 72
+ptrace 101 117
+quotactl 179 60
+quotactl_fd 443 443
+read 0 63
+readv 19 65
+reboot 169 142
+recvfrom 45 207
+removexattr 197 14
+removexattrat 466 466
+request_key 249 218
+restart_syscall 219 128
+rseq 334 293
+rt_sigaction 13 134
+rt_sigprocmask 14 135
+rt_sigqueueinfo 129 138
+rt_sigreturn 15 139
+rt_tgsigqueueinfo 297 240
+sched_getaffinity 204 123
+sched_setaffinity 203 122
+sched_setattr 314 274
+sched_setparam 142 118
+sched_setscheduler 144 119
+sched_yield 24 124
+select 23 -
+semctl 66 191
+semget 64 190
+semop 65 193
+semtimedop 220 192
+sendto 44 206
+setdomainname 171 162
+sethostname 170 161
+setns 308 268
+setpriority 141 140
+settimeofday 164 170
+setxattr 188 5
+setxattrat 463 463
+shmat 30 196
+shmctl 31 195
+shmdt 67 197
+shmget 29 194
+sigaltstack 131 132
+socket 41 198
+socketpair 53 199
+stat 4 -
+statx 332 291
+swapoff 168 225
+swapon 167 224
+sysfs 139 -
+sysinfo 99 179
+syslog 103 116
+tgkill 234 131
+time 201 -
+times 100 153
+tkill 200 130
+umount2 166 39
+uname 63 160
+unshare 272 97
+uselib 134 -
+userfaultfd 323 282
+ustat 136 -
+utime 132 -
+utimensat 280 88
+utimes 235 -
+vfork 58 -
+vhangup 153 58
+write 1 64
+writev 20 66
+"""
+
+
+@cache
+def numbers(machine: str) -> dict[str, int | None]:
+    """The number of each call by its name, on a machine as `os.uname` calls it: None for a call that it doesn't have.
+
+    Empty for an unknown machine.
+    """
+    if machine not in _MACHINES:
+        return {}
+    column = 1 + _MACHINES.index(machine)
+    rows = (line.split() for line in _TABLE.split("\n") if line)
+    return {row[0]: None if row[column] == "-" else int(row[column]) for row in rows}

@@ -1,8 +1,8 @@
 """The values that cross the boundary, copied, counted and bounded.
 
-One domain on both sides: None, bool, 64-bit int, finite float, valid Unicode, list, dict with string keys; tuples become
-lists and dictionaries of a façade's own type become plain ones. Whatever else a program holds stays in it. Nodes, bytes and
-depth are counted before anything is encoded, and a part that is shared is charged at every visit: thirty lists, each holding the
+One domain on both sides: None, bool, 64-bit int, finite float, valid Unicode, list, dict with string keys. Tuples become
+lists, and dictionaries of a façade's own type become plain ones. No other value leaves a program. Nodes, bytes and
+depth are counted before anything is encoded, and a shared part is counted at every visit: thirty lists, each holding the
 one before twice, are a billion nodes.
 """
 
@@ -11,22 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH
+from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH, MiB
+
+#: Bytes of one answer to a program, or of its arguments: a primitive may return a large file.
+MAX_ANSWER = 64 * MiB
 
 _MIN_INT = -(2**63)
 _MAX_INT = 2**63 - 1
 _INFINITY = float("inf")
 
 
+class BadFrame(Exception):
+    """What came over the boundary is not a message of ours."""
+
+
 class Unexportable(Exception):
-    """A value that can't cross: `code` is ``not_json`` or ``result_limit``; the text says where it lies and what to do."""
+    """A value that can't cross: `code` is ``not_json`` or ``result_limit``; the text says where the value is and what to do."""
 
     def __init__(self, code: str, problem: str, hint: str = "") -> None:
         super().__init__(problem)
         self.code = code
         self.problem = problem
         self.hint = hint
-        #: Where the value lies, innermost first.
+        #: Indices and keys to the value, innermost first.
         self.path: list[Any] = []
 
     def sentence(self, what: str) -> str:
@@ -45,10 +52,10 @@ def export(value: Any, max_bytes: int, beside: Callable[[str], Any] | None = Non
     Args:
         value: Any value of a program.
         max_bytes: Bound on the bytes of all strings in UTF-8 plus eight per value.
-        beside: Takes each string longer than `LARGE_STRING` and gives what stands for it in the copy.
+        beside: Takes each string longer than `LARGE_STRING`, and gives its replacement in the copy.
 
     Raises:
-        Unexportable: it isn't in the domain, or too large.
+        Unexportable: the value isn't in the domain, or too large.
     """
     return _Exporter(max_bytes, beside).copy(value, 0)
 
@@ -83,7 +90,7 @@ class _Exporter:
         if depth >= MAX_VALUE_DEPTH:
             raise Unexportable("result_limit", f"nests deeper than {MAX_VALUE_DEPTH} levels, or holds itself")
         if isinstance(v, list | tuple):
-            # Charged before it is gone through, so that a long list fails early.
+            # Charged before the loop, so that a long list fails early.
             self.charge(1 + len(v), 8)
             self.nodes -= len(v)
             items: list[Any] = []
@@ -144,7 +151,7 @@ def _utf8(text: str) -> int:
     """The length of a text in UTF-8.
 
     Raises:
-        Unexportable: it has none.
+        Unexportable: it has a lone surrogate.
     """
     try:
         return len(text.encode())
@@ -157,7 +164,7 @@ def _article(name: str) -> str:
 
 
 def _brief(value: Any) -> str:
-    """A short spelling that never calls for the representation of something large or foreign."""
+    """A short spelling, which never calls `repr` of a large or foreign value."""
     if type(value) is str:
         return repr(value if len(value) <= 24 else value[:23] + "…")
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**20):

@@ -1,11 +1,11 @@
-"""How messages look on the socket between service and worker.
+"""The messages between service and worker, as bytes on the socket.
 
-A frame is a header, the structure in msgpack, and the large strings beside it, which msgpack would copy::
+A frame is a header, the structure in msgpack, and beside it the large strings, which msgpack would copy::
 
     u32 bytes of structure | u32 strings beside | u32 bytes of each … | structure | string | string …
 
-Little-endian. In the structure a large string is an extension holding its number. Both sides bound what they accept before they
-allocate for it. A message is a list whose first element says what it is; see `worker` for the messages.
+Little-endian. In the structure a large string is an extension that holds its number. Both sides check sizes before they
+allocate. A message is a list whose first element is its kind; `worker` lists the messages.
 """
 
 from __future__ import annotations
@@ -17,15 +17,11 @@ from typing import Any
 import msgspec
 
 from albert_tools.engine.model.limits import MAX_STRUCTURE
-from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
+from albert_tools.engine.sandbox.worker.boundary_values import BadFrame, Unexportable, export
 
 _HEAD = struct.Struct("<II")
 _EXTENSION = 1
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class BadFrame(Exception):
-    """What came over the socket is not a frame of ours."""
 
 
 def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
@@ -52,14 +48,14 @@ def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
 
 
 class Unpacker:
-    """Bytes in, messages out. `max_bytes` bounds all strings beside one structure."""
+    """Turns bytes into messages. `max_bytes` bounds all strings beside one structure."""
 
     def __init__(self, max_bytes: int) -> None:
         self._buffer = bytearray()
         self._max_bytes = max_bytes
-        #: Bytes that must have come before it is worth looking again.
+        #: Bytes that the buffer must hold before the next look.
         self._wanted = 8
-        #: The strings beside the structure that is being decoded; None once it has been used.
+        #: The strings beside the structure that is being decoded; None in place of a used one.
         self._beside: list[memoryview | None] = []
         self._decode = msgspec.msgpack.Decoder(list[Any], ext_hook=self._extension).decode
 
@@ -69,21 +65,21 @@ class Unpacker:
             raise BadFrame("an extension that isn't ours")
         string, self._beside[number] = self._beside[number], None
         if string is None:
-            # A small frame that names a large string often would be an enormous value.
-            raise BadFrame("a string beside that is used twice")
+            # A small frame that names one large string many times would become an enormous value.
+            raise BadFrame("a large string that is used twice")
         return str(string, "utf-8")
 
     def feed(self, data: bytes) -> Iterator[list[Any]]:
-        """The messages that are complete once `data` has come.
+        """The messages that `data` completes.
 
         Raises:
-            BadFrame: the bytes are no frame, or one larger than allowed.
+            BadFrame: the bytes are not a frame, or the frame is larger than allowed.
         """
         buffer = self._buffer
         if not buffer and len(data) >= 8:
             structure, count = _HEAD.unpack_from(data)
             if not count and len(data) == 8 + structure <= MAX_STRUCTURE:
-                # The common case: one small frame, whole.
+                # The common case: exactly one small frame.
                 yield self._message(data, 8, structure, ())
                 return
         buffer += data

@@ -1,9 +1,8 @@
 """The inside of a confined call: import, shut in, read the arguments, call once, answer, end.
 
 The order is the point. What is imported is the application's own and trusted; the arguments are not, and are not even read
-before the fence is closed. Descriptor 0 is the socket to the service, 1 and 2 are one pipe, nothing else is open. Each
-message is a length (four bytes, little-endian) and a JSON text; from the service come the settings and the arguments, to it
-go::
+before the fence is closed. Descriptor 0 is the socket to the service, 1 and 2 are one pipe, nothing else is open. The
+service sends the settings and the arguments; to it go (`json_frames`)::
 
     ["ready"]
     ["failed", text]                                      it can't be prepared
@@ -12,15 +11,13 @@ go::
     ["exception", {type, message}]                        … or something else
     ["memory"]
 
-What is sent back is whatever the hostile arguments made of it; the service believes none of it.
+Hostile arguments may decide what is sent back; the service believes none of it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import struct
 import sys
 import types
 from base64 import b64decode
@@ -28,19 +25,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
 from albert_tools.engine.sandbox.worker.confined_fence import FenceLimits, close_fence
+from albert_tools.engine.sandbox.worker.json_frames import JsonUnpacker, frame
 
 #: A message of an exception is cut to this, in characters.
 MAX_MESSAGE = 2_000
 
-_LENGTH = struct.Struct("<I")
-
 
 def main() -> NoReturn:
-    """Everything, in its order."""
-    settings = json.loads(_receive())
+    """Prepare, and answer the one call."""
+    messages = _messages()
+    settings = next(messages)[0]
     try:
-        _die_with(settings["parent"])
+        die_with_parent(parent=settings["parent"])
         function = _function(settings)
         os.closerange(3, 1 << 16)
         limits = FenceLimits(settings["memory_bytes"], settings["cpu_seconds"])
@@ -52,13 +50,13 @@ def main() -> NoReturn:
     _send("ready")
     used_up = False
     try:
-        plain, packed = json.loads(_receive())
+        plain, packed = next(messages)
         arguments = {**plain, **{name: b64decode(text) for name, text in packed.items()}}
         _answer(function, arguments, settings["result_bytes"])
     except MemoryError:
         used_up = True
     if used_up:
-        # Only here has been let go of what the exception held on to, so that there is memory to say so with.
+        # Only here is what the exception referred to freed, so that there is memory for the message.
         _send("memory")
     os._exit(0)
 
@@ -67,7 +65,7 @@ def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) 
     try:
         text = _encoded(function(**arguments))
         if isinstance(text, str):
-            _send("failure", _described("not_json", f"the result is no JSON: {text}"))
+            _send("failure", _described("not_json", f"the result is not JSON: {text}"))
         elif len(text) > most:
             _send("failure", _described("result_limit", f"the result has more than {most:,} bytes"))
         else:
@@ -84,7 +82,7 @@ def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) 
 
 
 def _encoded(value: Any) -> bytes | str:
-    """The message of a result; a text that says why there is none."""
+    """The message of a result, or why there is none."""
     try:
         return json.dumps(["result", value], allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -99,10 +97,10 @@ def _function(settings: dict[str, Any]) -> Callable[..., Any]:
     found: Any = import_module(settings["module"])
     for part in settings["name"].split("."):
         found = getattr(found, part)
-    # Where the name stands for a primitive, it is the function that the declaration stood over.
+    # For a primitive, the function that it was made of.
     found = getattr(found, "function", found) if not isinstance(found, types.FunctionType) else found
     if not callable(found):
-        raise TypeError(f"{settings['module']}.{settings['name']} is no function")
+        raise TypeError(f"{settings['module']}.{settings['name']} is not a function")
     return found  # type: ignore[no-any-return]
 
 
@@ -114,16 +112,6 @@ def _readable() -> Iterator[str]:
         for folder in vars(module).get("__path__") or () if isinstance(module, types.ModuleType) else ():
             if isinstance(folder, str):
                 yield os.path.realpath(folder)
-
-
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            # It died before that was said.
-            os._exit(1)
 
 
 def _described(
@@ -157,21 +145,14 @@ def _send(*message: Any) -> None:
 
 
 def _send_bytes(text: bytes) -> None:
-    rest = memoryview(_LENGTH.pack(len(text)) + text)
+    rest = memoryview(frame(text))
     while rest:
         rest = rest[os.write(0, rest) :]
 
 
-def _receive() -> bytes:
-    length = _LENGTH.unpack(_exactly(_LENGTH.size))[0]
-    return _exactly(length)
-
-
-def _exactly(size: int) -> bytes:
-    received = bytearray()
-    while len(received) < size:
-        more = os.read(0, min(size - len(received), 1 << 20))
-        if not more:
-            os._exit(0)
-        received += more
-    return bytes(received)
+def _messages() -> Iterator[list[Any]]:
+    """What the service sends; when it closes the socket, the process ends."""
+    unpacker = JsonUnpacker(sys.maxsize)
+    while data := os.read(0, 1 << 20):
+        yield from unpacker.feed(data)
+    os._exit(0)

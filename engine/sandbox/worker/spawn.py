@@ -1,4 +1,4 @@
-"""Starting the zygote, apart from everything that uses it, so that it can be the first thing a process does."""
+"""Starting child processes of Python, with few imports: a command line starts the zygote before it imports anything else."""
 
 from __future__ import annotations
 
@@ -6,59 +6,74 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 from albert_tools.engine.model.failure import Failure
 
-#: What zygote and workers have as their environment; the same for CPython as the oracle of the tests.
+#: The environment of zygote and workers; the tests give CPython the same.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
-_BOOT = """
+_ZYGOTE = """
 import sys
-sys.path.extend(sys.argv[2:])
+sys.path.extend(sys.argv[1:])
 # msgspec asks for this package and needs nothing that `typing` hasn't, at a third of its time.
 import typing
 sys.modules["typing_extensions"] = typing
 import msgspec
 del sys.modules["typing_extensions"]
 from albert_tools.engine.sandbox.worker import zygote
-zygote.main(int(sys.argv[1]))
+zygote.main(0)
 """
 
-#: The zygote's process and the control socket.
+#: A process, and the service's end of the socket that is the process's standard input.
 Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
 
 
-def spawn_zygote() -> Spawned:
-    """Start the zygote, to be handed to `Sandbox.start`, which tells it what to load and which limits hold.
+def spawn_python(
+    options: Sequence[str], boot: str, paths: Sequence[str], environment: Mapping[str, str], output: int
+) -> Spawned:
+    """Start a Python that holds nothing but a socket as its standard input.
 
-    It can be called before anything else is known or imported, so that both go on side by side.
+    Args:
+        options: Of the interpreter.
+        boot: The source that it runs.
+        paths: Arguments of `boot`: the folders to import from.
+        environment: All of its environment.
+        output: The descriptor for what it prints, errors included.
 
     Raises:
         Failure: `sandbox_unavailable`.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    command = [sys.executable, "-S", "-s", "-P", "-X", "utf8", "-c", _BOOT, str(theirs.fileno())]
-    try:
-        process = subprocess.Popen(
-            [*command, *_library_paths()],
-            env=ENVIRONMENT,
-            cwd="/",
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        ours.close()
-        raise Failure("sandbox_unavailable", f"the sandbox can't be started: {error.strerror}") from error
-    except Failure:
-        ours.close()
-        raise
-    finally:
-        theirs.close()
+    with theirs:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, *options, "-X", "utf8", "-c", boot, *paths],
+                env=environment,
+                cwd="/",
+                stdin=theirs.fileno(),
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise Failure(
+                "sandbox_unavailable", f"the sandbox can't be started: {error.strerror}", retryable=True
+            ) from error
     ours.setblocking(False)
     return process, ours
+
+
+def spawn_zygote() -> Spawned:
+    """Start the zygote; `Sandbox.start` takes it over, and sends it what to load and which limits apply.
+
+    It can be called before anything else is imported, so that both go on side by side.
+
+    Raises:
+        Failure: `sandbox_unavailable`.
+    """
+    return spawn_python(("-S", "-s", "-P"), _ZYGOTE, _library_paths(), ENVIRONMENT, subprocess.DEVNULL)
 
 
 def _library_paths() -> list[str]:

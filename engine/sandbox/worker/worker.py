@@ -1,14 +1,15 @@
 """One worker: it runs one program, once, and holds no authority.
 
-It is made and rehearsed once before it is forked, so that what CPython adapts to the code it runs is adapted already; then
-forked, shut in, rehearsed again to have memory of its own, and waits for its one message. Messages are lists; to the worker::
+It is made and rehearsed once before it is forked, so that CPython has specialized the code already. Then it is
+forked, confined, rehearsed again to have memory of its own, and waits for its one message. Messages are lists; to the worker::
 
-    ["run", {entry, code, most, log_bytes, result_bytes}, arguments]
-    ["value", number, value]        the answer to a call
+    ["run", {entry, code, recursion, log_bytes, result_bytes}, arguments]
+    ["value", number, value]        the result of a call
     ["failure", number, {code, message, retryable}]
 
 and from it::
 
+    ["ready"]                       it is confined, and waits for its program
     ["call", number, name, key, overlapping, arguments]
     ["print", text]
     ["result", value]
@@ -32,7 +33,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from albert_tools.engine.sandbox.worker import fibres
-from albert_tools.engine.sandbox.worker.boundary_values import Unexportable
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 from albert_tools.engine.sandbox.worker.world import program_builtins
@@ -43,8 +44,6 @@ FILENAME = "<tool>"
 RECURSION = 2_500
 #: A message of an exception is cut to this.
 MAX_MESSAGE = 2_000
-#: An answer may hold what a primitive returned, a large file included.
-MAX_ANSWER = 64 * 1024 * 1024
 
 _REHEARSAL = """
 def tool(n):
@@ -82,7 +81,7 @@ class Worker:
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real one finds everything warm."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
-        settings = {"entry": "tool", "code": code, "most": 100, "log_bytes": 4096, "result_bytes": 4096}
+        settings = {"entry": "tool", "code": code, "recursion": 100, "log_bytes": 4096, "result_bytes": 4096}
         service, own = socket.socketpair()
         with service, own:
             self.connect(own)
@@ -103,7 +102,8 @@ class Worker:
         self._socket = sock
 
     def serve(self) -> NoReturn:
-        """Run the one program that comes, then wait for the end."""
+        """Report that this process is confined, run the one program that comes, then wait for the end."""
+        self._send(["ready"])
         message = self._receive()
         self._run(message[1], message[2])
         self._wait()
@@ -113,7 +113,7 @@ class Worker:
         self._result_bytes = program["result_bytes"]
         namespace: dict[str, Any] = {**self._world}
         try:
-            sys.setrecursionlimit(program["most"])
+            sys.setrecursionlimit(program["recursion"])
             exec(marshal.loads(program["code"]), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
             sys.setrecursionlimit(RECURSION)

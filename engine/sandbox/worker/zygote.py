@@ -1,16 +1,15 @@
 """The zygote: a small process that forks workers and does nothing else.
 
 It is started before anything heavy is imported, loads what programs may use, and then never imports again. On its control
-socket the service says what to load and then asks for workers; each comes as one message that carries two descriptors, the
-service's end of the worker's socket and a pidfd to kill it by. When a worker ends, its exit status follows. When the control
-socket closes, or the service dies in any way, everything ends.
+socket the service sends what to load, and then a byte for each worker that it wants. Each worker is reported by a message that
+carries two descriptors: the service's end of the worker's socket, and a pidfd to kill it by. When a worker ends, its wait status
+is reported. When the control socket closes, or the service dies in any way, everything ends.
 
 It runs as ``python -S -s -P`` with an environment of three fixed variables: no `.pth` files, nothing of the user's.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import select
@@ -21,34 +20,33 @@ import warnings
 from typing import NoReturn
 
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.sandbox.worker.fence import Fence, bare_bytes
+from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
+from albert_tools.engine.sandbox.worker.fence import Fence
 from albert_tools.engine.sandbox.worker.worker import RECURSION, Worker
 from albert_tools.engine.sandbox.worker.world import facades, preload
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
 
-_PR_SET_PDEATHSIG = 1
-
 
 def main(control_fd: int) -> NoReturn:
-    """Load what the first line asks for, say so, and fork at each request until the control socket closes."""
+    """Load what the first line names, report that, and fork a worker for each request until the control socket closes."""
     control = socket.socket(fileno=control_fd)
     control.setblocking(True)
-    _die_with_parent()
+    die_with_parent()
     try:
         limits, kind, modules = _settings(control)
         preload(modules)
         worker = Worker(facades(modules))
         _stop_importing()
-        _nothing_to_show()
+        _silence()
         sys.setrecursionlimit(RECURSION)
-        fence = Fence(limits, bare_bytes(), kind)
+        fence = Fence(limits, kind)
         worker.rehearse()
         gc.collect()
         gc.freeze()
     except Exception as error:
-        _tell(control, FAILED, f"{type(error).__name__}: {error}")
+        _report(control, FAILED, f"{type(error).__name__}: {error}")
         os._exit(1)
-    _tell(control, READY, fence.kind)
+    _report(control, READY, fence.kind)
 
     alive: set[int] = set()
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
@@ -71,7 +69,7 @@ def main(control_fd: int) -> NoReturn:
 
 
 def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
-    """The one line that comes first: seconds of processor time, bytes of memory, a fence or nothing, and the façades."""
+    """The first line: seconds of processor time, bytes of memory, a fence or nothing, and the façades."""
     line = b""
     while not line.endswith(b"\n"):
         more = control.recv(4096)
@@ -89,7 +87,7 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
-def _tell(control: socket.socket, what: int, text: str) -> None:
+def _report(control: socket.socket, what: int, text: str) -> None:
     data = text.encode()[:2000]
     control.sendall(REPORT.pack(what, 0, 0, len(data)) + data)
 
@@ -123,27 +121,22 @@ def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
 
 
 def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
-    """In the worker: nothing but the socket is left, then the fence closes."""
-    _die_with_parent()
+    """In the worker: close everything but the socket, close the fence, and serve."""
+    die_with_parent()
     os.dup2(sock.fileno(), 0)
     os.closerange(1, 1 << 20)
     sock.detach()
-    alone = socket.socket(fileno=0)
+    only_socket = socket.socket(fileno=0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     worker.rehearse()
     fence.close()
-    worker.connect(alone)
+    worker.connect(only_socket)
     worker.serve()
 
 
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
 def _stop_importing() -> None:
-    """What is loaded is all there is: nothing is looked for on disk any more."""
+    """From here on nothing is looked for on disk."""
     sys.meta_path.clear()
     sys.path_hooks.clear()
     sys.path.clear()
@@ -151,17 +144,17 @@ def _stop_importing() -> None:
 
 
 class _Nowhere:
-    """What the library itself prints, such as the trace of `re.DEBUG`, has nowhere to go, and is no error."""
+    """Discards what the library itself prints, such as the trace of `re.DEBUG`."""
 
     def write(self, text: str) -> int:
-        """Take a text and keep nothing."""
+        """Discard a text."""
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """Nothing to do."""
 
 
-def _nothing_to_show() -> None:
+def _silence() -> None:
     warnings.simplefilter("ignore")
     sys.stdout = sys.stderr = _Nowhere()
 

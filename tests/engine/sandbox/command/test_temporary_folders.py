@@ -35,7 +35,8 @@ def litter(report: Callable[[Any], None], disk: str, user: int) -> None:
         os.setresuid(user, user, user)
     made = Temporary()
     os.chdir(made.path)
-    for _ in range(3000):
+    # Longer than any path, and deeper than Python's stack.
+    for _ in range(1200):
         os.mkdir("deep")
         os.chdir("deep")
     os.chdir(made.path)
@@ -60,10 +61,16 @@ def test_what_a_killed_service_left_is_swept(disk: Path, monkeypatch: pytest.Mon
     left, young = disk / "albert-command-left", disk / "albert-command-young"
     (left / "home/x").mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
-    monkeypatch.setattr(temporary_folders, "_YOUNG", 0.5)
     in_use = Temporary()
-    time.sleep(0.6)
+    while time.time() <= left.stat().st_ctime or time.time() <= os.stat(in_use.path).st_ctime:
+        time.sleep(0.001)
+    between = time.time()
     young.mkdir()
+    while young.stat().st_ctime <= between:
+        # The clock of files may be some milliseconds behind.
+        young.touch()
+    # A minute after `left` was made, and less after `young`.
+    monkeypatch.setattr(temporary_folders.time, "time", lambda: between + temporary_folders._YOUNG)
     sweep()
     assert not left.exists()
     assert young.exists()

@@ -19,7 +19,7 @@ from albert_tools import Failure, ToolService, primitive
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.sandbox.worker import confined_function
-from albert_tools.engine.sandbox.worker.confined_fence import CONFINEMENTS
+from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS
 from albert_tools.engine.sandbox.worker.confined_function import confinement, run_confined
 from tests.helpers import hostile
 from tests.helpers.children import Child, Report
@@ -27,7 +27,7 @@ from tests.helpers.children import Child, Report
 FULL = "seccomp+landlock"
 pytestmark = pytest.mark.skipif(not confinement(), reason="nothing confines here")
 #: Each confinement that this machine has.
-KINDS = [k for k in CONFINEMENTS if set(k.split("+")) <= set(confinement().split("+"))]
+KINDS = [k for k in DESCRIPTIONS if set(k.split("+")) <= set(confinement().split("+"))]
 
 VIOLATION = "sandbox_violation"
 REFUSED = "exception"
@@ -85,7 +85,7 @@ _TAKE_PATHS = {
     "make_folder",
     "make_device",
 }
-#: What Landlock by itself stops; the rest is open where there is no filter of system calls, and `CONFINEMENTS` says so.
+#: What Landlock by itself stops; the rest is open where there is no filter of system calls, and `DESCRIPTIONS` says so.
 BY_LANDLOCK = [
     f for f in ATTEMPTS if f.__name__.startswith(("open_", "list_", "write_", "truncate_", "parents_", "own_"))
 ]
@@ -203,14 +203,21 @@ async def test_printing_is_bounded_and_told_of_a_crash() -> None:
     assert failure.details == {"printed": "about to\n"}
 
 
+def no_number() -> str:
+    """What this Python says of a number that JSON can't spell."""
+    with pytest.raises(ValueError) as caught:
+        json.dumps(float("nan"), allow_nan=False)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("function", "code", "message"),
     [
         (hostile.abort, "worker_died", "abort crashed with SIGABRT on what it was given"),
         (hostile.leave, "worker_died", "leave ended with 3 on what it was given"),
         (hostile.exit_politely, "exception", "SystemExit: 3"),
-        (hostile.no_json, "not_json", "the result is no JSON: Object of type set is not JSON serializable"),
-        (hostile.no_number, "not_json", "the result is no JSON: Out of range float values are not JSON compliant"),
+        (hostile.no_json, "not_json", "the result is not JSON: Object of type set is not JSON serializable"),
+        (hostile.no_number, "not_json", f"the result is not JSON: {no_number()}"),
         (hostile.raises, "exception", "ValueError: no such page"),
     ],
 )

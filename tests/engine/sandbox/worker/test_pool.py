@@ -18,11 +18,15 @@ import pytest
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.sandbox.kernel import rlimits
 from albert_tools.engine.sandbox.worker import fence, spawn
-from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
-from albert_tools.engine.sandbox.worker.codec import BadFrame, Unpacker, pack
-from albert_tools.engine.sandbox.worker.pool import RunReport, Sandbox, _Run, _Worker
+from albert_tools.engine.sandbox.worker.boundary_values import BadFrame, Unexportable, export
+from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
+from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.sandbox.worker.program_run import ProgramRun
+from albert_tools.engine.sandbox.worker.run_report import RunReport
 from albert_tools.engine.sandbox.worker.self_test import trials
+from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 from tests.helpers.children import PATIENCE
 
 ADD = Program("t", "t", "def t(n):\n    return n + 1\n", (), (1, 2))
@@ -57,10 +61,10 @@ def test_trials(kind: str) -> None:
     assert {name for name, ok in found.items() if not ok} <= weaker
 
 
-def test_a_machine_without_a_fence_is_told_by_its_kind() -> None:
+def test_a_machine_without_a_fence_reports_its_kind() -> None:
     assert fence.probe() == "seccomp"
-    assert set(fence.SENTENCES) == {"seccomp", "landlock", "rlimits"}
-    assert fence.bare_bytes() > MiB
+    assert set(fence.DESCRIPTIONS) == {"seccomp", "landlock", "rlimits"}
+    assert rlimits.address_space() > MiB
 
     async def work(sandbox: Sandbox) -> Any:
         return sandbox.confinement, await sandbox.run(ADD, {"n": 1}, call=call)
@@ -131,6 +135,18 @@ def test_limits_of_one_run_are_lower_than_the_sandboxs() -> None:
         assert 0 < report.own_seconds < 5
 
     within(work)
+
+
+def test_limits_of_a_run_apply_in_a_worker_that_has_just_been_forked() -> None:
+    hungry = Program("t", "t", "def t():\n    return len('x' * 40_000_000)\n", (), (1, 2))
+
+    async def work(sandbox: Sandbox) -> list[str]:
+        limits = RunLimits(memory_bytes=16 * MiB)
+        runs = (sandbox.run(hungry, {}, call=call, limits=limits) for _ in range(8))
+        found = await asyncio.gather(*runs, return_exceptions=True)
+        return [each.code for each in found if isinstance(each, Failure)]
+
+    assert within(work) == ["memory_limit"] * 8
 
 
 def test_what_is_saved_but_is_no_python_is_damaged() -> None:
@@ -290,9 +306,9 @@ def test_lies(lie: str) -> None:
     async def main() -> str:
         ours, theirs = socket.socketpair()
         child = subprocess.Popen(["sleep", "600"])
-        worker = _Worker(child.pid, ours, os.pidfd_open(child.pid), asyncio.get_running_loop())
+        worker = WorkerHandle(child.pid, ours, os.pidfd_open(child.pid), asyncio.get_running_loop())
         worker.reaped(0)
-        run = _Run(
+        run = ProgramRun(
             worker,
             ADD,
             call,
@@ -308,7 +324,7 @@ def test_lies(lie: str) -> None:
 
         speaking = asyncio.create_task(speak())
         try:
-            await run.go(pack(["run"]))
+            await run.run(pack(["run"]))
         except Failure as failure:
             return failure.code
         finally:

@@ -32,11 +32,15 @@ class Peer:
         self.socket = sock
         self._unpacker = Unpacker(64 * BYTES)
         self._inbox: list[list[Any]] = []
+        self._ready = False
         sock.settimeout(20)
 
     def run(self, lowered: str, arguments: dict[str, Any] | None = None, **limits: int) -> None:
+        if not self._ready:
+            assert self.hear() == ["ready"]
+            self._ready = True
         code = marshal.dumps(compile(lowered, "<tool>", "exec", dont_inherit=True))
-        settings = {"entry": "t", "code": code, "most": 200, "log_bytes": 1000, "result_bytes": BYTES, **limits}
+        settings = {"entry": "t", "code": code, "recursion": 200, "log_bytes": 1000, "result_bytes": BYTES, **limits}
         self.socket.sendall(pack(["run", settings], arguments or {}, BYTES))
 
     def hear(self) -> list[Any]:

@@ -1,0 +1,69 @@
+"""Starting the process of a command, and bounding all of its processes together, the same behind every confinement."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command.process import Process
+from albert_tools.engine.sandbox.command.task import Command
+from albert_tools.engine.sandbox.kernel.cgroups import ControlGroup
+
+#: Where a command prints to, and where its errors go: two descriptors, or twice the same.
+Streams = tuple[int, int]
+
+
+def spawn(
+    words: Sequence[str],
+    output: Streams,
+    descriptors: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+    cwd: str = "/",
+) -> subprocess.Popen[bytes]:
+    """Start a process that inherits nothing but `descriptors`, not even an environment, which others in a namespace could read.
+
+    Raises:
+        Failure: `too_large`, `io_error`.
+    """
+    try:
+        return subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=environment or {},
+            stdin=subprocess.DEVNULL,
+            stdout=output[0],
+            stderr=output[1],
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise too_long() from None
+        raise Failure("io_error", f"the command could not be started: {error.strerror}", retryable=True) from None
+
+
+def too_long() -> Failure:
+    """The failure of a command line that is too long."""
+    return Failure(
+        "too_large",
+        "the command is longer than the operating system takes",
+        hint="write it to a file in the workspace, and run that",
+    )
+
+
+def bound_together(pid: int, command: Command, process: Process, resources: AsyncExitStack) -> None:
+    """Put a process, and so all that it starts, into a control group, if one can be made."""
+    try:
+        group = ControlGroup(command.bounds.memory, command.bounds.processes)
+    except OSError:
+        return
+    # Nobody waits for it: the kernel takes its time, and the next start sweeps away what is left of a group.
+    resources.callback(asyncio.get_running_loop().run_in_executor, None, group.remove)
+    # Before that, because only an empty group can be removed.
+    resources.push_async_callback(process.end)
+    with suppress(OSError):
+        group.take(pid)

@@ -1,0 +1,103 @@
+"""Starting a command behind Landlock, and ending it: the launcher kills everything, since everything is below it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import AsyncExitStack, suppress
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command import launcher
+from albert_tools.engine.sandbox.command.kill_tree import kill_tree
+from albert_tools.engine.sandbox.command.landlock_task import Task
+from albert_tools.engine.sandbox.command.process import PATIENCE, Process, within
+from albert_tools.engine.sandbox.command.seccomp_filters import command_filter
+from albert_tools.engine.sandbox.command.spawn_command import Streams, bound_together, spawn, too_long
+from albert_tools.engine.sandbox.command.standalone import python, script
+from albert_tools.engine.sandbox.command.task import Command
+from albert_tools.engine.sandbox.command.view import loaders
+from albert_tools.engine.sandbox.kernel import landlock
+
+#: Bytes of the launcher's report.
+_MAX_REPORT = 1 << 16
+#: The version of Landlock that keeps signals within the command.
+_SCOPED = 6
+
+_LAUNCHER = script("launcher", launcher.KERNEL)
+#: Says, as a shell would, that there is no such program.
+_NOT_FOUND = ("/bin/bash", "-c", 'echo "$1: command not found"; exit 127', "sandbox")
+
+
+def start_landlock(command: Command, output: Streams, resources: AsyncExitStack, temporary: str) -> Process:
+    """Start a command behind Landlock; `temporary` is its private folder.
+
+    Raises:
+        Failure: `io_error`, `too_large`.
+    """
+    report, reporting = os.pipe2(os.O_CLOEXEC)
+    resources.callback(os.close, report)
+    environment = {"HOME": f"{temporary}/home", "TMPDIR": temporary, **command.environment}
+    program = shutil.which(command.words[0], path=environment.get("PATH", ""))
+    words = [program, *command.words[1:]] if program else [*_NOT_FOUND, command.words[0]]
+    limits = {**command.bounds.limits(), "RLIMIT_NPROC": _threads_of_user() + command.bounds.processes}
+    filter_program = command_filter("strict", root=os.getuid() == 0, scoped=landlock.version() >= _SCOPED)
+    assert filter_program is not None
+    try:
+        only = None if command.only is None else [*command.only, *loaders()]
+        task = Task(command.view, command.workspace, temporary, only)
+        try:
+            text = task.spelled(words, environment, limits, filter_program)
+            arguments = [python(), "-I", "-S", "-c", _LAUNCHER, str(text), str(reporting)]
+            popen = spawn(arguments, output, [*task.descriptors, reporting])
+        finally:
+            task.close()
+    except OSError as error:
+        raise Failure("io_error", f"the command's view of the files can't be set up: {error.strerror}") from None
+    finally:
+        os.close(reporting)
+    process = _Launched(popen, report)
+    resources.push_async_callback(process.end)
+    # The launcher takes longer than this to start the command.
+    bound_together(popen.pid, command, process, resources)
+    return process
+
+
+def _threads_of_user() -> int:
+    """The processes and threads that this user has: the limit of processes counts them all."""
+    total, own = 0, os.getuid()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if entry.stat().st_uid == own:
+                    total += len(os.listdir(f"{entry.path}/task"))
+    return total
+
+
+class _Launched(Process):
+    """The launcher above a command."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], report: int) -> None:
+        super().__init__(popen)
+        self._report = report
+
+    async def end(self) -> None:
+        if self._popen.returncode is not None:
+            return
+        self._popen.send_signal(signal.SIGTERM)
+        if not await within(PATIENCE, self._popen):
+            await asyncio.to_thread(kill_tree, self._popen.pid, "")
+            await within(PATIENCE, self._popen)
+        self._popen.wait()
+        os.set_blocking(self._report, False)
+        with suppress(OSError, ValueError, IndexError):
+            report = json.loads(os.read(self._report, _MAX_REPORT).splitlines()[0])
+            if report.get("errno") == errno.E2BIG:
+                raise too_long()
+            if "error" in report:
+                raise Failure("sandbox_unavailable", f"the command can't be confined: {report['error']}")
+            self.code = report["status"] if report["status"] >= 0 else 128 - report["status"]

@@ -1,0 +1,47 @@
+"""The one way in which a process restricts itself: workers, confined functions and commands behind Landlock alike.
+
+What each of them may do is data beside its user; the order is here. Every step is for good and applies to root too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+
+from albert_tools.engine.sandbox.kernel.landlock import Grant, restrict
+from albert_tools.engine.sandbox.kernel.prctl import drop_capabilities, no_new_privileges
+from albert_tools.engine.sandbox.kernel.rlimits import lower
+from albert_tools.engine.sandbox.kernel.seccomp import install
+
+
+def restrict_process(
+    *,
+    limits: Mapping[str, int],
+    grants: Iterable[Grant] | None = None,
+    filter_program: bytes | None = None,
+    filter_flags: int = 0,
+    without_capabilities: bool = False,
+) -> None:
+    """Restrict the calling process. Outside Linux there are only the resource limits.
+
+    Args:
+        limits: Resource limits by name.
+        grants: What Landlock leaves open; None: without Landlock.
+        filter_program: The seccomp filter; None: without.
+        filter_flags: Of the filter.
+        without_capabilities: Whether to drop all capabilities.
+
+    Raises:
+        OSError: the kernel refuses; the process must not go on.
+    """
+    if sys.platform != "linux":
+        lower(limits)
+        return
+    no_new_privileges()
+    if grants is not None:
+        restrict(grants)
+    lower(limits)
+    if without_capabilities:
+        drop_capabilities()
+    if filter_program is not None:
+        install(filter_program, filter_flags)

@@ -1,0 +1,116 @@
+"""How a run can fail: each end of a worker as a `Failure`, with the lines of the program's own text."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.sandbox.worker.child import DEATHS, believable, broke_protocol
+
+#: Sentence and hint of each limit.
+_LIMITS: dict[str, tuple[str, str | None]] = {
+    "time_limit": (
+        "stopped after {limits.own_seconds:g} s of its own time",
+        "do less, or in smaller steps; time spent in tool calls does not count",
+    ),
+    "run_limit": (
+        "stopped after {limits.run_seconds:.3g} s in all, calls included",
+        "split the work over several runs",
+    ),
+    "cpu_limit": ("stopped after {limits.cpu_seconds} s of processor time", "do less, or in smaller steps"),
+    "memory_limit": (
+        "stopped because it needs more than {limits.memory_bytes:,} bytes of memory",
+        "work on one file or one part at a time",
+    ),
+    "recursion_limit": (
+        "stopped because its calls nest more than {limits.recursion:,} deep",
+        "go over a list of what is left to do instead",
+    ),
+    "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
+    "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),
+}
+#: Running out of memory or stack within C code ends in one of these, too.
+_PROGRAM_DEATHS = DEATHS | {
+    -number: "memory_limit" for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGKILL)
+}
+#: Lines of a trace, and characters of a text, that are taken from a worker.
+_MAX_LINES, _MAX_TEXT = 20, 4000
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFailures:
+    """Makes the failures of one run."""
+
+    program: Program
+    limits: RunLimits
+
+    def limit(self, code: str, lines: object = ()) -> Failure:
+        """The program met a limit; `lines` are lines of the lowered text, outermost call first."""
+        if code not in _LIMITS:
+            return broke_protocol("the worker", "a limit that doesn't exist", self.program.name)
+        sentence, hint = _LIMITS[code]
+        trace = self._source_lines(lines)
+        return Failure(
+            code,
+            sentence.format(limits=self.limits),
+            hint=hint,
+            tool=self.program.name,
+            line=trace[-1] if trace else None,
+        )
+
+    def death(self, exit_code: int | None) -> Failure:
+        """The worker ended without an answer; `exit_code` is negative for a signal."""
+        code = "worker_died" if exit_code is None else _PROGRAM_DEATHS.get(exit_code, "worker_died")
+        if code in _LIMITS:
+            return self.limit(code)
+        message = "the program tried what a worker may not, so it was ended"
+        if code == "worker_died":
+            message = "the worker ended without an answer"
+        return Failure(code, message, tool=self.program.name, retryable=code == "worker_died")
+
+    def error(self, error: dict[str, Any], last: Failure | None) -> Failure:
+        """The program ended with an exception, as the worker describes it.
+
+        `last` is the last failure of a call. If the exception is that failure, which the program did not catch, it is passed on.
+        """
+        code, kind, message = _text(error, "code"), _text(error, "type"), _text(error, "message")
+        trace = self._source_lines(error.get("lines"))
+        line = trace[-1] if trace else None
+        details: dict[str, Any] = {"lines": trace, "trail": [{"tool": self.program.name, "line": line}]}
+        passed_on = last if last is not None and (last.code, last.message) == (code, message) else None
+        if passed_on is None and (code in _LIMITS or not believable(code)):
+            if code != "tool_error":
+                details["code"] = code
+            code = "tool_error"
+        if kind:
+            details["type"] = kind
+        if passed_on is not None and passed_on.line is not None:
+            # It failed in another saved tool: its line there, and the way from there to here.
+            details["trail"] += passed_on.details.get("trail", [])
+            line = passed_on.line
+        if code == "exception" and kind != "ToolError":
+            message = f"{kind}: {message}" if message else kind
+        return Failure(
+            code,
+            message,
+            hint=passed_on.hint if passed_on is not None else None,
+            rule=passed_on.rule if passed_on is not None else None,
+            retryable=error.get("retryable") is True,
+            tool=_text(error, "tool") or self.program.name,
+            line=line,
+            details=details,
+        )
+
+    def _source_lines(self, lines: object) -> list[int]:
+        table = self.program.lines
+        given = lines[:_MAX_LINES] if isinstance(lines, list) else []
+        return [table[n - 1] for n in given if isinstance(n, int) and 0 < n <= len(table)]
+
+
+def _text(error: dict[str, Any], name: str) -> str:
+    value = error.get(name)
+    return value[:_MAX_TEXT] if isinstance(value, str) else ""

@@ -1,0 +1,210 @@
+"""The run of one program in one worker: its calls are answered, its limits kept.
+
+The parent's clock and the kernel keep the limits, never the program's good will: time by killing, memory and processor by the
+limits of the process, sizes by counting on this side too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, BadFrame, Unexportable, export
+from albert_tools.engine.sandbox.worker.child import broke_protocol
+from albert_tools.engine.sandbox.worker.codec import pack
+from albert_tools.engine.sandbox.worker.program_failures import ProgramFailures
+from albert_tools.engine.sandbox.worker.run_report import RunReport
+from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
+
+#: Answers a call: name, arguments, key. Raises `Failure` when the call fails.
+Call = Callable[[str, dict[str, Any], str], Awaitable[Any]]
+
+
+@dataclass(slots=True)
+class ProgramRun:
+    """One program in one worker."""
+
+    worker: WorkerHandle
+    program: Program
+    call: Call
+    log: Callable[[str], None] | None
+    limits: RunLimits
+    report: RunReport = field(default_factory=RunReport)
+    calls: int = 0
+    own_seconds: float = 0.0
+    #: When own time last began to run; it stands while calls are out.
+    _since: float = 0.0
+    _calls_out: int = 0
+    _log_left: int = 0
+    #: Why this side has killed the worker.
+    _stopped: Failure | None = None
+    #: The last failure that a call was answered with.
+    _last_failure: Failure | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _timer: asyncio.TimerHandle | None = None
+
+    async def run(self, frame: bytes) -> Any:
+        """Send the program, and give its result.
+
+        Raises:
+            Failure: the program failed, met a limit, or its worker ended.
+        """
+        loop = asyncio.get_running_loop()
+        self._log_left = self.limits.log_bytes
+        self._since = loop.time()
+        self._check_own_time(loop)
+        whole = asyncio.timeout(self.limits.run_seconds)
+        try:
+            async with whole:
+                self.report.clock = whole
+                rest = self.worker.send(frame)
+                if rest is not None:
+                    await rest
+                return await self._serve()
+        except TimeoutError:
+            if not whole.expired():
+                raise
+            raise self._limit("run_limit") from None
+        finally:
+            self.report.clock = None
+            if not self._calls_out:
+                self.own_seconds += loop.time() - self._since
+            if self._timer is not None:
+                self._timer.cancel()
+            for task in self._tasks:
+                task.cancel()
+            self.report.own_seconds = self.own_seconds
+            self.report.calls = self.calls
+
+    async def _serve(self) -> Any:
+        while True:
+            message = await self.worker.receive()
+            if message is None:
+                raise await self._death()
+            try:
+                match message:
+                    case [
+                        "call",
+                        int() as number,
+                        str() as name,
+                        str() as key,
+                        bool() as overlapping,
+                        dict() as values,
+                    ]:
+                        await self._on_call(number, name, key, overlapping, export(values, MAX_ANSWER))
+                    case ["print", str() as text]:
+                        self._on_print(text)
+                    case ["result", value]:
+                        return export(value, self.limits.result_bytes)
+                    case ["error", dict() as error]:
+                        raise self._failures.error(error, self._last_failure)
+                    case ["limit", str() as code, list() as lines]:
+                        raise self._limit(code, lines)
+                    case _:
+                        raise BadFrame("a message that workers don't send")
+            except (BadFrame, Unexportable) as error:
+                self.worker.kill()
+                raise broke_protocol("the worker", error, self.program.name) from None
+
+    async def _on_call(self, number: int, name: str, key: str, overlapping: bool, arguments: dict[str, Any]) -> None:
+        self.calls += 1
+        if self.calls > self.limits.calls:
+            raise self._limit("call_limit")
+        if not overlapping:
+            await self._answer(number, name, arguments, key)
+            return
+        if len(self._tasks) >= MAX_FIBRES:
+            raise BadFrame("more calls at once than there are fibres")
+        task = asyncio.create_task(self._answer(number, name, arguments, key))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _on_print(self, text: str) -> None:
+        self._log_left -= len(text.encode())
+        if self._log_left < 0:
+            raise self._limit("log_limit")
+        if self.log is not None:
+            self.log(text)
+
+    async def _answer(self, number: int, name: str, arguments: dict[str, Any], key: str) -> None:
+        self._pause_own_time()
+        try:
+            value = await self.call(name, arguments, key)
+            frame = pack(["value", number], value, MAX_ANSWER)
+        except Unexportable as error:
+            failure = Failure("invalid_result", error.sentence(f"the output of {name}"), tool=name)
+            frame = self._failure_frame(number, failure, name)
+        except Failure as failure:
+            if failure.code in ENDING:
+                # The program never learns of it, so it can't catch it.
+                self._stop(failure)
+                return
+            frame = self._failure_frame(number, failure, name)
+        finally:
+            self._resume_own_time()
+        rest = self.worker.send(frame)
+        if rest is not None:
+            await rest
+
+    def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes:
+        self._last_failure = failure
+        facts = {
+            "code": failure.code,
+            "message": failure.message,
+            # The tool that the program called, even if another failed within it.
+            "tool": called,
+            "retryable": failure.retryable,
+        }
+        return pack(["failure", number, facts])
+
+    # A program's own time runs while no call is out.
+
+    def _pause_own_time(self) -> None:
+        if not self._calls_out:
+            self.own_seconds += asyncio.get_running_loop().time() - self._since
+        self._calls_out += 1
+
+    def _resume_own_time(self) -> None:
+        self._calls_out -= 1
+        if not self._calls_out:
+            self._since = asyncio.get_running_loop().time()
+
+    def _check_own_time(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check again when the time would be up if no call had been out: one timer, however many calls."""
+        spent = self.own_seconds + (0.0 if self._calls_out else loop.time() - self._since)
+        left = self.limits.own_seconds - spent
+        if left <= 0:
+            self._stop(self._failures.limit("time_limit"))
+        else:
+            self._timer = loop.call_later(max(left, 0.001), self._check_own_time, loop)
+
+    # How it ended.
+
+    @property
+    def _failures(self) -> ProgramFailures:
+        return ProgramFailures(self.program, self.limits)
+
+    def _stop(self, failure: Failure) -> None:
+        """Kill the worker; the run ends with `failure`."""
+        self._stopped = self._stopped or failure
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        self.worker.kill()
+
+    def _limit(self, code: str, lines: object = ()) -> Failure:
+        self.worker.kill()
+        return self._failures.limit(code, lines)
+
+    async def _death(self) -> Failure:
+        if self._stopped is None and self.worker.violation:
+            self.worker.kill()
+            return broke_protocol("the worker", self.worker.violation, self.program.name)
+        exit_code = None if self._stopped else await self.worker.wait()
+        return self._stopped or self._failures.death(exit_code)

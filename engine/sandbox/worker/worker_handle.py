@@ -1,0 +1,65 @@
+"""The service's end of one worker, which the zygote has forked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from contextlib import suppress
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
+from albert_tools.engine.sandbox.worker.child import Child
+from albert_tools.engine.sandbox.worker.codec import Unpacker
+
+#: Seconds until the zygote has reported the exit of a worker whose socket is closed.
+_REAPING_SECONDS = 2.0
+
+
+class WorkerHandle(Child):
+    """A worker's process and socket. `exit_code` is negative for a signal, and None until the zygote reports it."""
+
+    def __init__(self, pid: int, sock: socket.socket, pidfd: int | None, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(sock, Unpacker(MAX_ANSWER), loop)
+        self.pid = pid
+        self.exit_code: int | None = None
+        self._pidfd = pidfd
+        self._killed = False
+        self._reaped = asyncio.Event()
+
+    async def ready(self) -> None:
+        """Wait until the worker is confined. Only then its limits can be lowered: the fence sets them.
+
+        Raises:
+            Failure: `sandbox_unavailable`.
+        """
+        if await self.receive() != ["ready"]:
+            raise Failure("sandbox_unavailable", "the worker ended before it was ready", retryable=True)
+
+    def reaped(self, status: int) -> None:
+        """Note the wait status that the zygote reports."""
+        self.exit_code = os.waitstatus_to_exitcode(status)
+        self._reaped.set()
+
+    async def wait(self) -> int | None:
+        """The exit code of a worker that has ended; None if the zygote doesn't report it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REAPING_SECONDS):
+                await self._reaped.wait()
+        return self.exit_code
+
+    def kill(self) -> None:
+        """Kill the process and release its handles. Again is harmless."""
+        if self._killed:
+            return
+        self._killed = True
+        if self.exit_code is None:
+            with suppress(OSError):
+                if self._pidfd is not None:
+                    signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+                else:
+                    os.kill(self.pid, signal.SIGKILL)
+        self.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)

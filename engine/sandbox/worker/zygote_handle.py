@@ -1,0 +1,212 @@
+"""The service's end of the zygote: it asks for workers, and keeps a few that are ready."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections import deque
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
+from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
+
+#: Until the zygote is ready, and from a request to a worker.
+START_SECONDS = 30.0
+#: Until the zygote has ended by itself; then it is killed.
+_CLOSE_SECONDS = 2.0
+#: Workers that are asked for at once.
+_MAX_REQUEST = 32
+
+
+class ZygoteHandle:
+    """The zygote's process, its control socket, and the workers that are ready.
+
+    Attributes:
+        kind: The fence of the workers.
+        dead: Whether the zygote has ended.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, idle: int) -> None:
+        self.kind = ""
+        self.dead = False
+        self._process = process
+        self._control = control
+        self._idle_target = max(1, idle)
+        self._idle: deque[WorkerHandle] = deque()
+        self._requested = 0
+        self._waiting: deque[asyncio.Future[WorkerHandle]] = deque()
+        self._workers: dict[int, WorkerHandle] = {}
+        self._buffer = bytearray()
+        self._descriptors: deque[int] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[str] = self._loop.create_future()
+        self._loop.add_reader(control.fileno(), self._on_readable)
+
+    async def ready(self, settings: str) -> None:
+        """Send the settings, wait until the zygote is ready, then ask for the first workers.
+
+        Raises:
+            Failure: `sandbox_unavailable`.
+        """
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._loop.sock_sendall(self._control, settings.encode() + b"\n")
+                self.kind = await self._ready
+        except TimeoutError:
+            await self.close()
+            raise Failure("sandbox_unavailable", "the sandbox does not answer") from None
+        except OSError as error:
+            await self.close()
+            raise Failure("sandbox_unavailable", f"the sandbox ended at once: {error.strerror}") from None
+        except (Failure, asyncio.CancelledError):
+            await self.close()
+            raise
+        self._request()
+
+    async def acquire(self) -> WorkerHandle:
+        """A worker that is confined and waits for its program.
+
+        Raises:
+            Failure: `sandbox_unavailable`.
+        """
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                worker = await self._next()
+                try:
+                    await worker.ready()
+                except BaseException:
+                    self.release(worker)
+                    raise
+                return worker
+        except TimeoutError:
+            raise Failure("sandbox_unavailable", "no worker came up", retryable=True) from None
+
+    async def _next(self) -> WorkerHandle:
+        while self._idle:
+            worker = self._idle.popleft()
+            if not worker.ended:
+                if not self._idle:
+                    self._request()
+                return worker
+        if self.dead:
+            raise _ended()
+        waiting: asyncio.Future[WorkerHandle] = self._loop.create_future()
+        self._waiting.append(waiting)
+        self._request()
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
+                # Its worker came just then, and nobody else would end it.
+                self.release(waiting.result())
+            else:
+                self._waiting = deque(each for each in self._waiting if each is not waiting)
+            raise
+
+    def release(self, worker: WorkerHandle) -> None:
+        """End a worker and ask for the next one, once the caller's result is on its way."""
+        self._loop.call_soon(self._replace, worker)
+
+    def _replace(self, worker: WorkerHandle) -> None:
+        worker.kill()
+        self._request()
+
+    def _request(self) -> None:
+        wanted = self._idle_target + len(self._waiting) - len(self._idle) - self._requested
+        if wanted > 0 and not self.dead:
+            wanted = min(wanted, _MAX_REQUEST)
+            try:
+                self._control.send(b"f" * wanted)
+                self._requested += wanted
+            except BlockingIOError:
+                self._loop.call_later(0.01, self._request)
+            except OSError:
+                self._on_end()
+
+    def _on_readable(self) -> None:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, 4096, 64)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, descriptors = b"", []
+        self._descriptors.extend(descriptors)
+        if not data:
+            self._on_end()
+            return
+        self._buffer += data
+        while len(self._buffer) >= REPORT.size:
+            kind, pid, number, length = REPORT.unpack_from(self._buffer)
+            if len(self._buffer) < REPORT.size + length:
+                return
+            text = bytes(self._buffer[REPORT.size : REPORT.size + length]).decode("utf-8", "replace")
+            del self._buffer[: REPORT.size + length]
+            if kind == BORN:
+                self._on_born(pid, number)
+            elif kind == ENDED:
+                self._on_worker_end(pid, number)
+            elif kind == READY and not self._ready.done():
+                self._ready.set_result(text)
+            elif kind == FAILED and not self._ready.done():
+                self._ready.set_exception(Failure("sandbox_unavailable", f"the sandbox can't be set up: {text}"))
+
+    def _on_born(self, pid: int, descriptors: int) -> None:
+        self._requested -= 1
+        sock = socket.socket(fileno=self._descriptors.popleft())
+        pidfd = self._descriptors.popleft() if descriptors > 1 else None
+        worker = WorkerHandle(pid, sock, pidfd, self._loop)
+        self._workers[pid] = worker
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(worker)
+                return
+        if len(self._idle) < self._idle_target:
+            self._idle.append(worker)
+        else:
+            # The run that it was requested for has been cancelled.
+            worker.kill()
+
+    def _on_worker_end(self, pid: int, status: int) -> None:
+        worker = self._workers.pop(pid, None)
+        if worker is not None:
+            worker.reaped(status)
+            if worker in self._idle:
+                # It died before it was used: the fence or the rehearsal failed.
+                self._idle.remove(worker)
+                worker.kill()
+
+    def _on_end(self) -> None:
+        if self.dead:
+            return
+        self.dead = True
+        self._loop.remove_reader(self._control.fileno())
+        if not self._ready.done():
+            self._ready.set_exception(_ended())
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(_ended())
+        for worker in self._workers.values():
+            worker.kill()
+
+    async def close(self) -> None:
+        """End all workers and the zygote, and wait for its process."""
+        self._on_end()
+        if self._ready.done() and not self._ready.cancelled():
+            # Otherwise asyncio warns that nobody has looked at the exception.
+            self._ready.exception()
+        self._control.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+        deadline = self._loop.time() + _CLOSE_SECONDS
+        while self._process.poll() is None:
+            if self._loop.time() > deadline:
+                self._process.kill()
+            await asyncio.sleep(0.001)
+
+
+def _ended() -> Failure:
+    return Failure("sandbox_unavailable", "the sandbox has ended", retryable=True)
