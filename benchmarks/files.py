@@ -14,7 +14,7 @@ from typing import Any
 
 from albert_tools.builtins.files import line_search
 from albert_tools.builtins.files.search_text import search_text
-from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.workspace import Workspace
 
 #: Reads in a block.
@@ -39,7 +39,7 @@ def table(rounds: int) -> list[str]:
         top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="albert-files-"))).resolve()
         word = _filled(top)
         workspace = stack.enter_context(Workspace(top, [top.parent / "state"], [top.parent / "secret"]))
-        guarded = GuardedWorkspace(workspace, lambda path, use: None, 1 << 24, "bench")
+        guarded = workspace.judged_by(CallJudge(lambda path, use: None, "bench", 1 << 24))
         return [*_reads(top, workspace, guarded, rounds), "", *_searches(top, guarded, word, rounds)]
 
 
@@ -55,7 +55,7 @@ def _filled(top: Path) -> str:
     return words[0]
 
 
-def _reads(top: Path, workspace: Workspace, guarded: GuardedWorkspace, rounds: int) -> list[str]:
+def _reads(top: Path, workspace: Workspace, guarded: Workspace, rounds: int) -> list[str]:
     name = "d1/f1.txt"
 
     def bare() -> None:
@@ -73,7 +73,7 @@ def _reads(top: Path, workspace: Workspace, guarded: GuardedWorkspace, rounds: i
     return [*lines, *(f"| {name} | {t * 1e6:.1f} | {t / bare_time:.1f} |" for name, t in times.items())]
 
 
-def _searches(top: Path, guarded: GuardedWorkspace, word: str, rounds: int) -> list[str]:
+def _searches(top: Path, guarded: Workspace, word: str, rounds: int) -> list[str]:
     pattern = f"{word[:-1]}[a-z] .*{word[:2]}"
     ripgrep = line_search.find_ripgrep(str(top))
     find = line_search.find_ripgrep

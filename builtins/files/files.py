@@ -23,7 +23,7 @@ from albert_tools.engine.model.parameter_types import FilePath, NewText, OldText
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
-from albert_tools.engine.workspace.workspace import Opened
+from albert_tools.engine.workspace.opened_file import OpenedFile
 
 #: Bytes of one file, read or written: what a program can hold in its memory several times over.
 MAX_FILE = 10 * MiB
@@ -98,7 +98,7 @@ def read_file(
         return part
 
 
-def _lines(file: Opened, path: str, first: int, count: int | None, encoding: str) -> str:
+def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding: str) -> str:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     before, left = first - 1, count
     pieces: list[str] = []

@@ -10,7 +10,7 @@ from albert_tools.engine.model.parameter_types import FilePath, ItemList
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
-from albert_tools.engine.workspace.workspace import Met
+from albert_tools.engine.workspace.walk import Met
 
 #: Paths that one call finds at the most.
 MAX_FOUND = 10_000

@@ -9,7 +9,7 @@ from typing import TypedDict
 from albert_tools.engine.model.parameter_types import FilePath
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
-from albert_tools.engine.workspace.workspace import EntryType
+from albert_tools.engine.workspace.files import EntryType
 
 
 class Entry(TypedDict):

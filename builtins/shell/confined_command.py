@@ -98,7 +98,7 @@ async def run(
     from albert_tools.engine.sandbox.command.run_command import run as run_confined
     from albert_tools.engine.sandbox.command.task import Command
     from albert_tools.engine.workspace.git_lock import turn
-    from albert_tools.engine.workspace.sandbox_view import exposed
+    from albert_tools.engine.workspace.sandbox_view import command_view
 
     seconds, started = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
     output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
@@ -109,7 +109,7 @@ async def run(
         wanted = context.settings.get("confinement")
         every = git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock"
         async with turn(str(context.workspace.root), git, seconds) as allowed:
-            with exposed(context.workspace, cwd, git="all" if every else allowed) as (view, workspace):
+            with command_view(context.workspace, cwd, git="all" if every else allowed) as (view, workspace):
                 command = Command(
                     words,
                     view,

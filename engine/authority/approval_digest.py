@@ -106,6 +106,20 @@ def demand_as_approved(workspace: Any, objects: Mapping[str, Standing], tool: st
             raise changed_since(path, tool)
 
 
+def demand_unchanged(
+    objects: Mapping[str, Standing], tool: str, path: str, written: str, now: os.stat_result | None
+) -> None:
+    """Refuse a change of `path` (absolute) if something else is there than what a person was asked about.
+
+    `now` are the facts of what is there, `written` is the path as the call wrote it.
+
+    Raises:
+        Failure: `permission_denied`, rule ``approval``.
+    """
+    if path in objects and standing_of(now) != objects[path]:
+        raise changed_since(written, tool)
+
+
 def changed_since(path: str, tool: str) -> Failure:
     """The denial where something else stands at a path than what a person was asked about."""
     return Failure(

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from albert_tools.engine.authority.approval_digest import Standing, demand_unchanged
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
@@ -18,11 +19,10 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
-from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.approval_digest import Standing
     from albert_tools.engine.policy.outgoing import Outgoing
     from albert_tools.engine.policy.settings import Governance
 
@@ -90,17 +90,20 @@ class Authority:
         workspace: Workspace,
         most: int | None = None,
         approved: Mapping[str, Standing] | None = None,
-    ) -> GuardedWorkspace:
+    ) -> Workspace:
         """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
 
         `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
         """
-        bound = self.policy.max_file_bytes(definition)
-        judge = partial(self.policy.paths.judge, definition)
-        found = GuardedWorkspace(self.reaching(workspace), judge, bound, definition.name, approved, most)
-        found.selective = self.policy.paths.selective(definition)
-        found.beyond = tuple(root.real for root in self.policy.paths.roots)
-        return found
+        judge = CallJudge(
+            partial(self.policy.paths.judge, definition),
+            definition.name,
+            self.policy.max_file_bytes(definition),
+            selective=self.policy.paths.selective(definition),
+            bytes_left=most,
+            demand_approved=partial(demand_unchanged, approved or {}, definition.name),
+        )
+        return self.reaching(workspace).judged_by(judge)
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance

@@ -19,7 +19,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
-from albert_tools.engine.workspace.guarded import GuardedWorkspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.caching import Cache
@@ -155,9 +154,9 @@ async def _once(
             return await call_primitive(primitive, arguments, context)
         finally:
             used = spent_by(own)
-            if isinstance(guarded, GuardedWorkspace):
-                guarded.end()
-                used["bytes_written"] = max(guarded.written, used.get("bytes_written", 0))
+            if authority is not None:
+                guarded.judge.end()
+                used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
             spend(request, **used)
 
     timer = asyncio.timeout(seconds)

@@ -63,7 +63,7 @@ async def _asked(primitive: Primitive, judged: Judged, known: Step, chain: Chain
         unchanged = await asyncio.to_thread(standing_objects, primitive, arguments, workspace) == known.before
     guarded = authority.guarded(definition, request.workspace)
     # Finding out changes nothing.
-    guarded.end()
+    guarded.judge.end()
     seconds = min(definition.timeout, governance.limits.call_seconds)
     call = _Interrupted(
         guarded,

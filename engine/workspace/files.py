@@ -1,10 +1,10 @@
-"""What is done to a name in a folder that is open already, and was judged: looking, reading, replacing, deleting, renaming.
+"""Operations on a name in a folder that is open and was checked: looking, reading, replacing, deleting.
 
-Nothing here knows a path but for its messages. A name is one part, is never followed when it is a link, and is looked at before it
-is opened: opening a FIFO or a device is already an effect.
+A name is one part of a path. It is never followed when it is a link, and it is looked at before it is opened: opening a FIFO or a
+device is already an effect. Paths are for messages only.
 
-Whatever changes something looks a last time, tells `demand` what it found, and then makes the one system call that does it.
-`demand` may raise; then nothing was done.
+A function that changes something looks a last time, passes what it found to `demand`, and then makes the one system call that
+changes it. If `demand` raises, nothing was changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -22,12 +22,15 @@ from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.hard_links import LinkIndex, TooMany
 from albert_tools.engine.workspace.path_syntax import forbidden, show
 
-#: Bytes that are read in one go.
+#: Bytes that are read at once.
 BLOCK = 1 << 20
+
+#: How a folder is opened whose names are read.
+LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 EntryType = Literal["file", "directory", "symlink", "other"]
 
-#: Told what stands at a name, None for nothing, in the moment before it is changed; may raise.
+#: Takes what is at a name, None for nothing, in the moment before it is changed; may raise.
 Demand = Callable[[os.stat_result | None], object]
 
 
@@ -40,7 +43,7 @@ class FileFacts(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of a listing: `path` relative to the workspace; `size` in bytes, 0 for what is not a file."""
+    """A line of a listing: `path` relative to the workspace; `size` in bytes, 0 for anything but a file."""
 
     path: str
     type: EntryType
@@ -48,7 +51,7 @@ class Entry(NamedTuple):
 
 
 def type_of(mode: int) -> EntryType:
-    """What a mode says that something is."""
+    """The type that a mode says."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -56,23 +59,23 @@ def type_of(mode: int) -> EntryType:
     return "symlink" if stat.S_ISLNK(mode) else "other"
 
 
-def looked(folder: int, name: str) -> os.stat_result | None:
-    """What stands at a name, a link itself; None where there is nothing."""
+def facts_of(folder: int, name: str) -> os.stat_result | None:
+    """The facts of what is at a name, of a link itself; None where there is nothing."""
     with suppress(FileNotFoundError):
         return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
     return None
 
 
 def same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Whether two looks found the same thing with the same content, as far as a look tells."""
+    """Whether two looks found the same thing with the same content, as far as its facts show."""
     if one is None or other is None:
         return one is other
-    told = [(f.st_dev, f.st_ino, f.st_mode, f.st_size, f.st_mtime_ns, f.st_ctime_ns) for f in (one, other)]
-    return told[0] == told[1]
+    first, second = ((f.st_dev, f.st_ino, f.st_mode, f.st_size, f.st_mtime_ns, f.st_ctime_ns) for f in (one, other))
+    return first == second
 
 
 def demand_file(facts: os.stat_result, path: str) -> None:
-    """Refuse what is no regular file.
+    """Refuse anything but a regular file.
 
     Raises:
         OSError: ``ELOOP``: it is a link.
@@ -90,7 +93,7 @@ def demand_file(facts: os.stat_result, path: str) -> None:
 
 
 def demand_writable(facts: os.stat_result, path: str) -> None:
-    """Refuse a file that nobody may write: renaming and deleting do it all the same, but who took the permission away meant it.
+    """Refuse a file that nobody may write. The system would let it be renamed and deleted, but its owner has protected it.
 
     Raises:
         Failure: `io_error`.
@@ -100,11 +103,11 @@ def demand_writable(facts: os.stat_result, path: str) -> None:
 
 
 def open_file(
-    folder: int, name: str, path: str, links: LinkIndex | None, seen: os.stat_result | None = None
+    folder: int, name: str, path: str, links: LinkIndex, seen: os.stat_result | None = None
 ) -> tuple[int, os.stat_result]:
-    """A regular file, open for reading, and its facts. With `links`, none that has a name in a forbidden place.
+    """A regular file, open for reading, and its facts; not one that has a name in a place of `links`.
 
-    `seen` is what a look at the name has found just now, if there was one.
+    `seen` are the facts of the name if the caller has just looked at it.
 
     Raises:
         OSError: as `demand_file`, or what the system says.
@@ -116,12 +119,24 @@ def open_file(
     try:
         facts = os.fstat(opened)
         demand_file(facts, path)
-        if facts.st_nlink > 1 and links is not None:
+        if facts.st_nlink > 1:
             _demand_harmless_names(facts, path, links)
     except BaseException:
         os.close(opened)
         raise
     return opened, facts
+
+
+def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -> None:
+    try:
+        if links.place_of(facts) is None:
+            return
+        why = "it is another name (a hard link) of a file that no tool can reach"
+    except TooMany:
+        why = "it has other names, and there are too many forbidden files to compare it with"
+    failure = forbidden(path, why)
+    failure.rule = "hard_link"
+    raise failure
 
 
 def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes:
@@ -132,7 +147,7 @@ def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes
     """
     if facts.st_size > limit:
         raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
-    # One byte more than there should be: where it comes back, the file has grown.
+    # One byte more than expected: if it is there, the file has grown.
     data = os.read(opened, min(facts.st_size, limit) + 1)
     if len(data) == facts.st_size:
         return data
@@ -145,37 +160,6 @@ def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes
     return b"".join(pieces)
 
 
-def blocks(opened: int, going: Callable[[], object]) -> Iterator[bytes]:
-    """The content of an open file in pieces; `going` is asked before each, and may raise."""
-    while True:
-        going()
-        piece = os.read(opened, BLOCK)
-        if not piece:
-            return
-        yield piece
-
-
-def digest(opened: int, going: Callable[[], object]) -> str:
-    """The sha256 of an open file's content, in 64 hex digits."""
-    found = hashlib.sha256()
-    for piece in blocks(opened, going):
-        found.update(piece)
-    return found.hexdigest()
-
-
-def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -> None:
-    try:
-        place = links.place_of(facts)
-    except TooMany:
-        failure = forbidden(path, "it has other names, and whether one of them is forbidden can't be told")
-        failure.rule = "hard_link"
-        raise failure from None
-    if place is not None:
-        failure = forbidden(path, "it is another name (a hard link) of a file that no tool reaches")
-        failure.rule = "hard_link"
-        raise failure
-
-
 def _too_large(path: str, what: str, limit: int) -> Failure:
     return Failure(
         "too_large",
@@ -184,18 +168,36 @@ def _too_large(path: str, what: str, limit: int) -> Failure:
     )
 
 
+def blocks(opened: int, demand_going: Callable[[], object]) -> Iterator[bytes]:
+    """The content of an open file in blocks; calls `demand_going`, which may raise, before each."""
+    while True:
+        demand_going()
+        block = os.read(opened, BLOCK)
+        if not block:
+            return
+        yield block
+
+
+def digest(content: Iterable[bytes]) -> str:
+    """The sha256 of a content in blocks, in 64 hex digits."""
+    found = hashlib.sha256()
+    for block in content:
+        found.update(block)
+    return found.hexdigest()
+
+
 def replace(
     folder: int, name: str, path: str, data: bytes, demand: Demand, *, new: bool = False, mode: int = 0o666
 ) -> None:
-    """Give `name` this content, atomically and durably. With `new`, only where nothing is.
+    """Give `name` this content, atomically and durably; with `new`, only where nothing is.
 
-    `mode` holds (less the umask) for a file that is new; one that replaces another has that one's permissions.
+    A new file gets `mode`, less the umask. A file that replaces another gets that one's permissions.
 
     Raises:
-        OSError: ``EEXIST`` with `new`; ``ELOOP`` where a link stands there.
+        OSError: ``EEXIST`` with `new`; ``ELOOP`` where a link is.
         Failure: `not_a_file`, `io_error`, or what `demand` raises.
     """
-    old = looked(folder, name)
+    old = facts_of(folder, name)
     if old is not None:
         if new:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -203,8 +205,7 @@ def replace(
         demand_writable(old, path)
     temporary = f".albert-write-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A new file gets what the umask leaves; one that replaces another is private until it has the other's
-    # mode.
+    # A file that replaces another is private until it has the other's mode.
     opened = os.open(temporary, flags, mode & 0o777 if old is None else 0o600, dir_fd=folder)
     try:
         with open(opened, "wb") as file:
@@ -215,7 +216,7 @@ def replace(
                     os.fchown(opened, old.st_uid, old.st_gid)
                 os.fchmod(opened, old.st_mode & 0o777)
             os.fsync(opened)
-        demand(looked(folder, name))
+        demand(facts_of(folder, name))
         if new:
             openat.rename_new(folder, temporary, folder, name)
         else:
@@ -227,8 +228,8 @@ def replace(
     sync(folder)
 
 
-def unlink(folder: int, name: str, facts: os.stat_result) -> None:
-    """Delete what `facts` were found of: a folder if it is empty, anything else but a folder.
+def remove(folder: int, name: str, facts: os.stat_result) -> None:
+    """Delete what `facts` were found of: an empty folder, or anything else that is not a folder.
 
     Raises:
         OSError: ``ENOTEMPTY``, or what the system says.
@@ -241,10 +242,9 @@ def unlink(folder: int, name: str, facts: os.stat_result) -> None:
 
 
 def sync(folder: int) -> None:
-    """Make what was done to names durable; a folder that can't be read can't be synced, and it is done all the
-    same."""
+    """Make changes of names durable. A folder that can't be read can't be synced; that is no failure."""
     with suppress(OSError):
-        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        handle = os.open(".", LISTED, dir_fd=folder)
         try:
             os.fsync(handle)
         finally:
@@ -252,23 +252,23 @@ def sync(folder: int) -> None:
 
 
 def names(folder: int, most: int, files: bool) -> list[str]:
-    """Some of the names in a folder, `most` are looked at; only those of `files`, where a name with an ending was asked for."""
-    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    """Names in a folder, of its first `most` entries; with `files`, not those of folders."""
+    handle = os.open(".", LISTED, dir_fd=folder)
     try:
-        with os.scandir(listed) as entries:
-            looked_at = (entry for entry, _ in zip(entries, range(most), strict=False))
-            return [entry.name for entry in looked_at if not (files and entry.is_dir())]
+        with os.scandir(handle) as entries:
+            first = (entry for entry, _ in zip(entries, range(most), strict=False))
+            return [entry.name for entry in first if not (files and entry.is_dir())]
     finally:
-        os.close(listed)
+        os.close(handle)
 
 
 def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str) -> list[tuple[str, Entry]]:
     """Name and entry of everything in an open folder, at most `room` of them.
 
     Raises:
-        Failure: `too_large`; it speaks of `most`.
+        Failure: `too_large`; the message names `most`.
     """
-    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    handle = os.open(".", LISTED, dir_fd=folder)
     found: list[tuple[str, Entry]] = []
     try:
         with os.scandir(handle) as entries:
@@ -292,5 +292,5 @@ def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str
 
 
 def spoken(name: str) -> str:
-    """A name as text. One that is not UTF-8 can't be passed on; it is shown with escapes, so that it is seen at least."""
+    """A name as text. Bytes that are not UTF-8 are shown as escapes; no method takes such a name again."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

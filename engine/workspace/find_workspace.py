@@ -23,8 +23,6 @@ from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER
 from albert_tools.engine.workspace.workspace import Workspace
 
-__all__ = ["MARKERS", "Workspace", "find_workspace"]
-
 #: What a folder holds that is a workspace.
 MARKERS = (ALBERT_FOLDER, ".git")
 

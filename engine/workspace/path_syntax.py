@@ -1,8 +1,7 @@
-"""What a path may look like, and how a refusal of it is worded.
+"""Which paths are valid, and the failures that refuse a path.
 
-These rules look at the text alone and touch nothing. They are not what keeps a tool inside the workspace
-(`beneath` is); they make the common mistakes plain, and give policy one spelling to judge: parts without
-``.``, ``..`` or doubled slashes, relative to the workspace.
+These checks read the text alone. They do not keep a tool inside the workspace (`openat` does); they explain common mistakes, and
+give policy one spelling to judge: parts without ``.``, ``..`` or doubled slashes.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace.openat import Parts
 
-#: Characters in a path: Linux takes no more bytes in one go (PATH_MAX).
+#: Bytes of a path: the most that Linux takes (PATH_MAX).
 MAX_PATH = 4096
 
 #: Albert's own folder in a project; tools may read what is in it, never change it.
 ALBERT_FOLDER = ".albert"
 
-#: Git's own; what is in it names commands that git runs, so tools may read it, never change it.
+#: Git's own; its files name commands that git runs, so tools may read it, never change it.
 GIT_FOLDER = ".git"
 
 
 def plain_parts(path: str) -> Parts:
-    """The parts of `path`, as it is written: without ``.`` and empty ones.
+    """The parts of a path, without ``.`` and empty ones.
 
     Raises:
-        Failure: `invalid_arguments` for what is no path at all; `permission_denied` with rule `path_traversal` for a ``..``.
+        Failure: `invalid_arguments` for an invalid path; `permission_denied` with rule `path_traversal` for a ``..``.
     """
     if not path:
         raise refused_argument("path", "the path is empty", hint="write '.' for the workspace itself")
@@ -51,8 +50,8 @@ def plain_parts(path: str) -> Parts:
     return parts
 
 
-def kept_folder(name: str) -> str | None:
-    """The folder of Albert or git that some file system would take `name` for: case, width, invisible characters aside."""
+def protected_folder(name: str) -> str | None:
+    """``.albert`` or ``.git``, if some file system takes `name` for it: it may ignore case, width or invisible characters."""
     plain = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     plain = plain.casefold().rstrip(". ")
     if plain == "git~1":
@@ -60,8 +59,8 @@ def kept_folder(name: str) -> str | None:
     return plain if plain in (ALBERT_FOLDER, GIT_FOLDER) else None
 
 
-def kept(path: str, folder: str) -> Failure:
-    """The denial of a change in `folder`, Albert's own or git's."""
+def protected(path: str, folder: str) -> Failure:
+    """The denial of a change in `folder`, ``.albert`` or ``.git``."""
     if folder == ALBERT_FOLDER:
         return albert_own(path, sealed=False)
     return Failure(
@@ -73,7 +72,7 @@ def kept(path: str, folder: str) -> Failure:
 
 
 def show(path: str) -> str:
-    """The path as the agent wrote it, quoted, at a length that can be read."""
+    """The path as the agent wrote it, quoted and shortened."""
     return repr(path if len(path) <= 200 else path[:120] + "…" + path[-60:])
 
 
@@ -88,7 +87,7 @@ def outside(path: str, why: str) -> Failure:
 
 
 def forbidden(path: str, what: str) -> Failure:
-    """The denial of a path that leads to something which no tool reaches, by whatever name."""
+    """The denial of a path to something that no tool may reach."""
     return Failure(
         "permission_denied",
         f"{show(path)} is forbidden: {what}",
@@ -108,6 +107,7 @@ def albert_own(path: str, sealed: bool) -> Failure:
     )
 
 
+#: The failure code and the message of an error of the operating system.
 _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("not_found", "there is nothing at {path}"),
     errno.ENOTDIR: ("not_a_directory", "{path} goes through something that is not a folder"),
@@ -125,8 +125,10 @@ _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENODEV: ("not_a_file", "{path} is a device or socket, not a file"),
 }
 
-#: Reasons that may have gone by the next time.
-_PASSING: Iterable[int] = frozenset({errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+#: Errors that may not occur at the next try.
+_TRANSIENT: Iterable[int] = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
 
 
 def failure_of(error: OSError, path: str) -> Failure:
@@ -140,4 +142,4 @@ def failure_of(error: OSError, path: str) -> Failure:
         )
     kind, sentence = _SENTENCES.get(code, ("io_error", f"{{path}} failed: {os.strerror(code)}"))
     # Not str.format: a path may hold braces.
-    return Failure(kind, sentence.replace("{path}", show(path)), retryable=code in _PASSING)
+    return Failure(kind, sentence.replace("{path}", show(path)), retryable=code in _TRANSIENT)

@@ -1,29 +1,29 @@
-"""Reaching what a path names: the folder whose files tools can reach, and what the owner's rules open beside it.
+"""From a path, as a tool writes it, to an open folder and the names beneath it.
 
-It is held as an open folder, not as a path, and every file in it is reached as (open folder, name): first the
-folder that holds it (see `beneath`: no link is followed, nothing leads out), then the name in it, again
-without following a link. Once the folder is open it can be renamed or replaced by a link as often as anyone
-likes; what is read or written is in the folder that was judged.
+The workspace is held as an open folder, not as a path. Every file in it is reached as (open folder, name): first the folder that
+holds it (`openat`: no link is followed, nothing leads out), then the name in it, again without following a link. Once the folder
+is open, renaming it or replacing it by a link changes nothing: what is read or written is in the folder that was checked.
 
-Albert's own files, and git's, are told by identity, not by name: the folder is asked for the folders above it, so that no
+Albert's own folders, and git's, are known by identity, not by name. The open folder is asked for the folders above it, so no
 spelling of a path hides where it is.
 
-A folder beyond the workspace (`roots`) is reached in the same way, from the root of the file system down, each time anew: whatever
-stands at its path then, no link on the way there is followed either, and every folder above is looked at for what is forbidden.
+A folder beyond the workspace that the owner's rules open (an extra root) is reached in the same way, from the root of the file
+system down, anew for each call.
 
-Three forms of a path: as it is *written*, relative to the working directory or absolute; *spelled*, the plain form that can be
-written again; and *absolute*, which is what rules judge.
+A path has three forms: *written*, relative to the working directory or absolute; *spelled*, the plain form of the same, which
+any method takes again; *absolute*, which rules judge.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
@@ -35,18 +35,19 @@ from albert_tools.engine.workspace.path_syntax import (
     albert_own,
     failure_of,
     forbidden,
-    kept,
     outside,
     plain_parts,
+    protected,
+    protected_folder,
     show,
 )
 
-#: Names of a folder that are looked through for the nearest one when a name is not found.
-_NAMES_LOOKED_AT = 1_000
+#: Names of a folder that are compared for the nearest one when a name is not found.
+_MAX_NAMES_COMPARED = 1_000
 
 
 class Tree:
-    """What files are reached beneath: the open workspace. `top` is its absolute path, `parts` the same in parts."""
+    """The open workspace. `top` is its absolute path, `parts` the same in parts."""
 
     def __init__(self, top: str, fd: int = -1) -> None:
         self.top = top
@@ -55,12 +56,12 @@ class Tree:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, int]]:
-        """The top as a descriptor, and the folder up to which folders above are asked for."""
+        """The top as a descriptor, and the folder at which asking for the folders above ends."""
         yield self.fd, self.fd
 
 
-class _Beyond(Tree):
-    """A folder beyond the workspace. Of the folders above it all are asked for."""
+class _ExtraRoot(Tree):
+    """A folder beyond the workspace. All folders above it are asked for."""
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, int]]:
@@ -80,11 +81,28 @@ class _Beyond(Tree):
             os.close(slash)
 
 
-class Reach:
-    """The open workspace, and what is reached in it. Safe to use from any thread.
+class Place(NamedTuple):
+    """What a path names: `parts` beneath the top of `tree`. `path` is the path as it was written, for messages."""
+
+    path: str
+    tree: Tree
+    parts: openat.Parts
+
+    @property
+    def absolute(self) -> str:
+        """The absolute path."""
+        return "/".join((self.tree.top, *self.parts))
+
+    def at(self, parts: openat.Parts) -> Place:
+        """Other parts beneath the same top."""
+        return self._replace(parts=parts)
+
+
+class Resolver:
+    """The open workspace: finds where paths lead. Safe to use from any thread.
 
     `root` is its canonical path, for showing; `sealed` are folders that tools can neither read nor change (where Albert keeps its
-    state), in it or in what is opened beside it; `secret` are files and folders that no tool reaches by any name.
+    state); `secret` are files and folders that no tool reaches by any name.
     """
 
     def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
@@ -97,16 +115,16 @@ class Reach:
         self.sealed = tuple(sealed)
         self.secret = tuple(secret)
         self._tree = Tree(str(root), os.open(root, openat.FOLDER))
-        self._beyond: list[tuple[tuple[openat.Parts, ...], Tree]] = []
+        self._extra_roots: list[tuple[tuple[openat.Parts, ...], Tree]] = []
         self._base: openat.Parts = ()
         self._view = False
-        # What isn't beneath the top can't be met there, and needn't be looked at for each file.
+        # A sealed folder that isn't beneath the top can't be met there, so it isn't compared for each file.
         self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
         self._links = LinkIndex([*self.sealed, *self.secret])
         self.identity = openat.identity(os.fstat(self._tree.fd))
 
     def close(self) -> None:
-        """Let go of the folder; further calls fail, also of what `at` and `reaching` gave. Of those it does nothing."""
+        """Close the folder. Further calls fail, also of views (`at`, `reaching`); closing a view does nothing."""
         if self._view:
             return
         fd, self._tree.fd = self._tree.fd, -1
@@ -114,36 +132,45 @@ class Reach:
             os.close(fd)
 
     def at(self, folder: str) -> Self:
-        """The same workspace, with `folder`, which must be in it, as the working directory: relative paths begin there.
+        """A view with `folder`, which must be in the workspace, as the working directory: relative paths begin there.
 
-        It holds as much as before: absolute paths are what they were, and ``..`` stays refused.
+        Absolute paths mean what they meant, and ``..`` stays refused.
 
         Raises:
             Failure: as `listing`.
         """
-        tree, parts = self._find(folder)
-        if tree is not self._tree:
+        place = self._find(folder)
+        if place.tree is not self._tree:
             raise outside(folder, "a working directory is in the workspace")
-        with self._reporting(folder, tree, parts):
-            real = openat.follow(tree.fd, parts)
-            with self._folder(tree, real, folder):
+        with self._reporting(place):
+            real = place.at(openat.follow(place.tree.fd, place.parts))
+            with self._folder(real):
                 pass
-        found = copy(self)
-        found._base, found._view = real, True
+        found = self._as_view()
+        found._base = real.parts
         return found
 
     def reaching(self, roots: Iterable[Root]) -> Self:
-        """The same workspace, with these folders beyond it. What tools may do there is for the rules to say."""
+        """A view with these folders beyond the workspace. The rules say what tools may do there."""
+        found = self._as_view()
+        found._extra_roots = []
+        for root in roots:
+            tree = _ExtraRoot(root.real)
+            starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
+            found._extra_roots.append((starts, tree))
+        # The innermost first: a path in it is in the outer one as well.
+        found._extra_roots.sort(key=lambda pair: -len(pair[1].parts))
+        return found
+
+    def _as_view(self) -> Self:
         found = copy(self)
         found._view = True
-        found._beyond = []
-        for root in roots:
-            tree = _Beyond(root.real)
-            starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
-            found._beyond.append((starts, tree))
-        # The innermost first: it is the one that contains most.
-        found._beyond.sort(key=lambda pair: -len(pair[1].parts))
         return found
+
+    @property
+    def extra_roots(self) -> tuple[str, ...]:
+        """The real paths of the folders beyond the workspace."""
+        return tuple(tree.top for _, tree in self._extra_roots)
 
     def __enter__(self) -> Self:
         return self
@@ -154,27 +181,65 @@ class Reach:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.root)!r})"
 
-    def _find(self, path: str) -> tuple[Tree, openat.Parts]:
-        """Which tree a path, as it is written, leads into, and its parts beneath the top; from its text alone.
+    # Paths as text.
+
+    def absolute(self, path: str) -> str:
+        """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not resolved.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        return self._find(path).absolute
+
+    def recorded(self, path: str) -> str:
+        """`path` for the record: relative to the workspace, also with a working directory; else absolute.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        return self._recorded(self._find(path))
+
+    def spell(self, path: str) -> str:
+        """The plain form of `path`, from its text alone; it need not exist. Any method takes it again.
+
+        Raises:
+            Failure: `invalid_arguments` or `permission_denied`.
+        """
+        return self._spelled(self._find(path))
+
+    def locate(self, path: str) -> str:
+        """The spelled path of what `path` leads to, without a link in it.
+
+        Raises:
+            Failure: `invalid_arguments`, `permission_denied`, `not_found`, `not_a_directory`, `io_error`.
+        """
+        place = self._find(path)
+        with self._reporting(place):
+            return self._spelled(self._real(place))
+
+    def _find(self, path: str) -> Place:
+        """The place that a written path names, from its text alone.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
         """
         parts = plain_parts(path)
         if not path.startswith("/"):
-            return self._tree, self._base + parts
+            return Place(path, self._tree, self._base + parts)
         top = self._tree.parts
         if parts[: len(top)] == top:
-            return self._tree, parts[len(top) :]
-        for starts, tree in self._beyond:
+            return Place(path, self._tree, parts[len(top) :])
+        for starts, tree in self._extra_roots:
             for start in starts:
                 if parts[: len(start)] == start:
-                    return tree, parts[len(start) :]
-        raise outside(path, f"it is not under {self.root}" + (", nor in what is opened beside it" * bool(self._beyond)))
+                    return Place(path, tree, parts[len(start) :])
+        also = ", nor under a folder that the owner's rules open" if self._extra_roots else ""
+        raise outside(path, f"it is not under {self.root}{also}")
 
-    def _spelled(self, tree: Tree, parts: openat.Parts) -> str:
-        if tree is not self._tree:
-            whole, top = tree.parts + parts, self._tree.parts
+    def _spelled(self, place: Place) -> str:
+        parts = place.parts
+        if place.tree is not self._tree:
+            whole, top = place.tree.parts + parts, self._tree.parts
             if whole[: len(top)] != top:
                 return "/" + "/".join(whole)
             parts = whole[len(top) :]
@@ -182,158 +247,143 @@ class Reach:
             return "/".join(parts[len(self._base) :]) or "."
         return "/".join((self._tree.top, *parts))
 
-    def absolute(self, path: str) -> str:
-        """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not looked for.
+    def _recorded(self, place: Place) -> str:
+        return "/".join(place.parts) or "." if place.tree is self._tree else place.absolute
 
-        Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
-        """
-        tree, parts = self._find(path)
-        return "/".join((tree.top, *parts))
+    # Open folders.
 
-    def recorded(self, path: str) -> str:
-        """`path` as records keep it: relative to the workspace, whatever the working directory; else absolute.
-
-        Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
-        """
-        return self._recorded(*self._find(path))
-
-    def _recorded(self, tree: Tree, parts: openat.Parts) -> str:
-        return "/".join((tree.top, *parts)) if tree is not self._tree else "/".join(parts) or "."
-
-    def locate(self, path: str) -> str:
-        """Where `path` really is, spelled: relative to the working directory (else absolute), links resolved, ``.`` for itself.
-
-        The spelling for policy to judge and for records to keep. What it names exists, or did a moment ago.
-
-        Raises:
-            Failure: `invalid_arguments`, `permission_denied`, `not_found`, `not_a_directory`, `io_error`.
-        """
-        tree, parts = self._find(path)
-        with self._reporting(path, tree, parts), tree.opened() as (top, _):
-            return self._spelled(tree, openat.follow(top, parts))
-
-    def spell(self, path: str) -> str:
-        """The plain form of `path`, from its text alone; nothing needs to be there. It can be given to any method again.
-
-        Raises:
-            Failure: `invalid_arguments` or `permission_denied`.
-        """
-        return self._spelled(*self._find(path))
+    def _real(self, place: Place) -> Place:
+        """Where a place leads, without a link in it."""
+        with place.tree.opened() as (top, _):
+            return place.at(openat.follow(top, place.parts))
 
     @contextmanager
-    def folder(self, path: str, *, follow: bool = True) -> Iterator[int]:
-        """The folder at `path` as a descriptor, for a command to start in; closed at the end. `follow` as in `read`.
-
-        Raises:
-            Failure: as `listing`.
-        """
-        tree, parts = self._find(path)
-        with self._reporting(path, tree, parts), tree.opened() as (top, ceiling):
-            real = openat.follow(top, parts) if follow else parts
-            opened = openat.open_folder(top, real)
+    def _folder(self, place: Place, *, writing: bool = False) -> Iterator[int]:
+        """The folder at a place without a link in it, as a descriptor."""
+        with place.tree.opened() as (top, ceiling):
+            opened = openat.open_folder(top, place.parts)
             try:
-                self._judge(tree, top, ceiling, opened, path, writing=False)
-            except BaseException:
-                os.close(opened)
-                raise
-        try:
-            yield opened
-        finally:
-            os.close(opened)
-
-    @contextmanager
-    def _folder(self, tree: Tree, parts: openat.Parts, path: str, writing: bool = False) -> Iterator[int]:
-        with tree.opened() as (top, ceiling):
-            opened = openat.open_folder(top, parts)
-            try:
-                self._judge(tree, top, ceiling, opened, path, writing)
+                self._check(place, top, ceiling, opened, writing=writing)
                 yield opened
             finally:
                 os.close(opened)
 
-    def _judge(self, tree: Tree, top: int, ceiling: int, folder: int, path: str, writing: bool) -> None:
-        """Refuse an open folder that is not beneath the top after all, or is in Albert's own or another place no tool reaches."""
-        if not writing and tree is self._tree and not self._sealed_inside and openat.kernel_open() is not None:
-            # The kernel has led us there from the top by real folders only, and nothing beneath the top is closed to readers.
+    def _check(self, place: Place, top: int, ceiling: int, folder: int, *, writing: bool = False) -> None:
+        """Refuse an open folder that is not beneath the top after all, or that no tool may read (or change)."""
+        in_workspace = place.tree is self._tree
+        if not writing and in_workspace and not self._sealed_inside and openat.kernel_open() is not None:
+            # The kernel came here from the top through real folders only, and nothing beneath the top is closed to readers.
             return
         above = openat.chain(ceiling, folder)
         if above is None:
-            raise outside(path, "its folder is no longer in it")
-        sealed = self._sealed_inside if tree is self._tree else self.sealed
-        if any(i in above for i in identities(sealed)):
-            raise albert_own(path, sealed=True)
+            raise outside(place.path, "its folder is no longer in it")
+        if any(i in above for i in identities(self._sealed_inside if in_workspace else self.sealed)):
+            raise albert_own(place.path, sealed=True)
         tops = [(self._tree.fd, self.identity)]
-        if tree is not self._tree:
+        if not in_workspace:
             own_top = openat.identity(os.fstat(top))
             if own_top not in above:
-                raise outside(path, "its folder is no longer in it")
+                raise outside(place.path, "its folder is no longer in it")
             if any(i in above for i in identities(self.secret)):
-                raise forbidden(path, "no tool reaches what is there")
+                raise forbidden(place.path, "no tool can reach what is there")
             tops.append((top, own_top))
         if writing:
             for name in (ALBERT_FOLDER, GIT_FOLDER):
-                for place, identity in tops:
+                for handle, identity in tops:
                     with suppress(OSError):
-                        # Through a link too: what `.albert` leads to is Albert's, whatever it is called.
-                        own = openat.identity(os.stat(name, dir_fd=place))
+                        # Also through a link: what `.albert` leads to is Albert's, under any name.
+                        own = openat.identity(os.stat(name, dir_fd=handle))
                         if own in above and own != identity:
-                            raise kept(path, name)
+                            raise protected(place.path, name)
 
-    def _refuse_future_home(self, tree: Tree, parts: openat.Parts, path: str) -> None:
-        """A sealed folder that doesn't exist yet has no identity; its name must not be taken either."""
-        full = os.path.join(tree.top, *parts).casefold()
-        for place in self.sealed:
-            if f"{full}/".startswith(f"{place}/".casefold()) or f"{place}/".casefold().startswith(f"{full}/"):
-                raise albert_own(path, sealed=True)
+    def _demand_unprotected(self, place: Place) -> None:
+        """Refuse a change of what is Albert's or git's by its name."""
+        for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
+            folder_name = protected_folder(part)
+            if folder_name is not None:
+                raise protected(place.path, folder_name)
 
-    def _through_link(self, path: str, tree: Tree, parts: openat.Parts) -> Failure:
+    def _demand_unsealed(self, place: Place) -> None:
+        """Refuse the name of a sealed folder: one that doesn't exist yet has no identity."""
+        full = f"{place.absolute}/".casefold()
+        for sealed in self.sealed:
+            own = f"{sealed}/".casefold()
+            if full.startswith(own) or own.startswith(full):
+                raise albert_own(place.path, sealed=True)
+
+    # Failures.
+
+    def _through_link(self, place: Place) -> Failure:
         try:
-            with tree.opened() as (top, _):
-                real = self._spelled(tree, openat.follow(top, parts))
-            hint = f"write to {real!r}, where it leads"
+            hint = f"write to {self._spelled(self._real(place))!r}, where it leads"
         except OSError as error:
             if error.errno == errno.EXDEV:
-                return failure_of(error, path)
+                return failure_of(error, place.path)
             hint = "write to a path without a link in it"
         return Failure(
             "permission_denied",
-            f"{show(path)} goes through a symbolic link, and files are written at their real path only",
+            f"{show(place.path)} goes through a symbolic link, and files are written at their real path only",
             rule="symbolic_link",
             hint=hint,
         )
 
     @contextmanager
-    def _reporting(self, path: str, tree: Tree, parts: openat.Parts) -> Iterator[None]:
+    def _reporting(self, place: Place) -> Iterator[None]:
+        """Turn errors of the operating system into failures."""
         try:
             yield
         except OSError as error:
-            raise self._reported(error, path, tree, parts) from None
+            raise self._reported(error, place) from None
 
-    def _reported(self, error: OSError, path: str, tree: Tree, parts: openat.Parts) -> Failure:
-        failure = failure_of(error, path)
+    def _reported(self, error: OSError, place: Place) -> Failure:
+        failure = failure_of(error, place.path)
         if failure.code == "not_found":
-            failure.hint = self._hint(tree, parts)
+            failure.hint = self._hint(place)
         return failure
 
-    def _hint(self, tree: Tree, parts: openat.Parts) -> str | None:
-        """What to do about a path that isn't there: the nearest name, or that the folder is missing."""
+    def _hint(self, place: Place) -> str | None:
+        """What to do about a path that doesn't exist: the nearest name, or that its folder is missing."""
         from albert_tools.engine.model.nearest_name import nearest
 
-        if not parts:
+        *above, name = place.parts or ("",)
+        if not name:
             return None
+        parent = place.at(tuple(above))
         try:
-            with tree.opened() as (top, _):
-                above = openat.follow(top, parts[:-1])
-            with self._folder(tree, above, "") as folder:
-                names = files.names(folder, _NAMES_LOOKED_AT, files="." in parts[-1])
+            with self._folder(self._real(parent)) as folder:
+                names = files.names(folder, _MAX_NAMES_COMPARED, files="." in name)
         except FileNotFoundError:
-            return f"its folder {self._spelled(tree, parts[:-1])!r} does not exist: make_directory makes it"
+            return f"its folder {self._spelled(parent)!r} does not exist: make_directory makes it"
         except (OSError, Failure):
             return None
-        near = nearest(parts[-1], names)
-        return f"did you mean {self._spelled(tree, (*parts[:-1], near))!r}?" if near else None
+        near = nearest(name, names)
+        return f"did you mean {self._spelled(place.at((*above, near)))!r}?" if near else None
+
+
+def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, openat.Parts, os.stat_result | None]:
+    """The folder that holds what `parts` lead to, as a descriptor; the parts without a link; and the facts of the name.
+
+    Most paths have no link in them and are opened at once, with facts. If one is found and `follow`, links are resolved first,
+    and the facts are None.
+
+    Raises:
+        OSError: as `openat.open_folder` and `openat.follow`.
+    """
+    folder = -1
+    try:
+        folder = openat.open_folder(top, parts[:-1])
+        facts = os.stat(os.fsencode(parts[-1]) if parts else ".", dir_fd=folder, follow_symlinks=False)
+        if not follow or not stat.S_ISLNK(facts.st_mode):
+            return folder, parts, facts
+    except OSError as error:
+        if folder >= 0:
+            os.close(folder)
+        if error.errno != errno.ELOOP or not follow:
+            raise
+    else:
+        os.close(folder)
+    parts = openat.follow(top, parts)
+    return openat.open_folder(top, parts[:-1]), parts, None
 
 
 def identities(places: Iterable[Path]) -> Iterator[tuple[int, int]]:

@@ -14,8 +14,8 @@ from albert_tools import Failure, SyncToolService, primitive
 from albert_tools.engine.authority.authorization import Question
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
-from albert_tools.engine.workspace.find_workspace import Workspace
-from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.call_judge import CallJudge
+from albert_tools.engine.workspace.workspace import Workspace
 
 ASKS = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 
@@ -370,7 +370,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
         return decision
 
     with Workspace(work) as workspace:
-        guarded = GuardedWorkspace(workspace, judge, 100, "x")
+        guarded = workspace.judged_by(CallJudge(judge, "x", 100))
         with pytest.raises(Failure):
             guarded.listing("open")
         (work / "open").unlink()

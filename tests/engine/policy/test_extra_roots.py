@@ -23,7 +23,7 @@ from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
 from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.find_workspace import find_workspace
-from albert_tools.engine.workspace.guarded import GuardedWorkspace
+from albert_tools.engine.workspace.workspace import Workspace
 
 LIMIT = 1 << 20
 DENIED = ("permission_denied", "outside_workspace")
@@ -72,7 +72,7 @@ class Machine:
             rules = rules.tightened(read_governance(project))
         return Authority(Policy(rules.layers(), str(self.work), str(self.home)), Modes(None))
 
-    def view(self, *patterns: str, tool: Any = look, **more: Any) -> GuardedWorkspace:
+    def view(self, *patterns: str, tool: Any = look, **more: Any) -> Workspace:
         return self.authority(*patterns, **more).guarded(tool.definition, self.workspace)
 
     def verdict(self, tool: Any, path: str, authority: Authority) -> tuple[str, str]:
@@ -403,7 +403,7 @@ def test_what_is_written_may_be_bounded_further_than_by_the_rules(machine: Machi
     assert refused(lambda: view.replace(f"{machine.shared}/no/c.txt", b"1"))[0] == "not_found"
     view.replace(path, b"5")
     assert refused(lambda: view.replace(path, b"6")) == ("budget_exceeded", "lease.budget.bytes_written")
-    assert (view.written, view.read(path, LIMIT)) == (5, b"5")
+    assert (view.judge.bytes_written, view.read(path, LIMIT)) == (5, b"5")
     view = authority.guarded(look.definition, machine.workspace, 1 << 30)
     assert refused(lambda: view.replace(path, b"x" * ((1 << 20) + 1))) == ("too_large", "max_file_size_mb")
 

@@ -1,0 +1,79 @@
+"""A file of the workspace that is open for reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.workspace import files
+from albert_tools.engine.workspace.path_judge import Judge
+
+#: The rule that bounds the bytes of a file.
+MAX_FILE_RULE = "max_file_size_mb"
+
+
+class OpenedFile:
+    """An open file; leaving its block closes it. `facts` are what `fstat` says, `path` is its real path, for records."""
+
+    __slots__ = ("_handle", "_judge", "_shown", "facts", "path")
+
+    def __init__(self, handle: int, facts: os.stat_result, path: str, shown: str, judge: Judge) -> None:
+        self._handle = handle
+        self.facts = facts
+        self.path = path
+        self._shown = shown
+        self._judge = judge
+
+    def most(self, limit: int) -> int:
+        """The most bytes that may be read at once: `limit`, or less where the rules say so."""
+        return min(limit, self._judge.max_file_bytes)
+
+    def read(self, limit: int) -> bytes:
+        """The whole content, if it has `limit` bytes or fewer.
+
+        Raises:
+            Failure: `too_large`, `io_error`.
+        """
+        most = self.most(limit)
+        try:
+            return files.read_all(self._handle, self.facts, self._shown, most)
+        except Failure as failure:
+            if failure.code == "too_large" and most < limit:
+                failure.rule = MAX_FILE_RULE
+            raise
+
+    def reread(self, limit: int) -> bytes:
+        """As `read`, after the content was read before.
+
+        Raises:
+            Failure: as `read`.
+        """
+        os.lseek(self._handle, 0, os.SEEK_SET)
+        return self.read(limit)
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content in blocks.
+
+        Raises:
+            Failure: `cancelled`: the call is over.
+        """
+        return files.blocks(self._handle, self._judge.demand_going)
+
+    def digest(self) -> str:
+        """The sha256 of the content, in 64 hex digits.
+
+        Raises:
+            Failure: `cancelled`: the call is over.
+        """
+        return files.digest(self.blocks())
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+    def __enter__(self) -> OpenedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
