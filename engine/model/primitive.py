@@ -140,7 +140,6 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -169,7 +168,6 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -200,8 +198,6 @@ def primitive(
         rate_limit: Calls per hour, where that is bounded whatever policy says.
         sandbox: Whether it runs confined: in a process of its own that can do nothing but compute, with 256 MiB of memory. The
             function is an ordinary one of a module, by its name, takes no `CallContext` and has no effects.
-        cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
-            get it again.
         invariants: What holds between parameters: ``[excludes("create_only", "append")]``.
         refuse: Raises the `Failure` for arguments that fit their schemas and could never be done all the same, so that nobody is
             asked about them; given all arguments, defaults included, which it leaves as they are. It looks at nothing else.
@@ -213,13 +209,13 @@ def primitive(
         TypeError: a parameter without annotation or of a type that has no schema, a default that breaks the schema,
             ``*args``, an unknown effect, category or mode, a name that isn't an identifier, a timeout that isn't positive,
             `paths`, `urls`, `judged`, `once` or `invariants` of a parameter that there isn't, a rate limit that isn't positive,
-            answers kept of a tool that doesn't only read, `sandbox` over what can't run confined.
+            `sandbox` over what can't run confined.
     """
 
     def declare(target: Callable[..., Any]) -> Primitive:
         made = _declare(target, tuple(effects), name, timeout, family, idempotent, gated, schemas or {})
         made = _governed(made, paths or {}, urls or {}, judged or {}, category, risk, tuple(allowed_modes), approval)
-        made = _bounded(made, rate_limit, sandbox, cache_seconds, tuple(invariants), tuple(once))
+        made = _bounded(made, rate_limit, sandbox, tuple(invariants), tuple(once))
         return replace(made, settle=settle, refuse=refuse, settings=settings)
 
     return declare if function is None else declare(function)
@@ -329,7 +325,6 @@ def _bounded(
     made: Primitive,
     rate_limit: int | None,
     sandbox: bool,
-    cache_seconds: float,
     invariants: tuple[Invariant, ...],
     once: tuple[str, ...],
 ) -> Primitive:
@@ -349,8 +344,6 @@ def _bounded(
         raise TypeError(
             f"{made.name}: what runs confined is found by its name in its module, so it can't be defined in another"
         )
-    if cache_seconds and not (0 < cache_seconds < float("inf") and set(made.definition.effects) <= {"read"}):
-        raise TypeError(f"{made.name}: answers are kept for some seconds, and only of a tool that only reads")
     for invariant in invariants:
         if len(set(invariant.names)) < 2 or len(set(invariant.names)) < len(invariant.names):
             raise TypeError(f"{made.name}: an invariant holds between two parameters or more, not {invariant.names!r}")
@@ -360,9 +353,7 @@ def _bounded(
                 raise TypeError(f"{made.name}: `invariants` speak of {name!r}, which is no parameter")
             if parameter.required or (parameter.default is not None and parameter.default is not False):
                 raise TypeError(f"{made.name}: {name!r} is excluded by another, so its default must be False or None")
-    definition = replace(
-        made.definition, rate_limit=rate_limit, sandbox=sandbox, cache_seconds=cache_seconds, invariants=invariants
-    )
+    definition = replace(made.definition, rate_limit=rate_limit, sandbox=sandbox, invariants=invariants)
     # Callers depend on what calls are accepted.
     return replace(made, definition=replace(definition, version=definition.schema_hash()), once=once)
 

@@ -266,7 +266,6 @@ class DefinitionForm(_Form):
     allowed_modes: Annotated[list[Mode], Field(max_length=MAX_ITEMS)] = list(MODES)
     approval: bool = False
     sandbox: bool = False
-    cache_seconds: Seconds = 0.0
     rate_limit_per_hour: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     invariants: Annotated[list[InvariantForm], Field(max_length=MAX_ITEMS)] = []
 
@@ -301,7 +300,6 @@ class DefinitionForm(_Form):
             approval=self.approval,
             rate_limit=self.rate_limit_per_hour,
             sandbox=self.sandbox,
-            cache_seconds=self.cache_seconds,
             invariants=tuple(Invariant(i.rule, tuple(i.names), i.needed) for i in self.invariants),
         )
 

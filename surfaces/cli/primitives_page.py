@@ -83,7 +83,6 @@ def _of(primitive: Primitive) -> Iterator[str]:
     judged = [f"`{name}` as {_article(what)} {what}" for name, what in resources_of(primitive).items()]
     facts += [f"Rules judge {', '.join(judged)}."] if judged else []
     facts += ["Doing it twice is the same as doing it once."] if d.idempotent else []
-    facts += [f"An answer holds for {timeout_of(d.cache_seconds)}."] if d.cache_seconds else []
     yield " ".join(facts)
     yield ""
 

@@ -74,7 +74,6 @@ def definitions(draw: st.DrawFn) -> ToolDefinition:
         approval=draw(st.booleans()),
         rate_limit=draw(st.none() | st.integers(1, 10_000)),
         sandbox=draw(st.booleans()),
-        cache_seconds=draw(st.floats(0, 1e6)),
         invariants=excluding,
     )
 
