@@ -1,0 +1,346 @@
+"""The journal of one run: its steps, so that the run can be resumed without making a call twice.
+
+A program is deterministic except for its calls, so the journal of its calls is the whole state of the run. A step is the place of a
+call in the program: ``3``, ``2.0.1`` inside `parallel`, ``3/0`` the first call of the composite that is called in step 3. A call
+that only reads is written when it ends. A call that may change something is on the disk before it begins, and again after it ends.
+So after a crash each step has ended, and its result is in the journal; or was never begun, and is made; or was begun, and its
+outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from albert_tools.engine.call.errors import shown
+from albert_tools.engine.call.journal_reader import arguments_of, check_form, load_value, read_effect, read_failure
+from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
+from albert_tools.engine.model.failure import ENDING, Failure
+from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.result import Effect
+from albert_tools.engine.model.shorten import brief
+
+#: A value that is too large for a line is kept in the content store, and the entry has its hash under another name.
+REFS = {"value": "ref", "arguments": "arguments_ref"}
+#: Characters of a failure's message, and bytes of its details, that are written.
+MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Step:
+    """One call in the journal. `value` is its result if it `ended` without a `failure`."""
+
+    tool: str
+    version: str
+    arguments: Json
+    ended: bool = False
+    #: Whether it may change something, and so was written when it began.
+    changes: bool = False
+    #: Whether a process died during it, and its outcome is not known.
+    unknown: bool = False
+    #: A hash of the state of the paths that it changes, when it began; only if the primitive has a `settle`.
+    before: str | None = None
+    value: Json = None
+    failure: Failure | None = None
+    effects: tuple[Effect, ...] = ()
+    #: What it printed, with the tools that it called.
+    log: str = ""
+
+
+class Entered(NamedTuple):
+    """A program that was begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one."""
+
+    tool: str
+    version: str
+    arguments: bytes
+    mode: str
+    approval: str | None
+
+
+class RunJournal:
+    """The steps of one run: those in its file, and new ones."""
+
+    def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
+        """`fresh` says that the journal is new, so there is nothing to read.
+
+        Raises:
+            Failure: `damaged`, `io_error`, `not_found`.
+        """
+        self.id = journal.id
+        self._journal = journal
+        self._contents = contents
+        self._known: dict[str, Step] = {}
+        self._begins: Counter[str] = Counter()
+        #: The programs that were begun, by step; the request itself is step "".
+        self._programs: dict[str, Entered] = {}
+        #: The steps at which a resumed run was interrupted: begun, entered or asked about, and not ended.
+        self._interrupted: set[str] = set()
+        if fresh:
+            return
+        entries = journal.entries()
+        check_form(journal.id, journal.header, entries)
+        for entry in entries:
+            if entry["t"] == "enter":
+                facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
+                self._programs[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+            elif entry["t"] == "ask":
+                self._interrupted.add(entry["step"])
+            elif entry["t"] in ("begin", "end"):
+                self._begins[entry["step"]] += entry["t"] == "begin"
+                self._read(entry)
+        self._interrupted |= {*self._programs, *self._known}
+        self._interrupted -= {name for name, step in self._known.items() if step.ended}
+
+    def _read(self, entry: Mapping[str, Any]) -> None:
+        known = self._known.get(entry["step"])
+        if known is None or "tool" in entry:
+            if "tool" not in entry or "version" not in entry:
+                raise Failure("damaged", f"step {entry['step'][:100]} of the run ended and was never begun")
+            arguments = arguments_of(entry, self._contents)
+            known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
+            known.changes = known.unknown = entry["t"] == "begin"
+            known.before = entry.get("before")
+        if entry["t"] == "end":
+            known.ended, known.unknown = True, entry.get("unknown") is True
+            known.effects = tuple(read_effect(e) for e in entry["effects"])
+            known.log = entry.get("log", "")
+            if "error" in entry:
+                known.failure = read_failure(entry["error"])
+                if known.failure.code in ENDING:
+                    raise Failure(
+                        "damaged",
+                        f"step {entry['step'][:100]} of the run ended with {known.failure.code}, which no step does",
+                    )
+            elif "ref" in entry:
+                known.value = load_value(self._contents, entry["ref"])
+            else:
+                known.value = entry.get("value")
+
+    def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
+        """The step in the journal, or None. Arguments of None match any.
+
+        Raises:
+            Failure: `diverged`: the journal has another call in this step.
+        """
+        known = self._known.get(step)
+        if known is None:
+            return None
+        if (known.tool, known.version) != (tool, version) or (
+            arguments is not None and canonical(known.arguments) != canonical(arguments)
+        ):
+            raise Failure(
+                "diverged",
+                f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "
+                f"{_call(tool, arguments)}",
+                hint="this program can't resume the run; run the tool again",
+                tool=tool,
+                details={
+                    "step": step,
+                    "journal": {"tool": known.tool, "version": known.version, "arguments": known.arguments},
+                    "program": {"tool": tool, "version": version, "arguments": arguments},
+                },
+            )
+        return known
+
+    def steps(self) -> list[tuple[str, Step]]:
+        """All steps by their place, in the order in which they were first written."""
+        return list(self._known.items())
+
+    def forget(self, step: str) -> None:
+        """Drop a step, as if it had never been made."""
+        del self._known[step]
+
+    def within(self, step: str) -> list[Step]:
+        """All steps inside the composite that is called in `step`."""
+        return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
+
+    def outcome(self) -> dict[str, Json]:
+        """How many steps changed something, and whose outcome is unknown: ``{applied, unknown: [{step, tool}]}``."""
+        applied = sum(step.ended and _applied(step) for step in self._known.values())
+        unknown: list[Json] = [
+            {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
+        ]
+        return {"applied": applied, "unknown": unknown}
+
+    def times_begun(self, step: str) -> int:
+        """How often earlier processes began a step that may change something."""
+        return self._begins[step]
+
+    def was_interrupted_at(self, step: str) -> bool:
+        """Whether the run was interrupted or suspended in this step."""
+        return step in self._interrupted
+
+    def may_have_changed(self) -> bool:
+        """Whether a step changed something, or may have."""
+        return any(s.changes and (s.unknown or not _never_made(s.failure)) for s in self._known.values())
+
+    def begin_step(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
+        """Append the beginning of a step that may change something. The caller syncs before the effect.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`, `io_error`.
+        """
+        entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
+        if before is not None:
+            entry["before"] = before
+        self._append_bounded(entry, "arguments")
+        self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
+
+    def end_step(
+        self,
+        step: str,
+        definition: ToolDefinition,
+        arguments: Json,
+        result: Failure | Json,
+        effects: Sequence[Effect],
+        began: float = 0.0,
+        log: str = "",
+    ) -> None:
+        """Append the end of a step: its result or failure, its effects, and what it printed.
+
+        `began` is in seconds since 1970, 0 for a call that was refused.
+
+        Raises:
+            Failure: as `begin_step`.
+        """
+        entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
+        known = self._known.get(step)
+        if known is None:
+            entry |= _facts(definition, arguments)
+            if began:
+                entry["began"] = round(began, 6)
+            known = self._known[step] = Step(definition.name, definition.version, arguments)
+        known.ended = True
+        known.effects = tuple(effects)
+        if log:
+            entry["log"] = known.log = log
+        if known.unknown:
+            # The first attempt may have had its effect, whatever the second returned.
+            entry["unknown"] = True
+        if isinstance(result, Failure):
+            self._append_bounded(entry | {"error": bounded_failure(result)}, "arguments")
+        else:
+            self._append_bounded(entry | {"value": result}, "value", "arguments")
+
+    def ask(self, step: str, approval: str, arguments: Json) -> None:
+        """Append that a person is asked about a step, with its whole arguments, for the person who answers elsewhere.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
+        self._append({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
+        self._journal.flush()
+
+    def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
+        """The same call, if the run has entered it before. It is neither charged nor asked about again."""
+        found = self._programs.get(step)
+        same = found is not None and found[:3] == (definition.name, definition.version, canonical(arguments))
+        return found if same else None
+
+    def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
+        """Append that a program begins, or the request itself, and flush.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
+        entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
+        self._append_bounded(entry, "arguments")
+        try:
+            self._journal.flush()
+        except Failure as failure:
+            raise journal_failed(failure) from None
+
+    def set_state(self, state: str, **facts: Json) -> None:
+        """Append the new state of the run."""
+        self._append_bounded({"t": "state", "state": state, **facts}, "value")
+
+    def _append_bounded(self, entry: dict[str, Json], *large: str) -> None:
+        """Append an entry. If it is too large, move the values named by `large` to the content store, one by one."""
+        for name in (None, *large):
+            if name is not None and name in entry and self._contents is not None:
+                entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
+            try:
+                self._append(entry)
+                return
+            except Failure as failure:
+                if failure.code != "too_large" or self._contents is None or name == large[-1]:
+                    raise
+
+    def _append(self, entry: dict[str, Json]) -> None:
+        entry["at"] = round(time.time(), 6)
+        try:
+            self._journal.append(entry)
+        except Failure as failure:
+            if failure.code == "too_large":
+                raise
+            raise journal_failed(failure) from None
+
+    def flush(self) -> None:
+        """Hand all entries to the system, so that they survive this process. Raises as `Journal.flush`."""
+        self._journal.flush()
+
+    def close(self) -> None:
+        """Close the file; another process can then resume the run."""
+        self._journal.close()
+
+    async def sync(self) -> None:
+        """Wait until all entries are on the disk.
+
+        Raises:
+            Failure: `unknown_outcome`, which ends the run.
+        """
+        try:
+            await self._journal.sync()
+        except Failure as failure:
+            raise journal_failed(failure) from None
+
+
+def may_have_changed(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """As `RunJournal.may_have_changed`, for the entries of a journal."""
+    found: dict[str, bool] = {}
+    for entry in entries:
+        if entry.get("t") == "begin":
+            found[entry["step"]] = True
+        elif entry.get("t") == "end" and entry["step"] in found:
+            failure = read_failure(entry["error"]) if "error" in entry else None
+            found[entry["step"]] = "unknown" in entry or not _never_made(failure)
+    return any(found.values())
+
+
+def _never_made(failure: Failure | None) -> bool:
+    """Whether the call can't have had an effect: its decision was not recorded. Other denials can come in the middle of a call."""
+    return failure is not None and failure.rule == "unrecorded"
+
+
+def _applied(step: Step) -> bool:
+    return (step.changes and step.failure is None) or any(e.kind != "read" for e in step.effects)
+
+
+def journal_failed(failure: Failure) -> Failure:
+    """The end of a run whose journal can't be written: its next effects could not be accounted for."""
+    return Failure(
+        "unknown_outcome",
+        f"the run's journal can't be written, so the run stops here: {failure.message}",
+        hint="free some disk space, check what was done (`albert runs show`), then resume the run",
+    )
+
+
+def bounded_failure(failure: Failure) -> dict[str, Json]:
+    """A failure's JSON form. A program can make the message and the details of any size, so both are bounded."""
+    document = failure.as_dict()
+    if len(failure.message) > MAX_MESSAGE:
+        document["message"] = brief(failure.message, MAX_MESSAGE)
+    if len(canonical(failure.details)) > MAX_DETAILS:
+        document["details"] = {}
+    return document
+
+
+def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:
+    return {"tool": definition.name, "version": definition.version, "arguments": arguments}
+
+
+def _call(tool: str, arguments: Json) -> str:
+    return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
