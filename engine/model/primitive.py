@@ -31,7 +31,7 @@ from albert_tools.engine.model.definition import (
     ToolDefinition,
     ToolParameter,
 )
-from albert_tools.engine.model.interrupted import Settling
+from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
@@ -99,6 +99,23 @@ class Primitive:
             for v in violations(dict(given), schema)
         ]
 
+    async def settled(self, call: InterruptedCall) -> Settled:
+        """What `settle`, which must be declared, says about a call that was cut short; a sync function runs in a thread.
+
+        Raises:
+            TypeError: the answer is not a `Settled`.
+        """
+        import asyncio
+
+        assert self.settle is not None
+        if inspect.iscoroutinefunction(self.settle):
+            found = await self.settle(call)
+        else:
+            found = await asyncio.to_thread(self.settle, call)
+        if not isinstance(found, Settled) or found.outcome not in OUTCOMES:
+            raise TypeError(f"{found!r} is not a `Settled`")
+        return found
+
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice has the same effect as making it once."""
         if set(self.definition.effects) <= {"read"}:
@@ -138,7 +155,6 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -211,7 +227,6 @@ def _declare(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -245,7 +260,6 @@ def _declare(
         approval=approval,
         rate_limit=rate_limit,
         sandbox=sandbox,
-        cache_seconds=cache_seconds,
         invariants=tuple(invariants),
     )
     made = Primitive(
@@ -326,8 +340,6 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         yield f"the timeout must be more than 0 seconds, not {d.timeout!r}"
     if d.rate_limit is not None and (type(d.rate_limit) is not int or d.rate_limit < 1):
         yield f"the rate limit is a number of calls per hour, 1 or more, not {d.rate_limit!r}"
-    if d.cache_seconds and not (0 < d.cache_seconds < float("inf") and set(d.effects) <= {"read"}):
-        yield "answers are kept for some seconds, and only of a tool that only reads"
     if d.sandbox:
         yield from _sandbox_problems(made)
     for invariant in d.invariants:

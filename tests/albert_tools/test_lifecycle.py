@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 import albert_tools
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
+from tests.helpers.gate import until
 
 SOURCE = 'def t() -> int:\n    """One."""\n    return 1\n'
 
@@ -95,8 +95,7 @@ def test_registering_later(opened: Open) -> None:
     service.register(extra)
     service.define(SOURCE.replace("return 1", "return tools.extra()"))
     assert service.invoke("t").value() == 7
-    assert service.service.registry.has("extra")
-    assert not service.service.registry.has("nothing")
+    assert "extra" in service.service.registry.names()
     assert service.check(SOURCE) == ()
 
 
@@ -112,8 +111,8 @@ def test_a_primitive_hides_a_saved_tool(opened: Open) -> None:
     assert service.invoke("t").value() == "primitive"
     listed = [t for t in service.list() if t.name == "t"]
     assert [t.problem for t in listed] == [None, "a primitive of this application has the name t, so calls reach that"]
-    assert service.service.registry.list("saved") == []
-    assert [d.name for d in opened().service.registry.list("saved")] == ["t"]
+    assert [r.service.registry.get("t").kind for r in (service, opened())] == ["primitive", "composite"]
+    assert service.service.registry.names().count("t") == 1
     with pytest.raises(SourceError, match="'t' is a primitive; a saved tool needs a name of its own"):
         service.define(SOURCE)
 
@@ -147,7 +146,7 @@ def test_the_current_folder_is_gone(opened: Open, tmp_path: Path, monkeypatch: p
     error = opened(workspace=None).invoke("list_directory").error
     assert error is not None
     assert error.code == "governance_unavailable"
-    assert error.message.startswith("where the workspace is can't be told: ")
+    assert error.message.startswith("the workspace can't be found: ")
     monkeypatch.chdir(tmp_path)
 
 
@@ -256,7 +255,7 @@ def test_twice_from_many_threads(opened: Open) -> None:
         service.invoke("t")
 
 
-def test_closing_lets_nobody_wait(opened: Open) -> None:
+def test_closing_ends_waiting_calls(opened: Open) -> None:
     service = opened()
     heard: list[BaseException] = []
 
@@ -268,22 +267,24 @@ def test_closing_lets_nobody_wait(opened: Open) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(0.2)
+    until(lambda: service.within(lambda s: s.runs.under_way()))
     service.close()
     thread.join(60)
     assert [str(e) for e in heard] == ["this service was closed before it could answer"]
 
 
-def test_who_asks_while_it_closes_is_told_so(opened: Open) -> None:
+def test_a_call_while_the_service_closes_says_so(opened: Open) -> None:
     service = opened()
     service.define(SOURCE)
     service.invoke("t")
     heard: list[str] = []
+    answered: set[int] = set()
 
     def ask_again_and_again() -> None:
         while True:
             try:
-                service.check(SOURCE)
+                service.validate("t", {})
+                answered.add(threading.get_ident())
             except RuntimeError as error:
                 if "is closed" in str(error):
                     heard.append(str(error))
@@ -292,7 +293,7 @@ def test_who_asks_while_it_closes_is_told_so(opened: Open) -> None:
     threads = [threading.Thread(target=ask_again_and_again, daemon=True) for _ in range(8)]
     for thread in threads:
         thread.start()
-    time.sleep(0.2)
+    until(lambda: len(answered) == 8)
     service.close()
     for thread in threads:
         thread.join(10)
@@ -311,7 +312,7 @@ def test_a_listener_that_asks_the_service(opened: Open) -> None:
             said.append(str(error))
 
     assert service.invoke("t", log=ask).value() == 1
-    assert said == ["a listener can't wait for the service that it listens to; call it from another thread"]
+    assert said == ["a listener can't wait for the service that calls it; call the service from another thread"]
 
 
 def test_opening_fails_without_leaving_a_thread() -> None:

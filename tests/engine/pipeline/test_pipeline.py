@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import ToolService
-from albert_tools.engine.call.context import Surroundings
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.error_codes import CODES
@@ -24,9 +24,10 @@ from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
 from albert_tools.engine.sandbox.worker.pool import Sandbox
-from albert_tools.testing import FakeClock, registry, scratch_workspace
+from albert_tools.testing import registry, scratch_workspace
 from tests.engine.conftest import Deeper
 from tests.helpers.effort import examples
+from tests.helpers.gate import GATE, until, until_async
 
 CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"
 
@@ -48,9 +49,9 @@ def catching(call: str) -> str:
         ("x" * 100_000, None, "unknown_tool", "no tool named '" + "x" * 299 + "…'"),
         ("nothing", "0" * 64, "unknown_tool", None),
         ("read_file", "old", "unknown_tool", "read_file is a primitive and has no version 'old'"),
-        (None, None, "invalid_arguments", "the name of a tool is a string, not NoneType"),
-        (["t"], None, "invalid_arguments", "the name of a tool is a string, not list"),
-        ("read_file", 3, "invalid_arguments", "the version of a tool is a string, not int"),
+        (None, None, "invalid_arguments", "the name of a tool must be a string, not NoneType"),
+        (["t"], None, "invalid_arguments", "the name of a tool must be a string, not list"),
+        ("read_file", 3, "invalid_arguments", "the version of a tool must be a string, not int"),
     ],
 )
 def test_what_can_not_be_found(
@@ -147,7 +148,7 @@ def test_a_fault_while_judging_denies(bench: Any, failed: Any) -> None:
     error = failed(bench.service.invoke("look", Hostile()))
     assert (error.code, error.rule) == ("governance_unavailable", "fault")
     assert error.message == "the call can't be judged, so it is denied: RuntimeError: no"
-    assert error.hint == "this is a fault of the service or of what it was given, not of the tool"
+    assert error.hint == "this is a fault of the service or of its configuration, not of the tool"
     assert bench.done == []
 
 
@@ -163,12 +164,12 @@ class BrokenStore:
 
 def pipeline(
     work: Any, rules: Any = None, clock: Any = time.monotonic, store: Any = None
-) -> tuple[Pipeline, Surroundings]:
+) -> tuple[Pipeline, ServiceContext]:
     async def none() -> Sandbox:
         raise AssertionError("no program runs here")
 
     made = Pipeline(registry(), store or BrokenStore(), none, clock)
-    return made, Surroundings(work, rules or Governance())
+    return made, ServiceContext(work, rules or Governance())
 
 
 def test_a_fault_of_the_store_denies() -> None:
@@ -189,6 +190,19 @@ def test_rules_that_are_no_rules_deny() -> None:
         assert result.error is not None
         assert result.error.code == "governance_unavailable"
         assert "can't be judged, so it is denied" in result.error.message
+
+
+class FakeClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
 
 
 def test_no_time_is_left() -> None:
@@ -217,7 +231,7 @@ def test_no_time_is_left() -> None:
 
 def test_the_same_denial_again_and_again_does_not_grow(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
-    kept = bench.service.service.surroundings.governance
+    kept = bench.service.service.context.governance
     before = kept.__traceback__
     errors = [bench.error("look") for _ in range(3)]
     assert len({id(e) for e in errors}) == 3
@@ -313,7 +327,7 @@ def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
 def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
     error = bench.error("odd", kind=kind)
     assert (error.code, error.message, error.tool) == ("internal_error", message, "odd")
-    assert error.hint == "the fault is in the tool, not in the call; tell whoever made the tool"
+    assert error.hint == "the fault is in the tool, not in the call; report it to the tool's author"
     bench.define(catching(f'tools.odd(kind="{kind}")'))
     assert bench.value("t") == ["internal_error", "odd", message, False]
 
@@ -364,7 +378,7 @@ def test_timeouts(bench: Any, name: str) -> None:
     error = bench.error(name, seconds=0.6)
     seconds = "0.3" if name == "slow" else "0.2"
     assert (error.code, error.message) == ("timeout", f"{name} did not answer within {seconds} s")
-    assert error.hint == "ask for less at once; whether it did anything is not known"
+    assert error.hint == "ask for less in one call; whether it had an effect is not known"
     assert bench.value(name, seconds=0.0) == "done"
     bench.define(catching(f"tools.{name}(seconds=0.6)"))
     assert bench.value("t")[0] == "timeout"
@@ -414,10 +428,13 @@ def test_a_result_is_what_was_promised(bench: Any) -> None:
     bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
     error = bench.error("wrong")
     assert (error.code, error.tool) == ("invalid_result", "wrong")
-    assert error.message == 'wrong gave what it doesn\'t promise: expected integer, got string "s"'
+    assert error.message == 'the output of wrong doesn\'t fit its result type: expected integer, got string "s"'
     bench.define(catching("tools.wrong()"))
     assert bench.value("t")[:2] == ["invalid_result", "wrong"]
-    assert bench.error("untrue").message == 'untrue gave what it doesn\'t promise: expected integer, got string "no"'
+    assert (
+        bench.error("untrue").message
+        == 'the output of untrue doesn\'t fit its result type: expected integer, got string "no"'
+    )
 
 
 def test_budgets_span_nested_runs(make_bench: Any) -> None:
@@ -483,67 +500,87 @@ def test_many_at_once(bench: Any) -> None:
     assert found == [[n, str(n)] for n in range(60)]
 
 
-def test_cancelling_in_the_middle(bench: Any) -> None:
-    bench.define('tools.look()\n    tools.sleep(seconds=0.4)\n    tools.launch(name="late")')
+def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
+    bench.define('tools.look()\n    tools.hold()\n    tools.launch(name="late")')
 
     async def main() -> None:
         task = asyncio.create_task(bench.service.service.invoke("t"))
-        while not bench.done:
-            await asyncio.sleep(0.01)
+        await until_async(lambda: GATE.begun)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.sleep(0.5)
 
     asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
-    assert bench.done == ["look door"]
+    GATE.open()
+    assert GATE.cancelled == 1
     assert bench.value("look", at="well") == "well"
+    assert bench.done == ["look door", "look well"]
 
 
 # Repeats
 
 
-def test_a_repeat_at_the_same_time_waits_for_the_first(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="once")')
+@pytest.fixture
+def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The runs that have asked for their dedupe key."""
+    repeats = bench.service.service.context.repeats
+    begin = repeats.begin
+    found: set[str] = set()
+
+    def begin_and_note(key: str, digest: str, run: str) -> Any:
+        known = begin(key, digest, run)
+        found.add(run)
+        return known
+
+    monkeypatch.setattr(repeats, "begin", begin_and_note)
+    return found
+
+
+def test_a_repeat_at_the_same_time_waits_for_the_first(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="once")')
     with ThreadPoolExecutor(5) as threads:
-        found = list(threads.map(lambda _: bench.service.invoke("t", dedupe_key="same"), range(5)))
+        requests = [threads.submit(bench.service.invoke, "t", dedupe_key="same") for _ in range(5)]
+        until(lambda: len(asked) == 5)
+        GATE.open()
+        found = [request.result() for request in requests]
     assert {r.value() for r in found} == {"once"}
     assert sorted(r.repeated for r in found) == [False, True, True, True, True]
     assert bench.done == ["once"]
 
 
-def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.3)\n    return tools.launch(name="x")')
+def test_the_repeat_of_a_cancelled_call_is_cancelled(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="x")')
 
     async def main() -> Any:
         service: ToolService = bench.service.service
         first = asyncio.create_task(service.invoke("t", dedupe_key="off"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: GATE.begun)
         second = asyncio.create_task(service.invoke("t", dedupe_key="off", request_id="r"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: len(asked) == 2)
         first.cancel()
-        told = await second
+        waited = await second
         again = await service.invoke("t", dedupe_key="off")
-        return told, again
+        return waited, again
 
-    told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
-    assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
-    assert told.error.message == "the run was called off; nothing had been changed"
+    waited, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
+    assert (waited.error.code, waited.repeated, waited.request_id) == ("cancelled", True, "r")
+    assert waited.error.message == "the run was cancelled; nothing had been changed"
     assert (again.error.code, again.repeated) == ("cancelled", True)
 
 
-def test_a_repeat_that_is_called_off_leaves_the_first_alone(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="x")')
+def test_cancelling_a_repeat_leaves_the_first_call_alone(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="x")')
 
     async def main() -> Any:
         service: ToolService = bench.service.service
         first = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: GATE.begun)
         second = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
-        await asyncio.sleep(0.02)
+        await until_async(lambda: len(asked) == 2)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
             await second
+        GATE.open()
         return await first
 
     assert asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result().value() == "x"
