@@ -189,8 +189,6 @@ def primitive(
         rate_limit: The most calls per hour, even if policy allows more; default: no limit.
         sandbox: Whether it runs confined: in its own process, which can only compute, with 256 MiB of memory. The
             function must be at the top of a module, take no `CallContext` and have no effects.
-        cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
-            get it again.
         invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
         refuse: Gets all arguments, defaults included, and raises the `Failure` for those that fit their schemas but can
             never work, so that no person is asked about them. It changes nothing and looks at nothing else.
