@@ -1,1 +1,1 @@
-"""Shell commands, judged before they run: read as bash reads them, seen through what runs others, compared with patterns."""
+"""Shell commands, judged before they run: read strictly, compared with an allow-list, explained by a table of dangers."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from albert_tools.engine.model.wildcards import Starred
-from albert_tools.engine.shell.expand import HOLE
+from albert_tools.engine.shell.word import HOLE
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:

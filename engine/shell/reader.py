@@ -1,549 +1,458 @@
-"""A command's text, read as bash reads it: lists, pipelines, groups, loops, functions, redirections, here-documents.
+"""A text for bash, read so strictly that bash must find the same words and operators.
 
-A recursive descent without lookahead beyond a word. It is stricter than bash: where bash's reading depends on options that a
-command can set (`extglob`), on versions (`${ …; }`), or where the grammar is known to be read in two ways (`((`), it refuses. A
-second reading by another hand (`second`) must find commands at the same places.
+tree-sitter's grammar of bash proposes a structure. It misreads some texts without reporting an error, so the proposal is accepted
+only if
+
+1. the tree has no ERROR and no MISSING node,
+2. each node is of a kind listed here,
+3. each byte lies in a leaf or in a blank, and newlines lie only between commands,
+4. each leaf matches a pattern that bash certainly reads that way,
+5. each here-document that was cut out beforehand is found again.
+
+Everything else is `Unreadable`. What is accepted becomes a list of actions: the calls, the files written by redirections, and the
+variables set. All branches count, also those that bash would skip.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from albert_tools.engine.shell.reading_limits import MAX_DEPTH, MAX_LENGTH, Unreadable
-from albert_tools.engine.shell.syntax import (
-    Assignment,
-    Command,
-    Compound,
-    Piece,
-    Redirect,
-    Script,
-    Simple,
-    Text,
-    Word,
+from albert_tools.engine.shell.here_documents import MARKER, without_here_documents
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
+
+#: Characters of a text, its here-documents included.
+MAX_LENGTH = 32 * 1024
+#: Bytes of a text without its here-documents: tree-sitter's recovery from errors takes quadratic time.
+MAX_READ = 8 * 1024
+#: Seconds for the parser, beyond which a text is too intricate. Plain texts of this length take milliseconds.
+MAX_SECONDS = 1.0
+#: Levels of substitutions and groups. Each takes some five frames of the interpreter's stack.
+MAX_DEPTH = 24
+MAX_NODES = 10_000
+
+
+class Call(NamedTuple):
+    """A program with its arguments; `argv` is empty for assignments alone."""
+
+    argv: tuple[Word, ...]
+    text: str
+
+
+class Write(NamedTuple):
+    """A redirection into a file. `empties` says that nothing is written, so the file only loses its content."""
+
+    target: Word
+    text: str
+    empties: bool = False
+
+
+class Binding(NamedTuple):
+    """A variable that is set, for one command or (`exported`) for the programs that follow."""
+
+    name: str
+    value: Word
+    exported: bool
+    text: str
+
+
+Action = Call | Write | Binding
+
+# Nodes that hold commands. Blanks and newlines may stand between them.
+_COMMANDS = frozenset(
+    "program list pipeline subshell compound_statement do_group if_statement elif_clause else_clause while_statement "
+    "negated_command for_statement case_statement case_item command_substitution process_substitution redirected_statement".split()
 )
-from albert_tools.engine.shell.words import META, Notes, Words
-
-_RESERVED = re.compile(
-    r"(?:if|then|elif|else|fi|while|until|for|select|do|done|case|esac|in|function|time|coproc|\[\[|\]\]|[{}!])"
-    r"(?=[ \t\n|&;()<>]|\Z|\\\n)"
+_SIGNS = frozenset(
+    "; & && || | |& ( ) { } $( <( >( do done if then elif else fi while until for in ! case esac ;; \n `".split(" ")
 )
-_STRAY = frozenset("then elif else fi do done esac } coproc".split())
-_BLANK = re.compile(r"(?:[ \t]|\\\n)+")
-_REDIRECT = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
-_DESCRIPTOR = re.compile(r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})(?=[<>])")
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[A-Za-z0-9_$]*\])?\+?=")
-_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
-_PLAIN_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[A-Za-z0-9_@*$\"]*\]")
-_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_ENDS = frozenset("} done fi esac ]] ]".split())
+_RESERVED = frozenset("{ ! do then if elif else while until for in case".split()) | _ENDS
+# Words and pieces of words, and the spellings that bash certainly reads as such.
+_SPELLINGS = {
+    "word": r"(?!\#)(?:[\w@%+=:,./~*?^!#{}\[\]-]|\\[^\n])+",
+    "number": r"-?[0-9]+",
+    "variable_name": r"\w+",
+    "raw_string": r"'[^']*'",
+    "ansi_c_string": r"\$'(?:[^'\\]|\\.)*'",
+    "simple_expansion": r"\$(?:[A-Za-z0-9_]+|[?#@*$!-])",
+    "expansion": r"\$\{#?[A-Za-z_]\w*(?:(?::?[-+?]|%%?|\#\#?)[\w./*:@,+ -]*)?\}",
+    "arithmetic_expansion": r"\$\(\([0-9 +*/%()<>=-]*\)\)",
+    "brace_expression": r"\{[0-9]{1,3}\.\.[0-9]{1,3}\}",
+    "extglob_pattern": r"[\w.*?/:@+-]+",
+    "regex": r"[\w.*?+^$()|\[\]/:@,-]+",
+}
+_WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
+_WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))
+_IN_STRINGS = frozenset(("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"))
 
-#: Builtins whose arguments are read as assignments, brackets included.
-DECLARE = frozenset("declare typeset local export readonly".split())
+_NOTHING = re.compile("")
+_BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
+_SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
+_DOUBLE_QUOTED = re.compile(r'(?:[^"\\$`]|\\.)*', re.DOTALL)
+_ESCAPED = re.compile(r'\\([$`"\\\n])')
+
+_OVERWRITES = frozenset((">", ">|", "&>"))
+_WRITES = _OVERWRITES | {">>", "&>>"}
+_STREAMS = re.compile(r"/dev/(null|stdout|stderr)")
+# Operators of tests that only look. `-eq` and the like evaluate arithmetic, which runs commands in `[[`; `-v` does in both.
+_UNARY = re.compile(r"-[nzfderswxhL]")
+_BINARY = re.compile(r"=|==|!=|-(eq|ne|lt|le|gt|ge|nt|ot|ef)|[<>]")
+_DOUBLE_BRACKET = re.compile(r"-[nzfderswxhL]|[<>!()=]|==|!=|=~|&&|\|\|")
 
 
-def read(
-    source: str, posix: bool = False, depth: int = 0, notes: Notes | None = None
-) -> tuple[Script, Notes, list[int]]:
-    """The script that a text is, what was met in it, and where in the text its simple commands begin, by their first words.
+@cache
+def _language() -> Any:
+    import tree_sitter
+    import tree_sitter_bash
 
-    Raises:
-        Unreadable: it isn't certain how it is read.
-    """
-    if len(source) > MAX_LENGTH:
-        raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
-    if _UNTYPED.search(source):
-        raise Unreadable("it holds control characters, or what is no character")
-    reader = Reader(source, notes or Notes(), depth, posix)
-    script = reader.script_until("")
-    return script, reader.notes, reader.begins
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
-class Reader(Words):
-    """One text."""
+def _parse(data: bytes) -> Any:
+    import tree_sitter
 
-    def __init__(self, source: str, notes: Notes, depth: int = 0, posix: bool = False) -> None:
-        super().__init__(source, notes, depth, posix)
-        self.begins: list[int] = []
-        #: Here-documents whose bodies come after the end of this line.
-        self._pending: list[Redirect] = []
-        #: Whether some of an outer script do.
-        self._waits = False
-        #: Where a `time` stands before the command that comes.
-        self._timed: int | None = None
+    until = time.monotonic() + MAX_SECONDS
 
-    def nested(self, source: str) -> Reader:
-        """A reader of a text within this one."""
-        return Reader(source, self.notes, self.depth + 1, self.posix)
+    def late(_: int, has_error: bool) -> bool:
+        return has_error or time.monotonic() > until
 
-    # Lists.
+    try:
+        return tree_sitter.Parser(_language()).parse(lambda at, _: data[at:], progress_callback=late).root_node
+    except ValueError:
+        raise Unreadable("it cannot be read with certainty") from None
 
-    def script_until(self, closing: str) -> Script:
-        """A script and the bracket that ends it: ``)``, or nothing where the text's end does."""
-        outer, self._pending = self._pending, []
-        waits, self._waits = self._waits, self._waits or bool(outer)
-        found = self._list(("",) if not closing else (closing,))
-        if self._pending:
-            raise Unreadable("a here-document has no end")
-        self._pending, self._waits = outer, waits
-        if closing:
-            self.at += len(closing)
-        return found
 
-    def _list(self, ends: tuple[str, ...]) -> Script:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise Unreadable("it is nested too deeply")
-        found: list[tuple[Command, ...]] = []
-        self._lines()
-        while not self._ends(ends):
-            found.append(self._pipeline())
-            self._blank()
-            joined = self.peek("&&") or self.peek("||")
-            if joined:
-                self.at += 2
-                self._lines()
-                if self._ends(ends):
-                    raise Unreadable("a command is missing after && or ||")
-            elif self.char == "\n":
-                self._lines()
-            elif self.char == ";" and not (self.peek(";;") or self.peek(";&")):
-                self.at += 1
-                self._lines()
-            elif self.char == "&":
-                self.at += 1
-                self._lines()
-            elif not self._ends(ends):
-                raise Unreadable(
-                    f"something stands where a command should end: {self.source[self.at : self.at + 20]!r}"
-                )
-        self.depth -= 1
-        return Script(tuple(found))
+class Reader:
+    """Reads one text. After an error `actions` has what was found before it."""
 
-    def _ends(self, ends: tuple[str, ...]) -> bool:
-        self._blank()
-        if not self.char:
-            if "" in ends:
-                return True
-            raise Unreadable("it ends in the middle of a command")
-        if self.char == ")":
-            if ")" in ends:
-                return True
-            raise Unreadable("a ) closes nothing")
-        if ";;" in ends and (self.peek(";;") or self.peek(";&")):
-            return True
-        word = self._reserved()
-        return bool(word) and word in ends
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.actions: list[Action] = []
+        self._data = b""
+        self._nodes = 0
+        self._markers = 0
 
-    def _blank(self) -> None:
-        """What stands between words on a line, a comment included."""
-        blank = _BLANK.match(self.source, self.at)
-        self.at = blank.end() if blank else self.at
-        if self.char == "#" and (self.at == 0 or self.source[self.at - 1] in META):
-            end = self.source.find("\n", self.at)
-            self.at = len(self.source) if end < 0 else end
-        elif self.char == "#":
-            raise Unreadable("a # could begin a comment or not")
+    def read(self) -> None:
+        """Fill `actions`.
 
-    def _lines(self) -> None:
-        """Ends of lines, with the bodies of here-documents that follow them."""
-        self._blank()
-        while self.char == "\n":
-            if self._waits:
-                raise Unreadable("a here-document waits while a substitution goes over lines")
-            self.at += 1
-            pending, self._pending = self._pending, []
-            for redirect in pending:
-                self._body(redirect)
-            self._blank()
+        Raises:
+            Unclear: the text has a form that is not among the plain ones, or cannot be read with certainty.
+        """
+        if len(self.source) > MAX_LENGTH:
+            raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
+        if HOLE in self.source or MARKER in self.source:
+            raise Unreadable("it holds characters that a shell does not take")
+        text, here_documents = without_here_documents(self.source)
+        self._data = text.encode("utf-8", "replace")
+        if len(self._data) > MAX_READ:
+            raise Unreadable(f"it is longer than {MAX_READ:,} bytes, without its here-documents")
+        root = _parse(self._data)
+        if root.has_error:
+            raise Unreadable("it cannot be read with certainty")
+        self._demand_covered(root, 0, len(self._data), _SPACE)
+        self._statement(root, 0)
+        if self._markers != here_documents:
+            raise Unreadable("the start of a here-document is not certain")
 
-    def _body(self, redirect: Redirect) -> None:
-        delimiter = "".join(p.text for p in redirect.target.pieces if isinstance(p, Text))
-        quoted = any(p.quoted for p in redirect.target.pieces)
-        start, lines = self.at, []
-        while True:
-            if self.at >= len(self.source):
-                raise Unreadable("a here-document has no end")
-            line = self._line(quoted)
-            if redirect.operator == "<<-":
-                line = line.lstrip("\t")
-            if line == delimiter:
-                break
-            lines.append(f"{line}\n")
-        body = "".join(lines)
-        if quoted:
-            redirect.body = Word((Text(body, True),), (), start, self.at)
+    # Text.
+
+    def _slice(self, begin: int, end: int) -> str:
+        return self._data[max(begin, 0) : end].decode("utf-8", "replace")
+
+    def _text(self, node: Any) -> str:
+        return self._slice(node.start_byte, node.end_byte)
+
+    def _demand_covered(self, node: Any, begin: int, end: int, between: re.Pattern[str]) -> None:
+        """Nothing but separators stands before, between and after the children of a node."""
+        at = begin
+        for child in node.children:
+            if not between.fullmatch(self._slice(at, child.start_byte)):
+                raise Unreadable("it is not certain where its words begin", self._text(node))
+            at = child.end_byte
+        if not between.fullmatch(self._slice(at, end)):
+            raise Unreadable("it is not certain where its words end", self._text(node))
+
+    def _inside_covered(self, node: Any, between: re.Pattern[str]) -> None:
+        self._demand_covered(node, node.start_byte, node.end_byte, between)
+
+    def _count(self, depth: int) -> None:
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+            raise Unreadable("it is nested too deeply, or too long")
+
+    def _demand_apart(self, nodes: Sequence[Any], about: str) -> None:
+        """Each of these words is followed by a blank."""
+        if any(left.end_byte == right.start_byte for left, right in pairwise(nodes)):
+            raise Unreadable("it is not certain where its words end", about)
+
+    # Commands.
+
+    def _statement(self, node: Any, depth: int) -> None:
+        """A node that holds commands, or a sign between them."""
+        self._count(depth)
+        kind = node.type
+        if kind == "comment":
+            if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
+                raise Unreadable("it is not certain whether this is a comment", self._text(node))
+        elif kind == "command":
+            self._command(node, (), depth)
+        elif kind == "test_command":
+            self._test(node, depth)
+        elif kind == "variable_assignment":
+            self._assignment(node, depth)
+        elif kind == "declaration_command" and node.children[0].type == "export":
+            self._inside_covered(node, _BLANK)
+            for child in node.children[1:]:
+                self._assignment(child, depth, exported=True)
+        elif kind in _COMMANDS and not (kind == "compound_statement" and node.children[0].type == "(("):
+            self._inside_covered(node, _SPACE)
+            self._compound(node, depth)
+        elif kind in _RESERVED:
+            self._demand_alone(node)
+        elif kind not in _SIGNS or node.children:
+            raise Unreadable(
+                f"it has a form that is not among the plain ones ({kind.replace('_', ' ')})", self._text(node)
+            )
+        elif kind == "`" and "\\" in self._text(node.parent):
+            raise Unreadable("it has backslashes within backquotes", self._text(node.parent))
+
+    def _compound(self, node: Any, depth: int) -> None:
+        if node.type == "redirected_statement":
+            self._redirected(node, depth)
             return
-        inner = self.nested(body)
-        pieces: list[Piece] = []
-        inner.template(pieces, "")
-        redirect.body = Word(tuple(pieces), tuple(inner.scripts), start, self.at)
-
-    def _line(self, quoted: bool) -> str:
-        """The next line, joined with those that a backslash at its end joins to it."""
-        found: list[str] = []
-        while True:
-            end = self.source.find("\n", self.at)
-            line = self.source[self.at : end if end >= 0 else len(self.source)]
-            self.at = end + 1 if end >= 0 else len(self.source)
-            slashes = len(line) - len(line.rstrip("\\"))
-            if quoted or slashes % 2 == 0:
-                return "".join([*found, line])
-            if end < 0:
-                raise Unreadable("a here-document has no end")
-            found.append(line[:-1])
-
-    # Pipelines and commands.
-
-    def _pipeline(self) -> tuple[Command, ...]:
-        while (word := self._reserved()) in ("!", "time"):
-            if word == "time" and self._timed is None:
-                self._timed = self.at
-            self.at += len(word)
-            self._blank()
-            if word == "time":
-                for option in ("-p", "--"):
-                    if re.compile(rf"{option}(?=[ \t\n|&;()<>]|\Z)").match(self.source, self.at):
-                        self.at += 2
-                        self._blank()
-                if self.char == "-":
-                    # A program of that name, where the shell is told to be like others.
-                    raise Unreadable("`time` has options")
-            if not self.char or self.char in "\n;&|)":
-                return ()
-        stages = [self._command()]
-        self._blank()
-        while self.char == "|" and not self.peek("||"):
-            if self.peek("|&"):
-                self.bashism("|&")
-            self.at += 2 if self.peek("|&") else 1
-            self._lines()
-            stages.append(self._command())
-            self._blank()
-        return tuple(stages)
-
-    def _reserved(self) -> str:
-        found = _RESERVED.match(self.source, self.at)
-        if found is None:
-            return ""
-        if self.source.startswith("\\\n", found.end()):
-            raise Unreadable("a line is broken in a word of the shell's own")
-        return found.group()
-
-    def _command(self) -> Command:
-        self.count()
-        timed, self._timed = self._timed, None
-        if self.peek("(("):
-            self.bashism("((")
-            self.at += 2
-            self.arithmetic("))")
-            return Compound("arithmetic", (), (), self._redirects())
-        if self.char == "(":
-            self.at += 1
-            body = self._list((")",))
-            self.at += 1
-            return Compound("group", (body,), (), self._redirects())
-        word = self._reserved()
-        if word in _STRAY:
-            raise Unreadable(f"{word!r} stands where a command should begin")
-        special = {
-            "{": self._group,
-            "if": self._if,
-            "while": self._while,
-            "until": self._while,
-            "for": self._for,
-            "select": self._for,
-            "case": self._case,
-            "function": self._function,
-            "[[": self._test,
-        }.get(word)
-        if special is None:
-            return self._simple(timed)
-        self.at += len(word)
-        self._blank()
-        return special()
-
-    def _want(self, word: str) -> None:
-        self._blank()
-        if self._reserved() != word:
-            raise Unreadable(f"{word!r} is missing")
-        self.at += len(word)
-
-    def _group(self) -> Compound:
-        body = self._list(("}",))
-        self._want("}")
-        return Compound("group", (body,), (), self._redirects())
-
-    def _if(self) -> Compound:
-        scripts = [self._list(("then",))]
-        self._want("then")
-        while True:
-            scripts.append(self._list(("elif", "else", "fi")))
-            word = self._reserved()
-            self.at += len(word)
-            if word == "fi":
-                return Compound("if", tuple(scripts), (), self._redirects())
-            if word == "else":
-                scripts.append(self._list(("fi",)))
-                self._want("fi")
-                return Compound("if", tuple(scripts), (), self._redirects())
-            scripts.append(self._list(("then",)))
-            self._want("then")
-
-    def _while(self) -> Compound:
-        condition = self._list(("do",))
-        return Compound("while", (condition, self._do()), (), self._redirects())
-
-    def _do(self) -> Script:
-        self._want("do")
-        body = self._list(("done",))
-        self._want("done")
-        return body
-
-    def _for(self) -> Compound:
-        words: list[Word] = []
-        name = ""
-        if self.peek("(("):
-            self.bashism("((")
-            self.at += 2
-            self.arithmetic("))")
-        else:
-            name = self._name()
-            self._lines()
-            if self._reserved() == "in":
-                self.at += 2
-                self._blank()
-                while self.char and self.char not in "\n;":
-                    words.append(self._argument())
-                    self._blank()
-        self._blank()
-        if self.char == ";":
-            self.at += 1
-        self._lines()
-        return Compound("for", (self._do(),), tuple(words), self._redirects(), name)
-
-    def _name(self) -> str:
-        word = self.word()
-        if not word.literal or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word.literal):
-            raise Unreadable("a name is missing")
-        return word.literal
-
-    def _argument(self) -> Word:
-        found = self.word()
-        if found.start == found.end:
-            raise Unreadable(f"a word is missing: {self.source[self.at : self.at + 20]!r}")
-        if self.char == "(":
-            raise Unreadable("a ( stands behind a word")
-        return found
-
-    def _case(self) -> Compound:
-        words = [self._argument()]
-        self._lines()
-        self._want("in")
-        self._lines()
-        scripts = []
-        while self._reserved() != "esac":
-            if self.char == "(":
-                self.at += 1
-            while True:
-                self._blank()
-                words.append(self._argument())
-                self._blank()
-                if self.char != "|":
-                    break
-                self.at += 1
-            if self.char != ")":
-                raise Unreadable("a pattern of `case` has no )")
-            self.at += 1
-            scripts.append(self._list((";;", "esac")))
-            for mark in (";;&", ";;", ";&"):
-                if self.peek(mark):
-                    self.at += len(mark)
-                    break
-            self._lines()
-        self.at += 4
-        return Compound("case", tuple(scripts), tuple(words), self._redirects())
-
-    def _function(self) -> Compound:
-        self.bashism("`function`")
-        name = self.word().literal
-        self._blank()
-        if self.peek("()"):
-            self.at += 2
-        return self._defined(name)
-
-    def _defined(self, name: str | None) -> Compound:
-        if not name:
-            raise Unreadable("a function has no plain name")
-        self._lines()
-        if self.char != "(" and self._reserved() not in ("{", "if", "while", "until", "for", "select", "case"):
-            raise Unreadable("a function has no body")
-        body = self._command()
-        return Compound("function", (Script(((body,),)),), (), (), name)
-
-    def _test(self) -> Compound:
-        """``[[ … ]]``, whose words are read by rules of their own."""
-        self.bashism("[[")
-        words: list[Word] = []
-        while True:
-            self._lines()
-            if not self.char:
-                raise Unreadable("[[ is never closed")
-            if self._reserved() == "]]":
-                self.at += 2
-                return Compound("test", (), tuple(words), self._redirects())
-            if self.peek("&&") or self.peek("||"):
-                self.at += 2
-            elif self.char in "()<>" and not self.peek("<(") and not self.peek(">("):
-                self.at += 1
-            elif words and words[-1].literal in ("=~", "==", "=", "!="):
-                words.append(self._matched())
-            else:
-                words.append(self._argument())
-
-    def _matched(self) -> Word:
-        """What stands behind ``=~``: brackets in it, with what they hold, are part of the word."""
-        start = self.at
-        found = self.word(" \t\n;&<>()|")
-        while self.char in ("(", "|") and not self.peek("||"):
-            if self.char == "(":
-                end = re.compile(r"\([^()'\"\\$`<>;&]*\)").match(self.source, self.at)
-                if end is None:
-                    raise Unreadable("a pattern in [[ … ]] is too much")
-                self.at = end.end()
-            else:
-                self.at += 1
-            more = self.word(" \t\n;&<>()|")
-            found = Word((*found.pieces, *more.pieces), (*found.scripts, *more.scripts), start, self.at)
-        if start == self.at:
-            raise Unreadable("a word is missing in [[ … ]]")
-        return found
-
-    def _redirects(self) -> tuple[Redirect, ...]:
-        found = []
-        self._blank()
-        while (redirect := self._redirect()) is not None:
-            found.append(redirect)
-            self._blank()
-        return tuple(found)
-
-    def _redirect(self) -> Redirect | None:
-        at = self.at
-        number = _DESCRIPTOR.match(self.source, at)
-        if number:
-            at = number.end()
-        if self.source.startswith(("<(", ">("), at):
-            if number:
-                raise Unreadable("a number stands before a process substitution")
-            return None
-        found = _REDIRECT.match(self.source, at)
-        if found is None:
-            return None
-        operator = found.group()
-        if operator in ("&>", "&>>", "<<<", "<>"):
-            self.bashism(operator)
-        if number and number.group().startswith("{"):
-            self.bashism("{name}>")
-        self.at = found.end()
-        self._blank()
-        target = self._argument()
-        redirect = Redirect(operator, target)
-        if operator in ("<<", "<<-"):
-            if not all(isinstance(p, Text) for p in target.pieces) or self.source[target.start] in "$":
-                raise Unreadable("the end of a here-document isn't plain")
-            if "\n" in self.source[target.start : target.end]:
-                raise Unreadable("the end of a here-document isn't plain")
-            self._pending.append(redirect)
-        return redirect
-
-    def _simple(self, timed: int | None) -> Command:
-        assignments: list[Assignment] = []
-        words: list[Word] = []
-        redirects: list[Redirect] = []
-        start, declares = self.at, False
-        while True:
-            self._blank()
-            redirect = self._redirect() if self.char in "<>&{0123456789" else None
-            if redirect is not None:
-                redirects.append(redirect)
+        names_words = node.type in ("for_statement", "case_statement", "case_item")
+        if node.type == "for_statement":
+            name = self._text(node.children[1])
+            self.actions.append(Binding(name, ANY, False, f"{name}="))
+        for child in node.children:
+            if names_words and child.type == "variable_name":
                 continue
-            if not self.char or (self.char in META and not self.peek("<(") and not self.peek(">(")):
-                break
-            if not words or declares:
-                assigned = self._assignment(words)
-                if assigned is not None:
-                    assignments.append(assigned)
-                    continue
-            word = self.word()
-            if not words:
-                if self._after_name() and not redirects and not assignments and word.literal:
-                    return self._defined(word.literal)
-                if word.literal and _RESERVED.fullmatch(word.literal) and word.literal not in ("in", "]]"):
-                    # Written with a broken line, or behind an assignment or redirection.
-                    raise Unreadable("a word of the shell's own stands where a program should")
-                plain = "".join(p.text for p in word.pieces if isinstance(p, Text) and not p.quoted)
-                if "=" in plain and "\\\n" in self.source[word.start : word.end]:
-                    raise Unreadable("a line is broken in what could be an assignment")
-                self.begins.append(word.start if timed is None else timed)
-                declares = word.literal in DECLARE
-            if self.char == "(":
-                raise Unreadable("a ( stands behind a word")
-            words.append(word)
-        if self.at == start or not (assignments or words or redirects):
-            raise Unreadable(f"a command is missing: {self.source[self.at : self.at + 20]!r}")
-        return Simple(tuple(assignments), tuple(words), tuple(redirects))
+            if names_words and child.type in _WORDS:
+                self._word(child, depth)
+            else:
+                self._statement(child, depth + 1)
 
-    def _after_name(self) -> bool:
-        """Whether ``()`` follows, which makes the word before it a function's name."""
-        found = re.compile(r"[ \t]*\([ \t]*\)").match(self.source, self.at)
-        if found is None:
-            return False
-        self.at = found.end()
+    def _demand_alone(self, node: Any) -> None:
+        """A reserved word is reserved only by itself; the grammar also finds it within words."""
+        before = self._slice(node.start_byte - 1, node.start_byte) if node.start_byte else ""
+        after = self._slice(node.end_byte, node.end_byte + 1)
+        if before not in " \t\n;&|(" or after not in (" \t\n;&|)" if node.type in _ENDS else " \t\n"):
+            raise Unreadable("it is not certain where its words end", self._text(node.parent))
+
+    def _redirected(self, node: Any, depth: int) -> None:
+        """A statement with redirections behind it. The grammar gives a redirection the words that follow it, too."""
+        inner, *redirects = node.children
+        about = self._text(node)
+        at = inner.end_byte
+        for child in redirects:
+            follows = child.type == "file_redirect" and child.start_byte > at
+            if not follows and child.type != "herestring_redirect":
+                raise Unreadable("it has a form that is not among the plain ones", about)
+            at = child.end_byte
+        if inner.type == "command":
+            self._command(inner, redirects, depth)
+            return
+        if inner.type not in _COMMANDS:
+            raise Unreadable("it has a form that is not among the plain ones", about)
+        self._statement(inner, depth + 1)
+        for child in redirects:
+            if self._redirect(child, depth, empties=False):
+                raise Unreadable("it has a form that is not among the plain ones", about)
+
+    def _command(self, node: Any, redirects: Sequence[Any], depth: int) -> None:
+        """A simple command with its assignments and redirections."""
+        self._inside_covered(node, _BLANK)
+        self._demand_apart(node.children, self._text(node))
+        about = self._slice(node.start_byte, redirects[-1].end_byte if redirects else node.end_byte)
+        words: list[Word] = []
+        files = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                if self._text(child) != "IFS=" or self._slice(child.end_byte, node.end_byte).split()[:1] != ["read"]:
+                    self._assignment(child, depth, exported=True)
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                files.append(child)
+                words += self._more(child, depth)
+            elif child.type == "command_name" and len(child.children) == 1:
+                words.append(self._word(child.children[0], depth))
+            else:
+                words.append(self._word(child, depth))
+        for child in redirects:
+            words += self._more(child, depth)
+        files += redirects
+        reads = any(self._text(file).lstrip("0123456789").startswith("<") for file in files)
+        empties = not reads and _prints_nothing(words)
+        self.actions.append(Call(tuple(words), about))
+        for file in files:
+            self._redirect(file, depth, empties)
+
+    # Redirections.
+
+    def _parts(self, node: Any) -> tuple[Any, list[Any]]:
+        """The sign of a redirection and its words: the file, and the words that the grammar adds."""
+        sign, *words = [child for child in node.children if child.type != "file_descriptor"]
+        return sign, words
+
+    def _more(self, node: Any, depth: int) -> list[Word]:
+        return [self._word(word, depth) for word in self._parts(node)[1][1:]]
+
+    def _redirect(self, node: Any, depth: int, empties: bool) -> bool:
+        """What a redirection names; gives whether words follow."""
+        about = self._text(node)
+        sign, words = self._parts(node)
+        self._demand_apart([child for child in node.children if child.type in _WORDS], about)
+        self._inside_covered(node, _BLANK)
+        first = node.children[0]
+        if first.type == "file_descriptor":
+            before = self._slice(node.start_byte - 1, node.start_byte)
+            if not re.fullmatch(r"[0-9]", self._text(first)) or before not in " \t\n":
+                raise Unreadable("it is not certain where it writes or reads", about)
+        named = self._word(words[0], depth) if words else Word("-")
+        if sign.type == "<" and named.text == MARKER and sign.end_byte == words[0].start_byte:
+            self._markers += 1
+        elif not self._only_reads(sign.type, named, words):
+            if sign.type not in _WRITES:
+                raise Unreadable("it is not certain where it writes or reads", about)
+            self.actions.append(Write(named, about, empties and sign.type in _OVERWRITES))
+        return len(words) > 1
+
+    @staticmethod
+    def _only_reads(sign: str, named: Word, words: Sequence[Any]) -> bool:
+        if sign == "<":
+            return (named.known and not named.text.startswith("/dev/")) or words[0].type == "process_substitution"
+        if sign in (">&", "<&"):
+            return named.fits("[0-9]")
+        return sign == "<<<" or (sign in _WRITES and named.known and _STREAMS.fullmatch(named.text) is not None)
+
+    # Words.
+
+    def _word(self, node: Any, depth: int) -> Word:
+        """What bash makes of one word, as far as that is known."""
+        self._count(depth)
+        kind, text = node.type, self._text(node)
+        if kind in _WORD_PATTERNS and not _WORD_PATTERNS[kind].fullmatch(text):
+            raise Unreadable("it has a word that cannot be read with certainty", text)
+        if kind in ("word", "number"):
+            unescaped = re.sub(r"\\.", "", text)
+            known = not re.search(r"[*?\[]", unescaped) and not _has_braces(unescaped)
+            return Word(re.sub(r"\\(.)", r"\1", text), known, known)
+        if kind == "raw_string":
+            return Word(text[1:-1])
+        if kind in ("ansi_c_string", "arithmetic_expansion"):
+            return Word(HOLE, known=False)
+        if kind in ("simple_expansion", "expansion", "brace_expression", "extglob_pattern", "regex"):
+            return Word("0") if text in ("$?", "$#") else ANY
+        if kind in ("command_substitution", "process_substitution"):
+            self._statement(node, depth + 1)
+            return Word(HOLE, known=False, single=kind == "process_substitution")
+        if kind == "string":
+            return self._string(node, depth)
+        if kind == "concatenation":
+            return self._concatenation(node, depth)
+        if text == "{}":
+            return Word(text)
+        raise Unreadable("it has a form that is not among the plain ones", text)
+
+    def _concatenation(self, node: Any, depth: int) -> Word:
+        text = self._text(node)
+        if any(left.end_byte != right.start_byte for left, right in pairwise(node.children)):
+            raise Unreadable("it is not certain where its words end", text)
+        parts = [self._word(child, depth) for child in node.children]
+        unquoted = "".join(self._text(child) for child in node.children if child.type == "word")
+        plain = not _has_braces(unquoted)
+        braces = [self._text(child) in ("{", "}") for child in node.children]
+        return Word(
+            "".join(part.text for part in parts),
+            plain and all(part.known or brace for part, brace in zip(parts, braces, strict=True)),
+            plain and all(part.single or brace for part, brace in zip(parts, braces, strict=True)),
+        )
+
+    def _string(self, node: Any, depth: int) -> Word:
+        """A text in double quotes. Its literal parts are taken from the source: the grammar leaves out newlines."""
+        at, made, single = node.start_byte + 1, "", True
+        for child in [*(c for c in node.children if c.type not in ('"', "string_content")), None]:
+            piece = self._slice(at, child.start_byte if child else node.end_byte - 1)
+            if not _DOUBLE_QUOTED.fullmatch(piece) or (child and child.type not in _IN_STRINGS):
+                raise Unreadable("it has a text that cannot be read with certainty", self._text(node))
+            made += _ESCAPED.sub(lambda match: match[1].strip("\n"), piece)
+            if child:
+                spelled = self._text(child)
+                if spelled in ("$@", "${@}") or (child.type == "expansion" and "'" in spelled):
+                    single = False
+                made += self._word(child, depth).text
+                at = child.end_byte
+        return Word(made, HOLE not in made, single)
+
+    def _assignment(self, node: Any, depth: int, exported: bool = False) -> None:
+        about = self._text(node)
+        kinds = [child.type for child in node.children]
+        plain = kinds[:2] in (["variable_name", "="], ["variable_name", "+="]) and len(kinds) <= 3
+        if node.type != "variable_assignment" or not plain:
+            raise Unreadable("it is not certain what it sets", about)
+        self._inside_covered(node, _NOTHING)
+        value = self._word(node.children[2], depth) if len(kinds) == 3 else Word("")
+        self.actions.append(Binding(self._text(node.children[0]), value, exported, about))
+
+    # Tests.
+
+    def _test(self, node: Any, depth: int) -> None:
+        """``[ … ]`` or ``[[ … ]]``: only operators that look; in ``[``, no word that could become an operator."""
+        first, last = node.children[0], node.children[-1]
+        self._demand_alone(first)
+        self._demand_alone(last)
+        parts = list(self._flat(node, depth))[1:-1]
+        if first.type == "[[":
+            operators = [part for part in parts if isinstance(part, str)]
+            dashes = any(isinstance(part, Word) and part.text.startswith("-") for part in parts)
+            if not dashes and all(map(_DOUBLE_BRACKET.fullmatch, operators)):
+                return
+        elif only_looks([Word(part) if isinstance(part, str) else part for part in parts]):
+            return
+        raise Unclear("it may run what stands in it", self._text(node))
+
+    def _flat(self, node: Any, depth: int) -> Iterator[str | Word]:
+        """The operators and words of a test, in order."""
+        self._count(depth)
+        self._inside_covered(node, _BLANK)
+        for child in node.children:
+            if child.type in ("unary_expression", "binary_expression", "parenthesized_expression"):
+                yield from self._flat(child, depth + 1)
+            elif child.type in _WORDS:
+                yield self._word(child, depth)
+            elif not child.children:
+                yield self._text(child)
+            else:
+                raise Unreadable("it has a form that is not among the plain ones", self._text(child))
+
+
+def _has_braces(unquoted: str) -> bool:
+    """Whether braces may make several words of it. Bash leaves ``{}`` as it is."""
+    return "{" in unquoted.replace("{}", "")
+
+
+def only_looks(words: Sequence[Word]) -> bool:
+    """Whether these arguments of `test` or ``[`` only look at files and compare texts."""
+    words = list(words)
+    while words[:1] == [Word("!")]:
+        del words[0]
+    if not all(word.single for word in words):
+        return False
+    texts = [word.text if word.known else "" for word in words]
+    if len(texts) == 2:
+        return _UNARY.fullmatch(texts[0]) is not None
+    return len(texts) == 3 and _BINARY.fullmatch(texts[1]) is not None
+
+
+def _prints_nothing(words: Sequence[Word]) -> bool:
+    """Whether a command prints nothing, so that its redirection only empties the file."""
+    if not words or Word("/dev/null") in words:
         return True
-
-    def _assignment(self, words: list[Word]) -> Assignment | None:
-        """``NAME=value``. Behind a builtin that declares, the word counts as an argument, too."""
-        found = _ASSIGNED.match(self.source, self.at)
-        if found is None:
-            if _SUBSCRIPT.match(self.source, self.at) and not _PLAIN_SUBSCRIPT.match(self.source, self.at):
-                raise Unreadable("a subscript isn't plain")
-            return None
-        if "[" in found.group():
-            self.notes.arithmetic = self.notes.arithmetic or not re.search(r"\[[0-9]*\]", found.group())
-        start, listed = self.at, False
-        if self.source.startswith("(", found.end()):
-            self.bashism("an array")
-            self.notes.lists.add(found[1])
-            listed = True
-            self.at = found.end() + 1
-            values = []
-            self._lines()
-            while self.char != ")":
-                if self.char in ("[",):
-                    inside = re.compile(r"\[[A-Za-z0-9_]+\]=").match(self.source, self.at)
-                    if inside is None:
-                        raise Unreadable("a subscript isn't plain")
-                    self.notes.arithmetic = True
-                values.append(self._argument())
-                self._lines()
-            self.at += 1
-        else:
-            word = self.word()
-            values = [_without(word, found.end() - found.start())]
-            if self.char == "(":
-                raise Unreadable("a ( stands behind a word")
-        if words:
-            shown = () if listed else values[0].pieces
-            pieces = (Text(found.group(), True), *(p._replace(quoted=True) for p in shown))
-            words.append(Word(pieces, (), start, self.at))
-        return Assignment(found[1], tuple(values))
-
-
-def _without(word: Word, count: int) -> Word:
-    """A word without its first characters, which are plain but for holes in a subscript."""
-    pieces = list(word.pieces)
-    while pieces:
-        first = pieces.pop(0)
-        if isinstance(first, Text) and "=" in first.text:
-            rest = first.text.partition("=")[2]
-            pieces.insert(0, Text(rest, False))
-            break
-    return Word(tuple(pieces), word.scripts, word.start + count, word.end)
+    if words[0].text in ("echo", "printf", "cat"):
+        return not [word for word in words[1:] if word.text not in ("", "-n", "%s")]
+    # Also behind a program that runs them, as in `time true > log`.
+    return Word(":") in words or Word("true") in words

@@ -1,0 +1,120 @@
+"""The allow-list of programs (`programs.toml`), and whether a program's arguments fit its row."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from albert_tools.engine.shell.places import demand_writable, is_inside
+from albert_tools.engine.shell.word import ANY, Unclear, Word
+
+#: What a row without a pattern for options allows.
+_NONE = "(?!)"
+
+_OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
+#: First characters of an unknown word from which it could be an option, or several words.
+_COULD_BE_ANYTHING = ("\0", "-", "", "*", "?", "[", "{")
+
+Row = dict[str, Any]
+
+
+@cache
+def allow_list() -> dict[str, Any]:
+    """The data of `programs.toml`."""
+    text = files("albert_tools.engine.shell").joinpath("programs.toml").read_text("utf-8")
+    data: dict[str, Any] = tomllib.loads(text)
+    data["anything"] = frozenset(data["anything"].split())
+    return data
+
+
+@cache
+def has_subcommands(name: str) -> bool:
+    """Whether the list has rows for subcommands of a program, so that a message should name them."""
+    data = allow_list()
+    return any(key.startswith(f"{name} ") for table in ("reads", "writes", "builds") for key in data[table])
+
+
+def row_of(table: str, key: str) -> Row | None:
+    """The row of a program in a table; a text in its place names another row."""
+    rows: dict[str, Any] = allow_list()[table]
+    row = rows.get(key)
+    found: Row | None = rows[row] if isinstance(row, str) else row
+    return found
+
+
+def demand_fits(row: Row, arguments: Sequence[Word], about: str) -> bool:
+    """Whether an option writes a file.
+
+    Raises:
+        Unclear: the arguments do not fit the row.
+    """
+    options, operands = split_options(row, arguments, about)
+    wrong = len(operands) < row.get("least", 0) or len(operands) > row.get("most", len(operands))
+    if wrong or ("needs" in row and Word(row["needs"]) not in options):
+        raise Unclear(_OTHER_ARGUMENTS, about)
+    if "first" in row and operands:
+        if not operands[0].fits(row["first"]):
+            raise Unclear(_OTHER_ARGUMENTS, about)
+        del operands[0]
+    kind = row.get("operands", "any")
+    for word in operands:
+        if "each" in row:
+            if not word.fits(row["each"]):
+                raise Unclear(_OTHER_ARGUMENTS, about)
+        elif kind in ("files", "inside"):
+            demand_writable(word, about, temporary=kind == "files")
+        elif kind == "none":
+            raise Unclear(_OTHER_ARGUMENTS, about)
+    return "writes" in row and any(option.fits(row["writes"]) for option in options)
+
+
+def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list[Word], list[Word]]:
+    """The options with their values, and the operands.
+
+    Raises:
+        Unclear: a word could be either, or an option is not in the row.
+    """
+    options: list[Word] = []
+    operands: list[Word] = []
+    left = iter(arguments)
+    for word in left:
+        if row.get("stops") and operands:
+            operands.append(word)
+        elif word == Word("--"):
+            operands += left
+        elif not word.known and not row.get("unknown") and _could_be_an_option(word):
+            raise Unclear("its arguments are not known before it runs", about)
+        elif not word.text.startswith("-") or word.text == "-":
+            operands.append(word)
+        elif word.fits(row.get("takes", _NONE)) or word.fits(row.get("writes", _NONE)):
+            value = next(left, ANY)
+            if not value.single:
+                raise Unclear("its arguments are not known before it runs", about)
+            if word.fits(row.get("writes", _NONE)) and not is_inside(value):
+                raise Unclear("it writes outside the workspace, or to a hidden file", about)
+            options += [word, value]
+        elif word.fits(row.get("flags", _NONE)):
+            options.append(word)
+        else:
+            raise Unclear(f"its option {word.text[:40]} is not among the harmless ones", about)
+    return options, operands
+
+
+def _could_be_an_option(word: Word) -> bool:
+    if word.text[:1] in _COULD_BE_ANYTHING:
+        return True
+    return not word.single and "\0" in word.text
+
+
+def may_set(name: str, value: Word, exported: bool) -> bool:
+    """Whether an ordinary command may set this variable; `exported`: for the programs that it starts."""
+    variables = allow_list()["variables"]
+    if re.fullmatch(variables["exported"], name, re.VERBOSE):
+        return True
+    if re.fullmatch(variables["folders"], name, re.VERBOSE) and is_inside(value):
+        return True
+    return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

@@ -1,0 +1,148 @@
+"""Programs with a small language of their own, and programs that run another command.
+
+Each function raises `Unclear` unless the call is ordinary. Commands that are run inside are handed to `run`, which judges them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from albert_tools.engine.shell.places import demand_writable, is_inside, is_temporary
+from albert_tools.engine.shell.programs import Row, may_set, split_options
+from albert_tools.engine.shell.reader import only_looks
+from albert_tools.engine.shell.word import ANY, Unclear, Word
+
+Run = Callable[[Sequence[Word]], None]
+
+
+def cd(arguments: Sequence[Word], about: str, run: Run) -> None:
+    """Into a folder of the workspace or below `/tmp`."""
+    if len(arguments) != 1 or not arguments[0].known:
+        raise Unclear("the folder that it enters is not known before it runs", about)
+    folder = arguments[0]
+    if not is_inside(folder) and not is_temporary(folder._replace(text=folder.text + "/x")):
+        raise Unclear("it leaves the workspace, or enters a hidden folder", about)
+
+
+_FIND_WITH_VALUE = r"-(i?name|i?path|type|maxdepth|mindepth|size|[mac](time|min)|newer|i?regex|perm|user)"
+_FIND_PLAIN = r"[()!,] | -(not|and|or|a|o|print0?|prune|empty|ls|quit|follow|xdev|executable|readable)"
+
+
+def find(arguments: Sequence[Word], about: str, run: Run) -> None:
+    """Tests and prints; `-exec` with an ordinary command."""
+    at = 0
+    while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
+        at += 1
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if word in (Word("-exec"), Word("-execdir")):
+            end = _end_of_exec(arguments, at)
+            run([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
+            at = end + 1
+        elif word.fits(_FIND_WITH_VALUE):
+            if at < len(arguments) and not arguments[at].single:
+                raise Unclear("what it does with the files it finds is not known before it runs", about)
+            at += 1
+        elif not word.fits(_FIND_PLAIN):
+            raise Unclear("it may do more than find files", about)
+
+
+def _end_of_exec(arguments: Sequence[Word], begin: int) -> int:
+    for at in range(begin, len(arguments)):
+        if arguments[at].text == ";" or (arguments[at].text == "+" and arguments[at - 1].text == "{}"):
+            return at
+    return len(arguments)
+
+
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
+_SUBSTITUTE = "|".join(
+    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gIip0-9]*" for d in ("/", r"\|", "#", ",", "@", ":")
+)
+_SED_COMMAND = rf"\s*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+\d+))?)?\s*!?\s*(?:[pdqlnNDPhHgGx=]|{_SUBSTITUTE})\s*"
+#: Scripts that only print, delete and replace lines: no `w`, `e` or `r`. BSD reads `[/]` differently, so brackets hold no slash.
+_SED_SCRIPT = re.compile(rf"(?!.*\[[^]]*/){_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?", re.DOTALL)
+_SED_OPTIONS: Row = {"flags": r"-[nErsz]+ | -i | -i\.bak | -ni | --quiet", "takes": "-e"}
+
+
+def sed(arguments: Sequence[Word], about: str, run: Run) -> None:
+    """Scripts that only print, delete and replace lines; `-i` on files of the workspace."""
+    options, operands = split_options(_SED_OPTIONS, arguments, about)
+    scripts = [value for option, value in pairwise(options) if option == Word("-e")]
+    files = operands
+    if not scripts:
+        scripts, files = operands[:1], operands[1:]
+    for script in scripts:
+        if not script.known or len(script.text) > 1000 or not _SED_SCRIPT.fullmatch(script.text):
+            raise Unclear("its script may do more than print, delete and replace lines", about)
+    if any(re.fullmatch(r"-n?i.*", option.text) for option in options):
+        for word in files:
+            demand_writable(word, about)
+
+
+_AWK_ACTS = re.compile(r"system|getline|@|>(?!=)|(?<!\|)\|(?!\|)|include|load")
+_AWK_OPTIONS: Row = {"flags": r"-F.+ | -v\w+=.*", "takes": "-[Fv]"}
+
+
+def awk(arguments: Sequence[Word], about: str, run: Run) -> None:
+    """Programs that neither write nor run anything."""
+    _, operands = split_options(_AWK_OPTIONS, arguments, about)
+    if not operands or not operands[0].known or _AWK_ACTS.search(operands[0].text):
+        raise Unclear("its program may write files or run commands", about)
+
+
+def test(arguments: Sequence[Word], about: str, run: Run) -> None:
+    """Tests of files and texts."""
+    words = list(arguments)
+    if words[-1:] == [Word("]")]:
+        del words[-1]
+    if not only_looks(words):
+        raise Unclear("it may run what stands in it", about)
+
+
+#: By the name of the program.
+SPECIAL: dict[str, Callable[[Sequence[Word], str, Run], None]] = {
+    "cd": cd,
+    "find": find,
+    "sed": sed,
+    "awk": awk,
+    "test": test,
+    "[": test,
+}
+
+
+def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run) -> None:
+    """A program of the table `runners`: its own options must be harmless; the command behind them is judged."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word.fits(row.get("takes", "(?!)")):
+            at += 1
+            if at < len(arguments) and not arguments[at].known:
+                raise Unclear("its arguments are not known before it runs", about)
+        elif name == "xargs" and word == Word("-I") and arguments[at + 1 : at + 2] == [Word("{}")]:
+            at += 1
+        elif not word.known or not word.text.startswith("-"):
+            break
+        elif not word.fits(row.get("flags", "(?!)")):
+            raise Unclear(f"its option {word.text[:40]} is not among the harmless ones", about)
+        at += 1
+    before = arguments[at : at + row.get("skip", 0)]
+    if not all(word.known for word in before):
+        raise Unclear("the name of its program is not known before it runs", about)
+    inner = list(arguments[at + len(before) :])
+    if name == "env":
+        _set_variables(inner)
+    if row.get("appends"):
+        inner = [ANY if "{}" in word.text else word for word in inner or [Word("echo")]] + [ANY]
+    run(inner)
+
+
+def _set_variables(words: list[Word]) -> None:
+    """The assignments of `env`, which are taken off."""
+    while words and "=" in words[0].text.split("\0")[0]:
+        name, _, value = words.pop(0).text.partition("=")
+        if not may_set(name, Word(value, "\0" not in value), exported=True):
+            raise Unclear("it sets a variable that may change how programs run", f"{name}=")
