@@ -1,7 +1,7 @@
 """Rules on commands. Each part of a command is judged, and the strictest decision applies.
 
-The shipped rules ask about commands that are dangerous and about those whose effect is known only when they run. The rules in files
-can forbid further commands, allow only some, or list further dangerous ones. An approval is for this one call, never for others.
+The shipped list names ordinary commands; all others ask. The rules in files can forbid commands, allow only some, list further
+dangerous ones, and (the owner's alone) further ordinary ones. An approval is for this one call, never for others.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ ALLOWED = ListKey(
 FORBIDDEN = ListKey("forbidden_commands", _COMMAND, 4096, '["git push *"]', "commands that are denied")
 DANGEROUS = ListKey(
     "dangerous_commands", _COMMAND, 4096, '["terraform apply *"]', "further commands that need approval"
+)
+
+ORDINARY = ListKey(
+    "ordinary_commands",
+    _COMMAND,
+    4096,
+    '["make *", "npm test"]',
+    "further commands that need no approval; in the owner's file alone ([more](commands.md#the-owners-patterns))",
 )
 
 #: The kinds of resources that a command parser reads, which takes a while for long ones.
@@ -65,19 +73,17 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on an environment variable, ``NAME=value``: a question where it changes which programs run."""
-    from albert_tools.engine.shell.dangers import PATTERNS, is_harmful
+    from albert_tools.engine.shell.dangers import dangers
+    from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
+    from albert_tools.engine.shell.word import Word
 
     name, _, value = resource.name.partition("=")
-    if is_harmful(name):
-        pattern = PATTERNS["environment"]
-        message = f"the variable `{shown(name)}` is dangerous ({pattern.name}): {pattern.why}"
-        return Decision("ask", "shipped.dangerous_command", "dangerous_command", message, pattern.instead, WHOLE_CALL)
-    if "[" in value and ("$(" in value or "`" in value):
-        message = f"the variable `{shown(name)}` contains a command that a shell runs when it does arithmetic with it"
-        hint = "remove the variable"
-        return Decision("ask", "shipped.dynamic_command", "dynamic_command", message, hint, WHOLE_CALL)
-    return None
+    if may_set(name, Word(value), exported=True):
+        return None
+    danger = dangers()["environment"]
+    message = f"the variable `{shown(name)}` is not known to be harmless: {danger.why}"
+    return Decision("ask", "shipped.unknown_command", "unknown_command", message, "remove the variable", WHOLE_CALL)
 
 
 def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
@@ -97,7 +103,7 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
     for part in judgement.parts if patterns else ():
-        if part.pattern == "unreadable":
+        if part.unreadable:
             message = f"{_name(part)} can't be read, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
         for pattern in patterns or () if part.argv else ():
@@ -114,7 +120,7 @@ def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> I
     patterns = ALLOWED.of(section)
     rule = f"{place}.{ALLOWED.name}"
     for part in judgement.parts if patterns is not None else ():
-        if part.argv or part.pattern == "unreadable":
+        if part.argv or part.unreadable:
             if not any(matches(pattern, part.argv) for pattern in patterns or ()):
                 message = f"{_name(part)} is not among the commands that {tool} may run"
                 hint = f"use a command that is listed, or ask for it to be added to {written_at(rule)}"
@@ -133,27 +139,26 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
 
 
 def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Iterator[Decision]:
-    part = judgement.first("dangerous")
-    if part is not None:
-        message = f"{_name(part)} is dangerous ({part.pattern}): {part.why}"
-        rule = "shipped.dangerous_command"
-        yield Decision("ask", rule, "dangerous_command", message, part.hint, WHOLE_CALL)
     for part in judgement.parts:
-        if part.verdict == "dynamic" and not _vouched(layers, definition, part):
-            message = f"{_name(part)} can't be judged: {part.why}"
-            yield Decision("ask", "shipped.dynamic_command", "dynamic_command", message, part.hint, WHOLE_CALL)
-            return
+        if part.verdict == "ordinary" or _listed_as_ordinary(layers, definition, part):
+            continue
+        if part.verdict == "dangerous":
+            message = f"{_name(part)} is dangerous ({part.danger}): {part.why}"
+            yield Decision("ask", "shipped.dangerous_command", "dangerous_command", message, part.hint, WHOLE_CALL)
+        else:
+            message = f"{_name(part)} needs approval: {part.why}"
+            yield Decision("ask", "shipped.unknown_command", "unknown_command", message, part.hint, WHOLE_CALL)
 
 
-def _vouched(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:
-    """Whether the part only runs a file of the workspace, and the owner's rules list that very program."""
+def _listed_as_ordinary(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:
+    """Whether the owner's rules list this call, by a pattern that names its program."""
     from albert_tools.engine.shell.command_patterns import matches, names_a_program
 
-    return part.file and any(
+    return bool(part.argv) and any(
         names_a_program(pattern) and matches(pattern, part.argv)
         for layer, _, section in sections_of(layers, definition)
         if layer.owner
-        for pattern in ALLOWED.of(section) or ()
+        for pattern in ORDINARY.of(section) or ()
     )
 
 
@@ -165,7 +170,9 @@ def _name(part: Part) -> str:
 
 def _lint(examined: Examined) -> Iterator[Finding]:
     """Patterns with the operators of a shell, which match no command."""
-    for key in (ALLOWED, FORBIDDEN, DANGEROUS):
+    if examined.section.get(ORDINARY.name) is not None and not examined.layer.owner:
+        yield f"{examined.place}.{ORDINARY.name}", "it has no effect: only the owner's file lists ordinary commands"
+    for key in (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY):
         for pattern in key.of(examined.section) or ():
             unquoted = re.sub(r"'[^']*'|\"[^\"]*\"|\\.", "", pattern)
             if any(operator in unquoted for operator in ";|&<>$`"):
@@ -174,7 +181,7 @@ def _lint(examined: Examined) -> Iterator[Finding]:
 
 
 COMMANDS = RuleKind(
-    (ALLOWED, FORBIDDEN, DANGEROUS),
+    (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY),
     {"shell": judge_shell, "program": judge_program, "environment": judge_environment},
     effects=frozenset({"execute"}),
     not_for="runs no commands",

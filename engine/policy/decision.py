@@ -28,7 +28,7 @@ Rationale = Literal[
     "operation",
     "command",
     "dangerous_command",
-    "dynamic_command",
+    "unknown_command",
     "provider",
     "model",
     "size",
@@ -41,7 +41,7 @@ Rationale = Literal[
 WHOLE_CALL = "the call as it is"
 
 #: Among equally strict decisions, the one that says most about the call is shown.
-_SPECIFIC: dict[Rationale, int] = {"dangerous_command": 2, "dynamic_command": 1}
+_SPECIFIC: dict[Rationale, int] = {"dangerous_command": 2, "unknown_command": 1}
 
 
 class Decision(NamedTuple):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.places import demand_writable
 from albert_tools.engine.shell.programs import allow_list, demand_fits, has_subcommands, may_set, row_of
-from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Call, Reader, Write
+from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
@@ -26,6 +26,7 @@ MAX_PARTS = 500
 _SHELLS = ("bash", "sh")
 #: Programs that give a file a new content, and so may write what a later command runs.
 _WRITERS = frozenset(("tee", "cp", "mv", "ln", "sed"))
+_SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet/")
 
@@ -90,8 +91,7 @@ class _Judge:
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         unreadable = isinstance(problem, Unreadable)
         if danger is not None:
-            why = f"{danger.why} ({problem.why})"
-            self.parts.append(Part("dangerous", text, words, danger.name, why, danger.instead, unreadable))
+            self.parts.append(Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable))
         else:
             hint = "write the command and its arguments out plainly, one command at a time"
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable))
@@ -107,7 +107,8 @@ class _Judge:
             elif not may_set(action.name, action.value, action.exported):
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
         except Unclear as problem:
-            self.report(problem, action.text)
+            # A variable is a part like a call, so that the owner's patterns apply to it.
+            self.report(problem, action.text, [Word(action.text)] if isinstance(action, Binding) else ())
 
     @staticmethod
     def _demand_plain_write(write: Write) -> None:
@@ -140,7 +141,8 @@ class _Judge:
         if any(place in word.text for word in argv for place in _TO_THE_NETWORK):
             raise Unclear("it opens a connection to the network", about)
         data = allow_list()
-        name = data["names"].get(argv[0].text, argv[0].text)
+        name = _SYSTEM_FOLDER.sub("", argv[0].text)
+        name = data["names"].get(name, name)
         rest = list(argv[1:])
         if name == "git":
             rest = _without_leading_options(rest, about)

@@ -16,7 +16,6 @@ variables set. All branches count, also those that bash would skip.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -27,10 +26,10 @@ from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
 
 #: Characters of a text, its here-documents included.
 MAX_LENGTH = 32 * 1024
-#: Bytes of a text without its here-documents: tree-sitter's recovery from errors takes quadratic time.
+#: Bytes of a text without its here-documents, and the operators, quotes and globs in it. tree-sitter's recovery from errors takes
+#: a time that grows with the square of these, and holds up the other threads meanwhile.
 MAX_READ = 8 * 1024
-#: Seconds for the parser, beyond which a text is too intricate. Plain texts of this length take milliseconds.
-MAX_SECONDS = 1.0
+MAX_SIGNS = 400
 #: Levels of substitutions and groups. Each takes some five frames of the interpreter's stack.
 MAX_DEPTH = 24
 MAX_NODES = 10_000
@@ -76,7 +75,7 @@ _RESERVED = frozenset("{ ! do then if elif else while until for in case".split()
 _SPELLINGS = {
     "word": r"(?!\#)(?:[\w@%+=:,./~*?^!#{}\[\]-]|\\[^\n])+",
     "number": r"-?[0-9]+",
-    "variable_name": r"\w+",
+    "variable_name": r"[A-Za-z_][A-Za-z0-9_]*",
     "raw_string": r"'[^']*'",
     "ansi_c_string": r"\$'(?:[^'\\]|\\.)*'",
     "simple_expansion": r"\$(?:[A-Za-z0-9_]+|[?#@*$!-])",
@@ -90,6 +89,7 @@ _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPE
 _WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))
 _IN_STRINGS = frozenset(("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"))
 
+_SIGN = re.compile(r"[^\w\s./,:=%@+~^-]")
 _NOTHING = re.compile("")
 _BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
 _SPACE = re.compile(r"(?:[ \t\n]|(?<=[ \t])\\\n)*")
@@ -114,17 +114,10 @@ def _language() -> Any:
 
 
 def _parse(data: bytes) -> Any:
+    """The root of tree-sitter's tree. Each call has a parser of its own, since threads judge commands."""
     import tree_sitter
 
-    until = time.monotonic() + MAX_SECONDS
-
-    def late(_: int, has_error: bool) -> bool:
-        return has_error or time.monotonic() > until
-
-    try:
-        return tree_sitter.Parser(_language()).parse(lambda at, _: data[at:], progress_callback=late).root_node
-    except ValueError:
-        raise Unreadable("it cannot be read with certainty") from None
+    return tree_sitter.Parser(_language()).parse(data).root_node
 
 
 class Reader:
@@ -149,8 +142,10 @@ class Reader:
             raise Unreadable("it holds characters that a shell does not take")
         text, here_documents = without_here_documents(self.source)
         self._data = text.encode("utf-8", "replace")
-        if len(self._data) > MAX_READ:
-            raise Unreadable(f"it is longer than {MAX_READ:,} bytes, without its here-documents")
+        if len(self._data) > MAX_READ or len(_SIGN.findall(text)) > MAX_SIGNS:
+            raise Unreadable(
+                f"it is longer than {MAX_READ:,} bytes, or has more than {MAX_SIGNS} operators, quotes and globs"
+            )
         root = _parse(self._data)
         if root.has_error:
             raise Unreadable("it cannot be read with certainty")
@@ -395,6 +390,8 @@ class Reader:
         if node.type != "variable_assignment" or not plain:
             raise Unreadable("it is not certain what it sets", about)
         self._inside_covered(node, _NOTHING)
+        if not _WORD_PATTERNS["variable_name"].fullmatch(self._text(node.children[0])):
+            raise Unreadable("it is not certain what it sets", about)
         value = self._word(node.children[2], depth) if len(kinds) == 3 else Word("")
         self.actions.append(Binding(self._text(node.children[0]), value, exported, about))
 

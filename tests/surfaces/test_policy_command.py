@@ -109,7 +109,7 @@ def test_explain_a_command(albert: Any) -> None:
     asked = albert(*explain, "command=ls; sudo ls")
     assert asked.out == (
         "allow  tools.bash.allowed_in_modes\n"
-        "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user or in another root\n"
+        "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user, or in another root folder\n"
         "so: ask\n"
     )
     denied = albert(*explain, "command=env git push")

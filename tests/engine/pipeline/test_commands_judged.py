@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from albert_tools import Question, SyncToolService, ToolService, primitive
+from albert_tools import Question, SyncToolService, primitive
 from albert_tools.engine.model.result import ToolResult
 
 RAN: list[tuple[str, str]] = []
@@ -62,22 +61,6 @@ def call(service: SyncToolService, command: str, **more: Any) -> ToolResult:
     return service.invoke("shell", {"command": command, **more})
 
 
-async def test_a_long_command_holds_nobody_up(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    async with ToolService.open(
-        home=tmp_path / "home", workspace=tmp_path / "work", governance=RULES, primitives=[shell]
-    ) as opened:
-        long = asyncio.create_task(opened.invoke("shell", {"command": "echo " + "a " * 10_000}))
-        await asyncio.sleep(0)
-        # As often as others had their turn while it was read.
-        turns = 0
-        while not long.done():
-            await asyncio.sleep(0.002)
-            turns += 1
-        assert long.result().ok
-        assert turns > 10
-
-
 def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
     assert call(service, "ls; git status").ok
     assert (len(RAN), ASKED) == (1, [])
@@ -87,7 +70,7 @@ def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
     ("command", "rule", "rationale"),
     [
         ("ls; sudo ls", "shipped.dangerous_command", "dangerous_command"),
-        ("ls; rm $x", "shipped.dynamic_command", "dynamic_command"),
+        ("ls; rm $x", "shipped.unknown_command", "unknown_command"),
     ],
 )
 def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: str, rationale: str) -> None:
@@ -106,7 +89,7 @@ def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: st
 def test_a_variable_that_changes_what_a_command_is_asks(service: SyncToolService) -> None:
     assert call(service, "ls", env=["A=1", "B=2"]).ok
     assert not call(service, "ls", env=["A=1", "PATH=."]).ok
-    assert [q.decision.rule for q in ASKED] == ["shipped.dangerous_command"]
+    assert [q.decision.rule for q in ASKED] == ["shipped.unknown_command"]
 
 
 def test_what_is_forbidden_is_not_asked_about(service: SyncToolService) -> None:

@@ -1,4 +1,4 @@
-"""What the rules say of a command: its gravest part decides, and the owner's patterns are of parts, not of texts."""
+"""The rules on commands: the strictest part decides, and the owner's patterns are about parts, not about texts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def judged(command: str, owner: Mapping[str, Any], project: Mapping[str, Any] | 
 
 
 ALLOWED = {"allowed_commands": ["git status", "git * --stat", "ls *", "./build.sh *", "tests/*", "cat *"]}
+ORDINARY = {"ordinary_commands": ["make *", "./build.sh *", "rm -rf build", "git push origin main"]}
 FORBIDDEN = {"forbidden_commands": ["git push *", "npm publish *"]}
 DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
 
@@ -36,10 +37,12 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         # What is shipped.
         ({}, "ls; git status", None),
         ({}, "ls; rm -rf build", "ask shipped.dangerous_command"),
-        ({}, "ls; $x", "ask shipped.dynamic_command"),
-        ({}, "echo 'x", "ask shipped.dangerous_command"),
+        ({}, "ls; $x", "ask shipped.unknown_command"),
+        ({}, "echo 'x", "ask shipped.unknown_command"),
+        ({}, "frobnicate --all x", "ask shipped.unknown_command"),
+        ({}, "kubectl get pods", None),
         ({}, "sudo $x", "ask shipped.dangerous_command"),
-        ({}, "./build.sh", "ask shipped.dynamic_command"),
+        ({}, "./build.sh", "ask shipped.unknown_command"),
         # Only what is allowed.
         (ALLOWED, "ls", None),
         (ALLOWED, "ls -la src && git status", None),
@@ -60,13 +63,25 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ALLOWED, "xargs pwd", "deny tools.bash.allowed_commands"),
         (ALLOWED, "PATH=. ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "cat x > ~/.bashrc", "ask shipped.dangerous_command"),
-        # A script that the owner names is vouched for; one that a pattern of any program covers isn't.
-        (ALLOWED, "./build.sh --fast", None),
-        (ALLOWED, "tests/run", "ask shipped.dynamic_command"),
-        ({"allowed_commands": ["*"]}, "./other.sh", "ask shipped.dynamic_command"),
+        # A list of what is allowed restricts; it does not take questions away.
+        (ALLOWED, "./build.sh --fast", "ask shipped.unknown_command"),
+        (ALLOWED, "tests/run", "ask shipped.unknown_command"),
+        ({"allowed_commands": ["*"]}, "./other.sh", "ask shipped.unknown_command"),
         ({"allowed_commands": ["*"]}, "rm -rf x", "ask shipped.dangerous_command"),
         ({"allowed_commands": []}, "ls", "deny tools.bash.allowed_commands"),
         ({"allowed_commands": []}, "x=1", None),
+        # What the owner finds ordinary; a pattern must name its program, and matches what is certain.
+        (ORDINARY, "./build.sh --fast", None),
+        (ORDINARY, "make deploy; ls", None),
+        (ORDINARY, "rm -rf build", None),
+        (ORDINARY, "rm -rf src", "ask shipped.dangerous_command"),
+        (ORDINARY, "make $x", None),
+        (ORDINARY, "git push $x", "ask shipped.unknown_command"),
+        (ORDINARY, "git push origin main", None),
+        (ORDINARY, "make > .git/hooks/x", "ask shipped.dangerous_command"),
+        (ORDINARY, "CC=./x make", "ask shipped.dangerous_command"),
+        ({"ordinary_commands": ["*"]}, "./other.sh", "ask shipped.unknown_command"),
+        ({**ORDINARY, **FORBIDDEN}, "git push origin main", "deny tools.bash.forbidden_commands"),
         # Never what is forbidden, however it is written, nor what could be it.
         (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),
         (FORBIDDEN, "ls; 'git' pu\\sh origin", "deny tools.bash.forbidden_commands"),
@@ -80,18 +95,19 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (FORBIDDEN, "sudo ls", "ask shipped.dangerous_command"),
         # What the owner finds dangerous.
         (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
-        (DANGEROUS, "terraform plan", None),
         (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),
+        (DANGEROUS, "ls", None),
     ],
 )  # fmt: skip
-def test_the_gravest_part_decides(owner: Mapping[str, Any], command: str, said: str | None) -> None:
+def test_the_strictest_part_decides(owner: Mapping[str, Any], command: str, said: str | None) -> None:
     decision = judged(command, owner)
     assert (decision and f"{decision.verdict} {decision.rule}") == said, decision
 
 
 def test_a_project_only_tightens() -> None:
     assert judged("ls", {}, {"allowed_commands": ["pwd"]}).rule == "project.tools.bash.allowed_commands"  # type: ignore[union-attr]
-    assert judged("./build.sh", {}, {"allowed_commands": ["./build.sh"]}).rule == "shipped.dynamic_command"  # type: ignore[union-attr]
+    assert judged("./build.sh", {}, {"allowed_commands": ["./build.sh"]}).rule == "shipped.unknown_command"  # type: ignore[union-attr]
+    assert judged("./build.sh", {}, {"ordinary_commands": ["./build.sh"]}).rule == "shipped.unknown_command"  # type: ignore[union-attr]
     assert judged("rm -rf x", {}, {"allowed_commands": ["rm *"]}).rule == "shipped.dangerous_command"  # type: ignore[union-attr]
 
 
@@ -99,15 +115,12 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     decision = judged("ls -la && env A=1 rm -rf 'my build'", {})
     assert decision is not None
     assert decision.rationale == "dangerous_command"
-    assert (
-        decision.message
-        == "`rm -rf 'my build'` is dangerous (recursive_delete): it deletes a whole folder without asking"
-    )
+    assert decision.message == "`rm -rf 'my build'` is dangerous (recursive_delete): it deletes whole folders"
     assert decision.hint == "delete the files by name"
     decision = judged("ls; rm $x", {})
     assert decision is not None
-    assert decision.rationale == "dynamic_command"
-    assert decision.message == "`rm …` can't be judged: its arguments are known only when it runs"
+    assert decision.rationale == "unknown_command"
+    assert decision.message == "`rm …` needs approval: its arguments are not known before it runs"
 
 
 def test_a_program_is_judged_by_its_arguments() -> None:
@@ -119,7 +132,7 @@ def test_a_program_is_judged_by_its_arguments() -> None:
     assert said("echo", "; rm -rf x", "$(sudo ls)") == []
     assert said("rm", "-rf", "x") == ["shipped.dangerous_command"]
     assert said("sh", "-c", "sudo ls") == ["shipped.dangerous_command"]
-    assert said("python", "-c", "1") == ["shipped.dynamic_command"]
+    assert said("python", "-c", "1") == ["shipped.unknown_command"]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +140,13 @@ def test_a_program_is_judged_by_its_arguments() -> None:
     [
         ("FOO=1", []),
         ("PYTHONPATH=src", []),
-        ("PATH=.", ["shipped.dangerous_command"]),
-        ("LD_PRELOAD=./x.so", ["shipped.dangerous_command"]),
-        ("BASH_ENV=x", ["shipped.dangerous_command"]),
-        ("n=a[$(ls)]", ["shipped.dynamic_command"]),
+        ("PATH=.", ["shipped.unknown_command"]),
+        ("LD_PRELOAD=./x.so", ["shipped.unknown_command"]),
+        ("BASH_ENV=x", ["shipped.unknown_command"]),
+        ("PYTHONPATH=/tmp/x", ["shipped.unknown_command"]),
+        ("n=a[$(ls)]", ["shipped.unknown_command"]),
     ],
 )
-def test_variables_that_change_what_a_command_is_ask(entry: str, said: list[str]) -> None:
+def test_variables_that_are_not_listed_ask(entry: str, said: list[str]) -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
     assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said
