@@ -71,6 +71,8 @@ _SIGNS = frozenset(
 )
 _ENDS = frozenset("} done fi esac ]] ]".split())
 _RESERVED = frozenset("{ ! do then if elif else while until for in case".split()) | _ENDS
+# Reserved words that the grammar sometimes takes for the name of a program.
+_NO_PROGRAM = _RESERVED | frozenset("function select coproc [[".split())
 # Words and pieces of words, and the spellings that bash certainly reads as such.
 _SPELLINGS = {
     "word": r"(?!\#)(?:[\w@%+=:,./~*?^!#{}\[\]-]|\\[^\n])+",
@@ -280,6 +282,8 @@ class Reader:
         for child in redirects:
             words += self._more(child, depth)
         files += redirects
+        if words and words[0].text in _NO_PROGRAM:
+            raise Unreadable("it is not certain where its commands begin", about)
         reads = any(self._text(file).lstrip("0123456789").startswith("<") for file in files)
         empties = not reads and _prints_nothing(words)
         self.actions.append(Call(tuple(words), about))
