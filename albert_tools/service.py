@@ -16,7 +16,6 @@ from albert_tools.engine import service as engine
 from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.caching import Cache
 from albert_tools.engine.call.context import Log, Surroundings
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.call.resource_locks import Turns
@@ -115,7 +114,6 @@ class ToolService(engine.ToolService):
             examine=examiner.examine,
             observer=telemetry,
             turns=Turns(homes.state / "turns"),
-            cache=Cache(),
             own=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )

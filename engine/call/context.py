@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.projections import Projections
     from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.sessions import Session, Sessions
-    from albert_tools.engine.call.caching import Cache
     from albert_tools.engine.call.resource_locks import Turns
     from albert_tools.engine.model.interrupted import Settled
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
@@ -72,7 +71,6 @@ class Surroundings:
     examine: Examine | None = None
     observer: Observer | None = None
     turns: Turns | None = None
-    cache: Cache | None = None
     #: What primitives keep between calls.
     kept: Kept = field(default_factory=Kept)
     #: Whom a call without a session is made by: one service, for answers that hold "for this session".

@@ -105,7 +105,6 @@ class ToolDefinition:
     approval: bool = False
     rate_limit: int | None = None
     sandbox: bool = False
-    cache_seconds: float = 0.0
     invariants: tuple[Invariant, ...] = ()
     _schema: Schema | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -158,7 +157,6 @@ class ToolDefinition:
             "sandbox": self.sandbox,
             "rate_limit_per_hour": self.rate_limit,
             "idempotent": self.idempotent,
-            "cache_seconds": self.cache_seconds,
         }
 
     @property

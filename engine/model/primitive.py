@@ -138,7 +138,6 @@ def primitive(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -173,8 +172,6 @@ def primitive(
         rate_limit: The most calls per hour, even if policy allows more; default: no limit.
         sandbox: Whether it runs confined: in its own process, which can only compute, with 256 MiB of memory. The
             function must be at the top of a module, take no `CallContext` and have no effects.
-        cache_seconds: How long an answer holds, of a tool that only reads: the same arguments, and files of the same content,
-            get it again.
         invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
         refuse: Gets all arguments, defaults included, and raises the `Failure` for those that fit their schemas but can
             never work, so that no person is asked about them. It changes nothing and looks at nothing else.
@@ -211,7 +208,6 @@ def _declare(
     approval: bool = False,
     rate_limit: int | None = None,
     sandbox: bool = False,
-    cache_seconds: float = 0.0,
     invariants: Sequence[Invariant] = (),
     refuse: Refuse | None = None,
     settle: Settling | None = None,
@@ -245,7 +241,6 @@ def _declare(
         approval=approval,
         rate_limit=rate_limit,
         sandbox=sandbox,
-        cache_seconds=cache_seconds,
         invariants=tuple(invariants),
     )
     made = Primitive(
@@ -326,8 +321,6 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         yield f"the timeout must be more than 0 seconds, not {d.timeout!r}"
     if d.rate_limit is not None and (type(d.rate_limit) is not int or d.rate_limit < 1):
         yield f"the rate limit is a number of calls per hour, 1 or more, not {d.rate_limit!r}"
-    if d.cache_seconds and not (0 < d.cache_seconds < float("inf") and set(d.effects) <= {"read"}):
-        yield "answers are kept for some seconds, and only of a tool that only reads"
     if d.sandbox:
         yield from _sandbox_problems(made)
     for invariant in d.invariants:

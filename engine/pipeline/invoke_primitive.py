@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import left, spend, spent_by
@@ -18,13 +18,6 @@ from albert_tools.engine.call.context import Chain, Context, Judged, Request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
-
-if TYPE_CHECKING:
-    from albert_tools.engine.call.caching import Cache
-
-#: The call itself, once.
-Once = Callable[[], Awaitable[Any]]
 
 #: Codes that can be another's next time; the failure itself must say so, too.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -41,40 +34,14 @@ async def run_primitive(
         Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
         Exception: a fault of the primitive's.
     """
-    once = partial(_once, primitive, judged, chain, own, clock)
-    cache = chain.request.surroundings.cache
-    if not primitive.definition.cache_seconds or cache is None:
-        return await _tried(primitive, judged.arguments, chain, own, once)
-    return await _cached(primitive, judged, chain, own, once, cache)
-
-
-async def _cached(
-    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], once: Once, cache: Cache
-) -> Any:
-    from albert_tools.engine.call.caching import key_of
-
-    request, arguments = chain.request, judged.arguments
-    key = await asyncio.to_thread(key_of, primitive, arguments, judged.workspace(request))
-    found = cache.find(key)
-    if found is None:
-        output = await _tried(primitive, arguments, chain, own, once)
-        cache.keep(key, primitive.definition.cache_seconds, export(output, MAX_ANSWER), tuple(own))
-        return output
-    own.extend(found[1])
-    request.effects.extend(found[1])
-    return found[0]
-
-
-async def _tried(primitive: Primitive, arguments: dict[str, Any], chain: Chain, own: list[Effect], once: Once) -> Any:
-    """Once, and where it is worth it once more."""
     try:
-        return await once()
+        return await _once(primitive, judged, chain, own, clock)
     except Failure as failure:
-        if not _worth_another(primitive, arguments, failure, own):
+        if not _worth_another(primitive, judged.arguments, failure, own):
             raise
     await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
     chain.retried += 1
-    return await once()
+    return await _once(primitive, judged, chain, own, clock)
 
 
 def _worth_another(primitive: Primitive, arguments: dict[str, Any], failure: Failure, own: list[Effect]) -> bool:

@@ -249,8 +249,6 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
     less = f"; {timeout_of(allowed)} by the rules" if allowed < d.timeout else ""
     yield "timeout", f"{timeout_of(d.timeout)}{less}"
     yield "rate", _rate(d, found.bounds.get("calls_per_hour", {}))
-    if d.cache_seconds:
-        yield "answers", f"hold for {timeout_of(d.cache_seconds)} where what was read is the same"
     if d.idempotent:
         yield "twice", "is the same as once, so a passing failure is tried again"
     for invariant in d.invariants:
