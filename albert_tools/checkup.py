@@ -70,7 +70,7 @@ async def checkup(service: ToolService, trials: bool = True) -> AsyncGenerator[F
     """Everything that is found, in the order in which it is told; without `trials`, no program is run."""
     for finding in _about(service):
         yield finding
-    governance = service.surroundings.governance
+    governance = service.context.governance
     if isinstance(governance, Failure):
         yield Finding("allowed", "nothing, until the rules can be used", False)
     else:
@@ -93,7 +93,7 @@ def _about(service: ToolService) -> Iterator[Finding]:
         why = unwritable(folder)
         yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
     yield _file_of_rules(service)
-    workspace = service.surroundings.workspace
+    workspace = service.context.workspace
     if isinstance(workspace, Failure):
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
     else:
@@ -102,7 +102,7 @@ def _about(service: ToolService) -> Iterator[Finding]:
 
 def _file_of_rules(service: ToolService) -> Finding:
     """Where the owner's rules are, and whether they hold."""
-    file, governance = service.homes.config / "governance.yaml", service.surroundings.governance
+    file, governance = service.homes.config / "governance.yaml", service.context.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
     return Finding(
@@ -116,7 +116,7 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     found = [Finding("allowed", ", ".join(allowed) or none)]
     if service.registry.imported:
         found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
-    problem = getattr(service.surroundings.rules, "problem", None)
+    problem = getattr(service.context.rules, "problem", None)
     if problem:
         found.append(Finding("edited rules", f"{problem}; the rules of before stay in force", False))
     return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
@@ -222,7 +222,7 @@ def unwritable(folder: Path) -> str | None:
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """What is wrong with rules that can be read: who misspells what is to be denied has denied nothing."""
     primitives = [p.definition for p in service.registry.primitives()]
-    held = service.surroundings.workspace
+    held = service.context.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)
     found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
     missing = (problem.partition(": ") for problem in service.registry.problems)

@@ -16,9 +16,9 @@ from albert_tools.engine import service as engine
 from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import Log, Surroundings
+from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.registry import ToolRegistry
-from albert_tools.engine.call.resource_locks import Turns
+from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
@@ -100,7 +100,7 @@ class ToolService(engine.ToolService):
         _named(rules, registry, found)
         examiner = _Examiner()
         contents = Contents(homes.state / "contents")
-        surroundings = Surroundings(
+        context = ServiceContext(
             found,
             rules,
             modes=Modes(homes.state / "mode.json", ledger=ledger),
@@ -113,11 +113,11 @@ class ToolService(engine.ToolService):
             artifacts=Artifacts(homes.state / "artifacts", contents),
             examine=examiner.examine,
             observer=telemetry,
-            turns=Turns(homes.state / "turns"),
+            resource_locks=ResourceLocks(homes.state / "turns"),
             own=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )
-        service = cls(registry, store, surroundings, Sandbox(_limits(rules)))
+        service = cls(registry, store, context, Sandbox(_limits(rules)))
         service.homes = homes
         examiner.service = service
         return service

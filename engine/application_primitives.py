@@ -1,6 +1,6 @@
 """The application's own primitives, which the owner's rules name: ``primitives_from: [shop.tools, "shop.mail:send_invoice"]``.
 
-They are imported once, when the service starts, into its own process, and are judged, recorded and listed like those that come
+They are imported once, when the service starts, into its own process, and are authorized, recorded and listed like those that come
 with Albert Tools. What can't be had is left out, so it can't be called, and is told: by `albert doctor`, by lists, and to whoever
 calls a tool that there isn't. A function must stand under `@primitive`, for nobody else can say what its effects are. What lies in
 the workspace is never imported: tools can write there, and what they write must not become part of what judges them.
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from albert_tools.engine.call.errors import told
+from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
@@ -49,7 +49,7 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
             raise
         except BaseException as fault:
             # A module may answer for itself when it is asked for a name, and its values may be odd ones.
-            problems.append(f"primitives_from: {entry}: what it names can't be looked at: {told(fault)}")
+            problems.append(f"primitives_from: {entry}: what it names can't be looked at: {describe_fault(fault)}")
     registry.problems = tuple(problems)
     registry.imported = tuple(dict.fromkeys(imported))
 
@@ -108,7 +108,7 @@ def _imported(name: str, workspace: str | None) -> ModuleType:
             raise
         except BaseException as fault:
             # Whatever somebody's module raises, `SystemExit` too.
-            raise _Missing(f"its import failed: {told(fault)}") from fault
+            raise _Missing(f"its import failed: {describe_fault(fault)}") from fault
     return module
 
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from albert_tools.engine.call.context import Surroundings
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import Example
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.error_codes import CODES
@@ -67,9 +67,9 @@ async def _run(
             return {"message": f"its files can't be laid out: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
         limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
-        surroundings = Surroundings(workspace, Governance(deny=deny, limits=limits), stubs, scratch=True)
+        context = ServiceContext(workspace, Governance(deny=deny, limits=limits), stubs, scratch=True)
         invocation = ToolInvocation(version.name, example.arguments)
-        result = await pipeline.invoke(invocation, surroundings, unsaved=version)
+        result = await pipeline.invoke(invocation, context, unsaved=version)
         return _compare(example, result, workspace)
 
 
@@ -79,7 +79,7 @@ def _place(folder: Path, workspace: Workspace, path: str, content: str) -> None:
         raise Failure(
             "permission_denied", f"{path!r} is not a path inside the workspace", hint="write it as 'folder/name.txt'"
         )
-    # Judged as a path first, so that only what can be one becomes a folder.
+    # Authorized as a path first, so that only what can be one becomes a folder.
     workspace.spell(path)
     try:
         folder.joinpath(*parts).mkdir(parents=True, exist_ok=True)

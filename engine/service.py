@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from albert_tools.engine.call.context import Log, Surroundings
+from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.describe import confined_of, resources_of
@@ -26,7 +26,7 @@ from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.runs.runs import RunDesk
+from albert_tools.engine.runs.runs import RunManager
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """What a definition came to: the version, the checker's warnings, and what it means for what was there.
+    """What a definition outcome to: the version, the checker's warnings, and what it means for what was there.
 
     `outcome` is ``saved``, ``replaced`` (then `replaced` is the hash of what was the newest before) or ``unchanged``.
     `callers` are saved tools that go on calling an older version, because that is what they were checked against.
@@ -170,18 +170,18 @@ class ToolService:
     Args:
         registry: Primitives, and the store's tools.
         store: Where saved tools live.
-        surroundings: The workspace and the rules.
+        context: The workspace and the rules.
         sandbox: Not started yet; it starts with the first run.
     """
 
-    def __init__(self, registry: ToolRegistry, store: ToolStore, surroundings: Surroundings, sandbox: Sandbox) -> None:
+    def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
         self.registry = registry
         self.store = store
-        self.surroundings = surroundings
+        self.context = context
         self._sandbox = sandbox
         self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
-        self._runs = RunDesk(self._pipeline, lambda: self.surroundings)
+        self._runs = RunManager(self._pipeline, lambda: self.context)
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ToolService:
@@ -196,8 +196,8 @@ class ToolService:
         if self._watching is not None:
             self._watching.cancel()
         await self._sandbox.close()
-        await self.surroundings.kept.close()
-        for held in (self.surroundings.workspace, self.surroundings.ledger):
+        await self.context.resource_pool.close()
+        for held in (self.context.workspace, self.context.ledger):
             close = getattr(held, "close", None)
             if close is not None:
                 # What had to be on the disk was waited for; the rest of the log survives this process anyway.
@@ -292,14 +292,14 @@ class ToolService:
         from albert_tools.grammar.diagnostic import SourceError
 
         self._must_be_open()
-        tell = progress or (lambda _: None)
-        tell("checking")
+        report_progress = progress or (lambda _: None)
+        report_progress("checking")
         version, report = await self._in_thread(self._compiled, source)
         if version is None or report.checked is None:
             raise SourceError(report.diagnostics)
         examples = report.checked.examples
         if examples:
-            tell(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
+            report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
             if problems:
                 first = problems[0]
@@ -311,7 +311,7 @@ class ToolService:
                     line=first["line"],
                     details={"examples": problems},
                 )
-        tell("saving")
+        report_progress("saving")
         return await self._in_thread(self._saved, version, report.diagnostics)
 
     def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
@@ -341,7 +341,7 @@ class ToolService:
 
     def _denied(self) -> frozenset[str]:
         """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
-        rules, authority = self.surroundings.governance, self.surroundings.authority
+        rules, authority = self.context.governance, self.context.authority
         if not isinstance(rules, Failure):
             return rules.denied | (frozenset() if authority is None else self._not_in_examples(authority))
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
@@ -463,7 +463,7 @@ class ToolService:
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
         self._watch_for_ends()
-        return await self._pipeline.invoke(invocation, self.surroundings, log, watch=watch)
+        return await self._pipeline.invoke(invocation, self.context, log, watch=watch)
 
     # Sessions, approvals
 
@@ -474,12 +474,12 @@ class ToolService:
         Raises:
             Failure: `not_found`: nothing is recorded here.
         """
-        return _there(self.surroundings.sessions, "sessions")
+        return _there(self.context.sessions, "sessions")
 
     @property
     def approvals(self) -> Approvals:
         """The questions to people, open and answered. Raises as `sessions`."""
-        return _there(self.surroundings.approvals, "approvals")
+        return _there(self.context.approvals, "approvals")
 
     def open_session(
         self,
@@ -496,7 +496,7 @@ class ToolService:
         Raises:
             Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; as `workspace.at` for `cwd`.
         """
-        workspace = self.surroundings.workspace
+        workspace = self.context.workspace
         if isinstance(workspace, Failure):
             raise dataclasses.replace(workspace)
         if cwd:
@@ -509,7 +509,7 @@ class ToolService:
     # Runs
 
     @property
-    def runs(self) -> RunDesk:
+    def runs(self) -> RunManager:
         """The runs of this home: listed, shown, resumed, called off, replayed."""
         return self._runs
 
@@ -526,7 +526,7 @@ class ToolService:
 
     def _watch_for_ends(self) -> None:
         """Look now and then, while anything runs, whether another process wants a run stopped."""
-        if self.surroundings.runs is None or (self._watching is not None and not self._watching.done()):
+        if self.context.runs is None or (self._watching is not None and not self._watching.done()):
             return
 
         async def watch() -> None:
@@ -534,7 +534,7 @@ class ToolService:
             while idle < MAX_IDLE_LOOKS and not self._closed:
                 await asyncio.sleep(LOOK_SECONDS)
                 idle = 0 if self._pipeline.active else idle + 1
-                self._runs.look()
+                self._runs.stop_cancelled()
 
         self._watching = asyncio.create_task(watch())
 
@@ -577,14 +577,14 @@ class ToolService:
 
     def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
         """What the rules say of every call of a tool in the present mode, whatever its arguments; what it touches can only make it
-        graver. As a result's ``policy``, with the ``mode``; where nothing can be judged, a denial that says why.
+        graver. As a result's ``policy``, with the ``mode``; where nothing can be authorized, a denial that says why.
         """
         try:
-            authority = self.surroundings.ruling(say=False)[1]
+            authority = self.context.ruling(audit=False)[1]
         except Failure as failure:
             authority, why = None, failure
         else:
-            why = Failure("governance_unavailable", "nothing is judged in a scratch workspace")
+            why = Failure("governance_unavailable", "nothing is authorized in a scratch workspace")
         if authority is None:
             said = Decision("deny", why.rule or "governance", "no_rule", why.message).as_dict()
             return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
@@ -593,7 +593,7 @@ class ToolService:
         return {**decision.as_dict(), "hint": decision.hint, "mode": mode}
 
     def _judged(self, description: Description) -> Description:
-        definition, authority = description.definition, self.surroundings.authority
+        definition, authority = description.definition, self.context.authority
         bounds: dict[str, Json] = {}
         if authority is not None:
             policy = authority.policy
@@ -698,9 +698,9 @@ class ToolService:
 
     def _record(self, kind: str, **data: Json) -> None:
         """Write down what has been done to the store, which keeps its own history too: a full disk doesn't undo it."""
-        if self.surroundings.ledger is not None:
+        if self.context.ledger is not None:
             with suppress(Failure):
-                self.surroundings.ledger.append(kind, data)
+                self.context.ledger.append(kind, data)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application's own.

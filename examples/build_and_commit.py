@@ -51,8 +51,8 @@ def plain_git(folder: Path, *words: str) -> bytes:
 
 def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
     """Hold against one another what was recorded, counted, written and committed."""
-    entries = service.within(lambda s: list(s.surroundings.ledger.entries()))
-    proof = service.within(lambda s: s.surroundings.ledger.verify())
+    entries = service.within(lambda s: list(s.context.ledger.entries()))
+    proof = service.within(lambda s: s.context.ledger.verify())
     assert proof.ok, proof.problems
     calls: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "result"}

@@ -142,14 +142,14 @@ async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     assert (again.repeated, again.output, len(press.released)) == (True, built.output, 1)
 
     # A failure to abort on: somebody has locked everything down. Whatever else is asked for would be denied as well.
-    orchestrator.service.surroundings.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
+    orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
     await orchestrator.call("write_file", {"path": "site/late.html", "content": ""})
     raise AssertionError("nothing is done after that")
 
 
 def account(service: ToolService, counters: Counters, press: Press) -> list[str]:
     """Hold what was counted and what was recorded against one another."""
-    counted, ledger = counters.snapshot(), service.surroundings.ledger
+    counted, ledger = counters.snapshot(), service.context.ledger
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends = {e.data["call"]: e for e in entries if e.kind == "result"}

@@ -1,6 +1,6 @@
-"""What goes into a tool and what comes out of it, held against what the tool says of itself.
+"""Validation of a call's arguments and of its output against the tool's definition.
 
-Both are copied: what was validated is what is used, whatever becomes of the value it was read from.
+Both are copied first, so a later change of the original has no effect on the call.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from albert_tools.engine.model.schema import Violation, kind_of, violations
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable, export
 
 
-def problems_of(definition: ToolDefinition, arguments: Any) -> list[Violation]:
-    """Everything that is wrong with `arguments`: ``{field, rule, message}``."""
+def argument_violations(definition: ToolDefinition, arguments: Any) -> list[Violation]:
+    """All violations in `arguments`, each ``{field, rule, message}``."""
     return _read(definition, arguments)[1]
 
 
 def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], list[Violation]]:
-    """A copy of the arguments, which nobody else can change any more, and everything that is wrong with them."""
+    """A private copy of the arguments, and all violations in them."""
     if not isinstance(arguments, Mapping):
         message = f"expected an object, the arguments by name; got {kind_of(arguments)}"
         return {}, [{"field": "", "rule": "type", "message": message}]
@@ -38,11 +38,11 @@ def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], l
     return copy, violations(copy, definition.schema)
 
 
-def promised(definition: ToolDefinition, output: Any) -> Any:
-    """A copy of the output, if it is what the tool promises.
+def checked_output(definition: ToolDefinition, output: Any) -> Any:
+    """A copy of the output, if it fits the tool's result schema.
 
     Raises:
-        Failure: `invalid_result`, with every violation in `details`; what the tool has done stays done.
+        Failure: `invalid_result`, with all violations in `details`. The tool's effects stay.
     """
     try:
         output = export(output, MAX_ANSWER)
@@ -54,22 +54,23 @@ def promised(definition: ToolDefinition, output: Any) -> Any:
     if found:
         raise Failure(
             "invalid_result",
-            f"{definition.name} gave what it doesn't promise: " + "; ".join(v["message"] for v in found[:10]),
-            hint=f"it promises {spell(definition.result)}: return that, or let the annotation after -> say what comes",
+            f"the output of {definition.name} doesn't fit its result type: "
+            + "; ".join(v["message"] for v in found[:10]),
+            hint=f"return {spell(definition.result)}, or change the annotation after ->",
             tool=definition.name,
             details={"violations": found},
         )
     return output
 
 
-def validated(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
-    """Stage 2: the arguments with defaults filled in.
+def validated_arguments(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
+    """The arguments with defaults filled in.
 
     Raises:
-        Failure: `invalid_arguments` (a `..` in a path is `permission_denied`), with every violation in `details`.
+        Failure: `invalid_arguments`, or `permission_denied` for `..` in a path; all violations are in `details`.
     """
     read, found = _read(definition, arguments)
     if found:
         raise refused_arguments(definition, found)
-    # A default is copied as well: the function that gets it may change it.
+    # Defaults are copied too: the function that gets one may change it.
     return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}

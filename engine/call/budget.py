@@ -1,4 +1,4 @@
-"""What a request takes from its session's budget, written down as it is taken."""
+"""The session's budget: what a request has used, and what is left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from albert_tools.engine.call.context import Request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect
 
-#: Which fact of which effect is counted in which unit.
+#: Unit, kind of effect, and the fact that is added up.
 _COUNTED = (
     ("bytes_written", "write", "size_bytes"),
     ("network_bytes", "network", "size_bytes"),
@@ -20,7 +20,7 @@ _COUNTED = (
 
 
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
-    """What effects come to, by unit."""
+    """What effects have used, by unit."""
     found: dict[str, float] = {}
     for effect in effects:
         for unit, kind, fact in _COUNTED:
@@ -31,32 +31,32 @@ def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
 
 
 def spend(request: Request, **used: float) -> None:
-    """Take from the budget of the request's session; without one there is nothing to take from."""
-    ledger = request.surroundings.ledger
+    """Charge the request's session, if there is one."""
+    ledger = request.context.ledger
     if request.session is None or ledger is None or not any(used.values()):
         return
-    # What was done is done. A log that takes no more denies whatever comes next.
+    # The effects have happened. If the ledger is full, the next call is denied.
     with suppress(Failure):
         ledger.append("use", {"session": request.session.id, "used": used})
 
 
 def consumed(request: Request, seconds: float) -> dict[str, int | float]:
-    """What the request took in all; the names say the units."""
+    """What the request used in total, by unit; `seconds` is its duration."""
     found: dict[str, int | float] = {"calls": request.calls + 1, "wall_seconds": round(seconds - request.waited, 6)}
     return {**found, **spent_by(request.effects)}
 
 
 def left(request: Request, unit: str) -> float:
-    """How much of a unit the budget of the request's session has left."""
-    sessions = request.surroundings.sessions
+    """How much of a unit is left to the request's session; infinity if it has no bound."""
+    sessions = request.context.sessions
     if request.session is None or sessions is None:
         return float("inf")
     return sessions.left(request.session, unit)
 
 
 def session_seconds(request: Request) -> float:
-    """How long the request's session lets it take."""
-    sessions = request.surroundings.sessions
+    """The most seconds that the request's session lets it run."""
+    sessions = request.context.sessions
     if request.session is None or sessions is None:
         return float("inf")
     return sessions.seconds(request.session)

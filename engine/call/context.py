@@ -1,4 +1,4 @@
-"""What calls are judged by and happen in; what one request's calls share; and what a call inherits from the one that makes it."""
+"""The context of a call: the service it runs in, the request it belongs to, and what it inherits from its caller."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from albert_tools.engine.authority.authorization import Asker, Authority
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.ledger import CallId, Recorder
-from albert_tools.engine.call.resource_pool import Kept
+from albert_tools.engine.call.ledger import Recorder
+from albert_tools.engine.call.resource_locks import ResourceLocks
+from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.policy.modes import Modes
@@ -24,20 +25,20 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.projections import Projections
     from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.sessions import Session, Sessions
-    from albert_tools.engine.call.resource_locks import Turns
+    from albert_tools.engine.call.journal import RunJournal
     from albert_tools.engine.model.interrupted import Settled
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
     from albert_tools.engine.model.telemetry import Observer, Span, Started
     from albert_tools.engine.policy.decision import Decision
     from albert_tools.engine.policy.outgoing import Outgoing
-    from albert_tools.engine.runs.journal import Steps
 
 T = TypeVar("T")
+#: Receives each text that a program prints: the tool's name and the text.
 Log = Callable[[str, str], None]
 
 
-class Again(Exception):
-    """The call was made before, under the same dedupe key: the result of then."""
+class Repeated(Exception):
+    """The call was made before under the same dedupe key; carries that call's result."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
@@ -45,23 +46,23 @@ class Again(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What calls are judged by and happen in. `workspace` and `rules` may be the failure that says why they are missing.
+class ServiceContext:
+    """The service that calls run in. `workspace` and `rules` may be the failure that explains why they are missing.
 
-    Without a ledger nothing is recorded, and then there are no sessions, limits, repeats, approvals or runs either: in the examples
-    of a source, whose `scratch` workspace is all that they can change.
+    Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
+    source run like that, in a `scratch` workspace.
     """
 
     workspace: Any
     rules: RulesSource | Governance | Failure
-    #: Answers for tools by name, instead of the tools: in the examples of a source.
+    #: Answers by tool name that replace the tools: in the examples of a source.
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    #: Whether only what stays inside the workspace may be done for real.
+    #: Whether calls may change the workspace only.
     scratch: bool = False
     modes: Modes = field(default_factory=lambda: Modes(None))
-    #: Who is asked where the rules say so; None: whoever answers the record of the question.
+    #: Asks a person in the call; None: the question waits for an answer from another process.
     ask: Asker | None = None
-    #: Seconds that a call waits for an answer from elsewhere before its run is suspended; None: it is denied at once.
+    #: Seconds that a call waits for such an answer before its run is suspended; None denies the call at once.
     patience: float | None = None
     ledger: Ledger | None = None
     projections: Projections | None = None
@@ -70,21 +71,22 @@ class Surroundings:
     artifacts: ArtifactStore | None = None
     examine: Examine | None = None
     observer: Observer | None = None
-    turns: Turns | None = None
-    #: What primitives keep between calls.
-    kept: Kept = field(default_factory=Kept)
-    #: Whom a call without a session is made by: one service, for answers that hold "for this session".
+    resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
+    resource_pool: ResourcePool = field(default_factory=ResourcePool)
+    #: The principal of calls without a session: this service, for answers that apply "for this session".
     own: str = "own"
-    #: Bytes of an output that are handed to whoever called; a larger one is kept, and a part of it and its handle handed over.
+    #: The largest output in bytes that is returned whole; of a larger one the caller gets a part and a handle.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self, *, say: bool = True) -> tuple[Governance, Authority | None]:
-        """The rules in force, and who judges by them: nobody in a scratch workspace. Who only looks leaves no record: not `say`.
+    def ruling(self, *, audit: bool = True) -> tuple[Governance, Authority | None]:
+        """The rules in force and the authority that applies them, None in a scratch workspace.
+
+        Pass ``audit=False`` to read the rules without writing an entry about a change of them.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        # A copy: the one that is kept would gather a traceback with each call.
+        # Copies: raising the stored failure itself would add a traceback to it with each call.
         if isinstance(self.workspace, Failure):
             raise replace(self.workspace)
         rules = self.rules
@@ -95,14 +97,14 @@ class Surroundings:
                 return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.in_force(str(self.workspace.root), self.modes, audit=say)
+        ruling = rules.in_force(str(self.workspace.root), self.modes, audit=audit)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling.governance, None if self.scratch else ruling.authority
 
     @property
     def sessions(self) -> Sessions | None:
-        """The home's sessions."""
+        """The sessions of the home."""
         return self.projections.sessions if self.projections is not None else None
 
     @property
@@ -112,12 +114,12 @@ class Surroundings:
 
     @property
     def rate_limits(self) -> RateLimits | None:
-        """How often what was called."""
+        """The counts of calls for rate limits."""
         return self.projections.rate_limits if self.projections is not None else None
 
     @property
     def dedupe_keys(self) -> DedupeKeys | None:
-        """What was called under which key."""
+        """The calls that were made under dedupe keys."""
         return self.projections.dedupe_keys if self.projections is not None else None
 
     @property
@@ -127,87 +129,89 @@ class Surroundings:
 
     @property
     def authority(self) -> Authority | None:
-        """Who judges now; None where nothing can be judged."""
+        """The authority that decides now; None if nothing can be decided."""
         try:
-            return self.ruling(say=False)[1]
+            return self.ruling(audit=False)[1]
         except Failure:
             return None
 
 
 @dataclass(slots=True)
 class Run:
-    """The record of what one request does. Without a journal (yet), only its id."""
+    """The run of one request. Most requests for a primitive have no journal, and the run is only an id."""
 
     id: str
-    steps: Steps | None = None
-    #: Whom it goes on for, when it is resumed: the id of a session, and whom lasting answers were for.
+    journal: RunJournal | None = None
+    #: Of a run that is resumed: the id of its session, and the principal of lasting answers.
     session: str | None = None
     principal: str | None = None
-    #: The repeat's key in the records, of one that was begun under a key.
+    #: The key in the record, of a run that was begun under a dedupe key.
     repeat: str | None = None
-    #: Whether it was begun before, and now goes on.
     resumed: bool = False
-    #: Whether nothing is done: a replay ends where the journal does.
+    #: Whether this is a replay: calls are answered from the journal only.
     dry: bool = False
-    #: Why it is to stop, once somebody wants that.
+    #: Why the run is to stop, once somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
 
 
 @dataclass(slots=True)
 class Request:
-    """What all calls of one invocation share: on whose behalf, and what they have come to so far."""
+    """What all calls of one invocation share."""
 
     invocation: ToolInvocation
-    surroundings: Surroundings
+    context: ServiceContext
     recorder: Recorder
     run: Run
-    #: Where its calls work: the workspace, from the session's folder.
+    #: The folder in which the calls work: the workspace, or the session's folder in it.
     workspace: Any
     log: Log | None = None
     watch: Callable[[str], None] | None = None
     session: Session | None = None
-    #: The repeat's key in the records and the digest of the call, once it has been begun.
+    #: ``KEY:DIGEST`` of the dedupe key and the arguments, once the call under it has begun.
     repeat: str | None = None
     decision: Decision | None = None
-    #: Its arguments, once they are known to be valid: a copy that nobody else has.
+    #: A private copy of the arguments, once they are valid.
     arguments: dict[str, Any] = field(default_factory=dict)
-    #: Whether it was let through and charged: from here on something may have been done.
-    begun: bool = False
-    #: Why it was never made.
+    #: Why the request was refused.
     refused: Failure | None = None
     printed: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
     printed_bytes: int = 0
-    #: Seconds that people took to answer; they don't count.
+    #: Seconds that people took to answer. They count against no limit.
     waited: float = 0.0
-    #: The runs of programs that stand still meanwhile, and how many questions are open.
+    #: The programs whose clocks stop while a question is open; how many questions are open, and since when.
     runs: list[RunReport] = field(default_factory=list)
-    open: int = 0
-    since: float = 0.0
+    open_questions: int = 0
+    open_since: float = 0.0
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def origin(self) -> str | None:
-        """The id of the session on whose behalf all of it is; of a run that goes on, the one that it began in."""
+        """The id of the session that made the request; of a resumed run, the session in which it began."""
         if self.session is None:
             return None
         return self.session.parent if self.session.grant and self.session.parent else self.session.id
 
     @property
     def principal(self) -> str:
-        """Whom lasting answers are for: the session, or whoever has none."""
-        return self.origin or self.run.principal or self.surroundings.own
+        """Who lasting answers are for: the session, or the service if there is none."""
+        return self.origin or self.run.principal or self.context.own
 
 
 @dataclass(slots=True)
-class Chain:
-    """One call's place: how deep, called by whom, until when. `step` is its number in the run, empty for the first."""
+class Call:
+    """One call: its id, its place in the run, its callers and its deadline.
+
+    `step` is its number in the run, empty for the request itself.
+    """
 
     request: Request
     deadline: float
-    call: CallId
+    id: str
+    #: The id of the call that made this one.
+    parent: str | None = None
     step: str = ""
     depth: int = 0
     callers: tuple[str, ...] = ()
@@ -217,42 +221,44 @@ class Chain:
     report: RunReport = field(default_factory=RunReport)
     decision: Decision | None = None
     mode: str = ""
-    #: The rules that ask, each with what it is about where that is less than the whole call.
+    #: The rules that ask, each with its subject.
     asks: tuple[tuple[str, str], ...] = ()
-    #: What a person was asked about, where the answer was for this once: what the call may change, by absolute path.
+    #: The objects that a person approved for this call, by absolute path.
     approved: Mapping[str, Standing] | None = None
     retried: int = 0
-    #: What observers were told as it began, until they are told of its end.
+    #: What observers were sent when the call began, until they are sent its end.
     notice: Started | None = None
-    #: The arguments as the caller gave them, for the journal, and when the call was begun (seconds since 1970).
+    #: The arguments as the program gave them, and when the call began (seconds since 1970): for the journal.
     given: Any = None
     began: float = 0.0
-    #: What it has printed, with the tools that it calls: for the journal.
+    #: What the call has printed, with the tools that it calls: for the journal.
     printed: list[str] = field(default_factory=list)
-    #: What its primitive says of a call that was cut short.
+    #: What its primitive found out, of a step that was cut short.
     settled: Settled | None = None
 
     @property
     def answered(self) -> bool:
-        """Whether a step that was cut short is known to have been done, and with which result."""
+        """Whether a step that was cut short is known to be done, with a known result."""
         return self.settled is not None and self.settled.value is not ...
 
 
-class Judged(NamedTuple):
-    """A call as it was judged: its arguments, which are valid; the rules in force; and who judges by them what it opens: nobody,
-    in a scratch workspace."""
+class Authorized(NamedTuple):
+    """An authorized call: its valid arguments, the rules in force, and the authority that judges what the call opens.
+
+    There is no authority in a scratch workspace.
+    """
 
     arguments: dict[str, Any]
     governance: Governance
     authority: Authority | None
 
     def workspace(self, request: Request) -> Any:
-        """Where the call works: what it may reach, before anything of it is judged."""
+        """The workspace with the folders that the rules open beside it; single files are not judged here."""
         return request.workspace if self.authority is None else self.authority.reaching(request.workspace)
 
 
 @dataclass(slots=True)
-class Context:
+class PrimitiveContext:
     """The `CallContext` of a primitive."""
 
     workspace: Any
@@ -261,10 +267,10 @@ class Context:
     key: str
     contents: ContentStore | None
     network: Outgoing | None
-    _kept: Kept
+    _pool: ResourcePool
     _tool: str
-    _effects: list[Effect]
-    _own: list[Effect]
+    _request_effects: list[Effect]
+    _call_effects: list[Effect]
     artifacts: ArtifactStore | None = None
     examine: Examine | None = None
     _left: Callable[[str], float] = field(default=lambda unit: float("inf"))
@@ -273,9 +279,9 @@ class Context:
         return self._left(unit)
 
     def keep(self, make: Callable[[], T]) -> T:
-        return self._kept.get(make)
+        return self._pool.get(make)
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._tool, facts)
-        self._effects.append(effect)
-        self._own.append(effect)
+        self._request_effects.append(effect)
+        self._call_effects.append(effect)

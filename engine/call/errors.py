@@ -1,4 +1,4 @@
-"""Faults and strangers' texts, as sentences."""
+"""Faults of the service and other people's texts, as short sentences."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 
 
-def tell(listener: Callable[..., None] | None, *what: str) -> None:
-    """Tell a listener. One that fails is the application's trouble, not the program's: it goes to the loop's handler."""
+def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
+    """Call a listener of the application. Its exception goes to the loop's handler and doesn't disturb the program."""
     if listener is None:
         return
     try:
-        listener(*what)
+        listener(*arguments)
     except Exception as fault:
         loop = asyncio.get_running_loop()
         loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
 
 
-def unjudged(fault: Exception) -> Failure:
-    """The denial that a fault of ours comes to, while a call is judged."""
+def cannot_authorize(fault: Exception) -> Failure:
+    """The denial of a call, after a fault of the service while it was judged."""
     return Failure(
         "governance_unavailable",
-        f"the call can't be judged, so it is denied: {told(fault)}",
-        hint="this is a fault of the service or of what it was given, not of the tool",
+        f"the call can't be judged, so it is denied: {describe_fault(fault)}",
+        hint="this is a fault of the service or of its configuration, not of the tool",
         rule="fault",
     )
 
 
-def told(fault: BaseException) -> str:
-    """An exception in a line: no traceback, bounded, whatever its own text does."""
+def describe_fault(fault: BaseException) -> str:
+    """An exception in one bounded line, without traceback, even if its own text can't be made."""
     kind = type(fault).__name__
     try:
         text = str(fault)
@@ -41,6 +41,6 @@ def told(fault: BaseException) -> str:
 
 
 def shown(text: str, most: int = 300, *, quoted: bool = True) -> str:
-    """A text of somebody else's in a message: bounded, and in quotation marks unless said otherwise."""
+    """Another's text for a message: at most `most` characters, in quotation marks unless told otherwise."""
     short = brief(text, most).encode("utf-8", "backslashreplace").decode()
     return repr(short) if quoted else short

@@ -1,14 +1,14 @@
-"""The record of every call: what was asked and how it was decided, before anything is done; what came of it, after.
+"""The ledger entries of one request: what was decided, before a call is made; what it returned, after.
 
-A call that may change something waits until its decision is on the disk. When the record can't be kept, nothing is done: a call
-that nobody could ever account for is denied.
+A call that may change something waits until its decision is on the disk. If the entry can't be written, the call is denied: nothing
+is done that the ledger can't account for.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted, redacted_text
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 #: Effects of one call that its entry lists.
 MAX_EFFECTS = 100
-#: Characters of an agent's reason that are kept.
+#: Characters of an agent's reason that are recorded.
 MAX_REASON = 1000
 
 
-class CallId(NamedTuple):
-    """A call in the record: its own id, and that of the call it was made by."""
+class CallId(Protocol):
+    """What identifies a call in the ledger (`engine.call.context.Call`): its id, and its caller's if it has one."""
 
     id: str
-    parent: str | None = None
+    parent: str | None
 
 
 def new_id() -> str:
-    """The id of a call from outside; those made by it have their number behind it."""
+    """The id of a new run. The calls in it are named ``RUN:STEP``."""
     return os.urandom(8).hex()
 
 
 def reason_of(invocation: ToolInvocation) -> str:
-    """What the agent says the call is for, as it may be shown and kept."""
+    """The agent's reason for the call, redacted and bounded."""
     reason = invocation.reason
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
@@ -50,7 +50,8 @@ class Recorder:
 
     def __init__(self, ledger: Ledger | None, invocation: ToolInvocation) -> None:
         self._ledger = ledger
-        self._of = {
+        #: Of calls from outside, the caller's own names for them.
+        self._origin = {
             name: redacted_text(str(value), 200)
             for name in ("request_id", "trace")
             if (value := getattr(invocation, name)) is not None
@@ -65,7 +66,7 @@ class Recorder:
         mode: str,
         **more: Json,
     ) -> Mark | None:
-        """A call that is about to be made; `more` says by which rules, in which session and run, and by whose approval.
+        """Append ``call``, before the call is made. `more` has the rules, session, run and approval; empty values are left out.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -81,13 +82,13 @@ class Recorder:
             "rule_id": decision.rule,
             "rationale_code": decision.rationale,
             "mode": mode,
-            **({"parent": call.parent} if call.parent else self._of),
+            **self._caller(call),
             **{name: value for name, value in more.items() if value},
         }
         try:
             return self._ledger.append("call", data)
         except Failure as failure:
-            raise unkept(failure) from None
+            raise not_recorded(failure) from None
 
     async def durable(self, mark: Mark | None) -> None:
         """Wait until an entry is on the disk.
@@ -100,10 +101,10 @@ class Recorder:
         try:
             await self._ledger.adurable(mark)
         except Failure as failure:
-            raise unkept(failure) from None
+            raise not_recorded(failure) from None
 
     def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure, by_hash: Sequence[str] = ()) -> None:
-        """A call that is not made: refused, unknown, or invalid. What can't be written down is denied all the same."""
+        """Append ``denied``: the call is not made, because it is refused, unknown or invalid."""
         self._append(
             "denied",
             {
@@ -114,19 +115,19 @@ class Recorder:
                 "rule_id": failure.rule,
                 **({"rationale_code": failure.rationale} if failure.denied else {}),
                 "message": redacted_text(failure.message),
-                **({"parent": call.parent} if call.parent else self._of),
+                **self._caller(call),
             },
         )
 
-    def ended(self, call: CallId, came: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
-        """What came of a call that was made: its output, or its failure."""
+    def ended(self, call: CallId, outcome: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
+        """Append ``result``: the output of a call that was made, or its failure."""
         if self._ledger is None:
             return
-        data: dict[str, Any] = {"call": call.id, "ok": not isinstance(came, Failure), "ms": round(seconds * 1000, 3)}
-        if isinstance(came, Failure):
-            data |= {"code": came.code, "message": redacted_text(came.message)}
+        data: dict[str, Any] = {"call": call.id, "ok": not isinstance(outcome, Failure), "ms": round(seconds * 1000, 3)}
+        if isinstance(outcome, Failure):
+            data |= {"code": outcome.code, "message": redacted_text(outcome.message)}
         else:
-            data["result_hash"] = hash_of_output(came)
+            data["result_hash"] = hash_of_output(outcome)
         if effects:
             data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
         if len(effects) > MAX_EFFECTS:
@@ -134,13 +135,13 @@ class Recorder:
         self._append("result", data)
 
     def repeated(self, call: CallId, tool: str, result: ToolResult, session: str | None) -> None:
-        """A request whose answer is that of an earlier one, `of`: nothing was done, and nothing is charged."""
+        """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was done or charged."""
         data: dict[str, Any] = {
             "call": call.id,
             "tool": tool,
             "of": result.run_id,
             "ok": result.error is None,
-            **self._of,
+            **self._origin,
         }
         if session is not None:
             data["session"] = session
@@ -151,17 +152,20 @@ class Recorder:
         self._append("repeated", data)
 
     def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:
-        """What its primitive says of a call that was cut short, as its run goes on."""
+        """Append ``settled``: what a primitive found out about a call that was cut short."""
         more = {"problem": redacted_text(problem)} if problem else {}
         self._append("settled", {"call": call.id, "tool": tool, "outcome": outcome, **more})
 
-    def handed(self, call: str, handle: str, size: int) -> None:
-        """An output that is kept and handed over in part: what is named here isn't collected."""
-        self._append("handed", {"call": call, "handle": handle, "size_bytes": size})
+    def handed(self, run: str, handle: str, size: int) -> None:
+        """Append ``handed``: a large output is stored under a handle. The entry keeps it from being collected."""
+        self._append("handed", {"call": run, "handle": handle, "size_bytes": size})
 
     def run(self, run: str, state: str, tool: str, **more: Json) -> None:
-        """What has become of a run."""
+        """Append ``run``: the new state of a run. Empty values of `more` are left out."""
         self._append("run", {"run": run, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+
+    def _caller(self, call: CallId) -> dict[str, str]:
+        return {"parent": call.parent} if call.parent else self._origin
 
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
         if self._ledger is None:
@@ -169,15 +173,15 @@ class Recorder:
         try:
             self._ledger.append(kind, data)
         except Failure:
-            # What was done is done and is told to the caller; from here on the log takes no more, so nothing else will be.
+            # The call is over and its result goes to the caller. The ledger takes no more entries, so no other call is made.
             return
 
 
-def unkept(failure: Failure) -> Failure:
-    """The denial that it comes to when the record can't be kept."""
+def not_recorded(failure: Failure) -> Failure:
+    """The denial of a call whose entry can't be written."""
     return Failure(
         "governance_unavailable",
         f"the call can't be recorded, so it is denied: {failure.message}",
-        hint="make room, or mend the folder of the log (`albert doctor` says where the state is)",
+        hint="free some disk space, or repair the ledger's folder (`albert doctor` shows where it is)",
         rule="unrecorded",
     )

@@ -1,10 +1,10 @@
-"""Which tool a name means, and whether what it was checked against is still there."""
+"""Looking up the tool that a name means, and whether its callees are still those that it was checked against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from albert_tools.engine.call.errors import shown, unjudged
+from albert_tools.engine.call.errors import cannot_authorize, shown
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -15,7 +15,7 @@ from albert_tools.engine.model.protocols import ToolStore
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a call reaches: a primitive, or a saved version."""
+    """The tool that is called: a primitive, or a saved version."""
 
     definition: ToolDefinition
     primitive: Primitive | None = None
@@ -23,31 +23,31 @@ class Target:
 
     @property
     def changes(self) -> bool:
-        """Whether a call may change something by itself; a saved tool does nothing but call others."""
+        """Whether a call may change something by itself. A composite only calls other tools."""
         return self.primitive is not None and not set(self.definition.effects) <= {"read"}
 
 
 class Lookup:
-    """The application's primitives and the store's tools, by name."""
+    """Looks up the application's primitives and the store's tools."""
 
     def __init__(self, registry: ToolRegistry, store: ToolStore) -> None:
         self._registry = registry
         self._store = store
 
     def found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
-        """As `look_up`, with a fault of the store's as a denial."""
+        """As `look_up`; an exception of the store becomes a denial."""
         try:
             return self.look_up(name, version, unsaved)
         except Failure:
             raise
         except Exception as fault:
-            raise unjudged(fault) from fault
+            raise cannot_authorize(fault) from fault
 
     def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
-        """The primitive or the saved version that a call means.
+        """The primitive or the saved version that a call reaches; `unsaved` if it is given.
 
         Raises:
-            Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` for what is no name.
+            Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` if a name is not a string.
         """
         if unsaved is not None:
             return Target(unsaved.definition, version=unsaved)
@@ -55,8 +55,8 @@ class Lookup:
             if not isinstance(value, str):
                 raise Failure(
                     "invalid_arguments",
-                    f"the {what} of a tool is a string, not {type(value).__name__}",
-                    hint="`list` gives names and versions",
+                    f"the {what} of a tool must be a string, not {type(value).__name__}",
+                    hint="`list` shows names and versions",
                 )
         primitive = self._registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
@@ -70,27 +70,26 @@ class Lookup:
                 raise Failure(
                     "unknown_tool",
                     f"{name} is a primitive and has no version {shown(str(version))}",
-                    hint="leave the version out: a primitive has the one that the application brings",
+                    hint="leave the version out: a primitive has only the version that is installed",
                     tool=name,
                 ) from None
             if version is None and not failure.details.get("removed"):
-                # It may be one of those that the rules name and that aren't there.
                 missing = self._missing()
                 raise Failure(
                     "unknown_tool",
                     f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}{missing}",
-                    hint="`list` and `search` say what there is",
+                    hint="`list` and `search` show the tools",
                     tool=name,
                 ) from None
             raise
         return Target(found.definition, version=found)
 
     def _missing(self) -> str:
-        """Which of the application's primitives can't be had: one of them may be what is looked for."""
+        """The application's primitives that could not be loaded: the tool may be one of them."""
         return "".join(f"; {problem}" for problem in self._registry.problems)
 
     def outdated(self, version: ToolVersion) -> str | None:
-        """Why a version may not run until it is checked again: a callee has changed or is gone; None when it may."""
+        """Why a version must be checked again before it runs: a callee has changed or is missing. None if it can run."""
         seen: set[str] = set()
         pending = [version]
         while pending:

@@ -1,4 +1,4 @@
-"""The tools there are: the primitives of this application, and the saved tools of its store."""
+"""The registry of tools: the application's primitives and the store's saved tools."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from albert_tools.engine.model.protocols import ToolStore
 
 
 class ToolRegistry:
-    """What the service and the checker look tools up in; it meets `Catalog`.
+    """Primitives and saved tools by name; a `Catalog` for the checker.
 
     Args:
         primitives: The primitives.
-        store: Where saved tools are; None: there are primitives only.
-        loaders: Further primitives by name, which come first and are loaded when they are asked for.
+        store: The saved tools; None if there are only primitives.
+        loaders: More primitives by name. They come first, and each is loaded when it is first used.
+
+    Raises:
+        TypeError, ValueError: as `register`.
     """
 
     def __init__(
@@ -28,9 +31,9 @@ class ToolRegistry:
     ) -> None:
         self._primitives: dict[str, Primitive | Callable[[], Primitive]] = dict(loaders or {})
         self._store = store
-        #: Names of the application's primitives that the configuration names.
+        #: Names of the primitives that were imported because the rules name them.
         self.imported: tuple[str, ...] = ()
-        #: Why some of what the configuration names is missing: a sentence each.
+        #: Why some of those are missing, a sentence each.
         self.problems: tuple[str, ...] = ()
         for primitive in primitives:
             self.register(primitive)
@@ -39,8 +42,8 @@ class ToolRegistry:
         """Add a primitive.
 
         Raises:
-            TypeError: it isn't one.
-            ValueError: another one has that name already.
+            TypeError: it is not a primitive.
+            ValueError: another primitive has that name.
         """
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")
@@ -53,16 +56,16 @@ class ToolRegistry:
         found = self._primitives.get(name)
         if found is None or isinstance(found, Primitive):
             return found
-        # Twice in two threads is once too often and no harm: it is the same one.
+        # Two threads may both load it. That is harmless: they get the same primitive.
         loaded = self._primitives[name] = found()
         return loaded
 
     def primitives(self) -> builtins.list[Primitive]:
-        """The primitives, as registered; all are loaded."""
+        """All primitives, in the order of registration; loads them."""
         return [found for name in builtins.list(self._primitives) if (found := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:
-        """The definition that a call of `name` reaches now; None for an unknown or damaged tool. Primitives come first."""
+        """The definition that a call of `name` reaches now; None if the tool is unknown or damaged. Primitives take precedence."""
         primitive = self.primitive(name)
         if primitive is not None:
             return primitive.definition
@@ -78,14 +81,14 @@ class ToolRegistry:
         return self.get(name) is not None
 
     def names(self) -> builtins.list[str]:
-        """Every name that can be called: primitives as registered, then saved tools by name."""
+        """Every name that can be called: primitives in the order of registration, then saved tools by name."""
         found = list(self._primitives)
         if self._store is not None:
             found += [s.name for s in self._store.list() if s.problem is None and s.name not in self._primitives]
         return found
 
     def list(self, category: str | None = None) -> builtins.list[ToolDefinition]:
-        """The definitions, primitives first; only those of a `category` (a primitive's family, or ``saved``)."""
+        """The definitions, primitives first; with `category` (a primitive's family, or ``saved``) only those in it."""
         found = [p.definition for p in self.primitives() if category in (None, p.definition.family)]
         if category in (None, "saved") and self._store is not None:
             saved = (self.get(name) for name in self.names() if name not in self._primitives)
@@ -93,5 +96,5 @@ class ToolRegistry:
         return found
 
     def categories(self) -> builtins.list[str]:
-        """The primitives' families in the order registered, then ``saved``."""
+        """The primitives' families in the order of registration, then ``saved``."""
         return [*dict.fromkeys(p.definition.family for p in self.primitives()), "saved"]

@@ -1,8 +1,7 @@
-"""One at a time: those who change the same thing wait for one another.
+"""Locks on the resources that calls change: two calls that write the same file run one after the other.
 
-Files are replaced whole, so who reads needs no turn, and reads overlap. Who writes holds the resource for the length of the call:
-among the calls of one service by a lock of its loop, among processes by the kernel's lock on one of 256 files, which ends with the
-process that holds it.
+Files are replaced whole, so readers need no lock. A writer holds its locks for the length of the call: an `asyncio.Lock` among the
+calls of one service, and an `flock` on one of 256 files among processes. The kernel releases an `flock` when its process dies.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
 
-#: Seconds between two looks whether another process is done.
-_PAUSE = 0.02
+#: Seconds between two attempts to lock a file that another process holds.
+_POLL_SECONDS = 0.02
 
 
-class Turns:
-    """Turns at resources, named by any text. `folder` holds the locks among processes; None is for one process alone."""
+class ResourceLocks:
+    """Locks on resources, which are named by any text. `folder` has the lock files; None locks within this process only."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
-    async def of(self, resources: Iterable[str]) -> AsyncIterator[None]:
-        """Hold all of `resources`, which end with the block. In one order, so that no two wait for each other.
+    async def hold(self, resources: Iterable[str]) -> AsyncIterator[None]:
+        """Hold the locks on all `resources` within the block. They are taken in a fixed order, so calls can't deadlock.
 
         Raises:
-            Failure: `io_error`: the folder of the locks can't be used.
+            Failure: `io_error`: the lock files can't be opened.
         """
         names = sorted({blake2b(r.encode("utf-8", "surrogatepass"), digest_size=1).hexdigest() for r in resources})
         held: list[asyncio.Lock] = []
@@ -46,20 +45,20 @@ class Turns:
                 try:
                     await lock.acquire()
                 except BaseException:
-                    self._leave(name)
+                    self._drop(name)
                     raise
                 held.append(lock)
                 if self._folder is not None:
-                    handles.append(await self._among_processes(self._folder, name))
+                    handles.append(await self._lock_file(self._folder, name))
             yield
         finally:
             for handle in handles:
                 os.close(handle)
             for lock, name in zip(held, names, strict=False):
                 lock.release()
-                self._leave(name)
+                self._drop(name)
 
-    def _leave(self, name: str) -> None:
+    def _drop(self, name: str) -> None:
         lock, users = self._locks[name]
         if users == 1:
             del self._locks[name]
@@ -67,7 +66,7 @@ class Turns:
             self._locks[name] = lock, users - 1
 
     @staticmethod
-    async def _among_processes(folder: Path, name: str) -> int:
+    async def _lock_file(folder: Path, name: str) -> int:
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             try:
@@ -78,15 +77,15 @@ class Turns:
         except OSError as error:
             raise Failure(
                 "io_error",
-                f"no turn can be had in {str(folder)!r}: {error.strerror}",
-                hint="`albert doctor` says where the state is",
+                f"can't open a lock file in {str(folder)!r}: {error.strerror}",
+                hint="make the folder writable; `albert doctor` shows where the state is",
             ) from None
         try:
             while True:
                 with suppress(BlockingIOError):
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return handle
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_POLL_SECONDS)
         except BaseException:
             os.close(handle)
             raise

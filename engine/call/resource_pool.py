@@ -1,6 +1,6 @@
-"""What primitives keep between calls for as long as a service lives: open connections, and the pauses that hosts have asked for.
+"""Objects that primitives share between calls while the service is open, such as connection pools.
 
-A primitive names it by what makes it, so whoever asks first makes it, and all others get the same. It ends with the service.
+A primitive asks by the function that makes the object: the first to ask makes it, the others get the same one.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from albert_tools.engine.model.failure import Failure
 T = TypeVar("T")
 
 
-class Kept:
-    """The things of one service. For the thread of its loop."""
+class ResourcePool:
+    """The shared objects of one service. Not thread-safe: use it in the thread of the service's loop."""
 
     def __init__(self) -> None:
-        self._things: dict[Callable[[], Any], Any] = {}
+        self._objects: dict[Callable[[], Any], Any] = {}
 
     def get(self, make: Callable[[], T]) -> T:
-        """What `make` has made, once."""
-        if make not in self._things:
-            self._things[make] = make()
-        found: T = self._things[make]
+        """The object that `make` makes; it is called once."""
+        if make not in self._objects:
+            self._objects[make] = make()
+        found: T = self._objects[make]
         return found
 
     async def close(self) -> None:
-        """Close each, the last made first; none keeps another from being closed."""
-        while self._things:
-            _, thing = self._things.popitem()
-            close = getattr(thing, "aclose", None)
+        """Close all objects that have an `aclose`, the newest first. An object that fails to close doesn't stop the others."""
+        while self._objects:
+            _, resource = self._objects.popitem()
+            close = getattr(resource, "aclose", None)
             if close is not None:
                 with suppress(Failure, OSError, RuntimeError):
                     await close()

@@ -31,7 +31,7 @@ from albert_tools.engine.model.definition import (
     ToolDefinition,
     ToolParameter,
 )
-from albert_tools.engine.model.interrupted import Settling
+from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
@@ -98,6 +98,23 @@ class Primitive:
             else (v["field"], v["message"].removeprefix(f"{v['field']}: "))
             for v in violations(dict(given), schema)
         ]
+
+    async def settled(self, call: InterruptedCall) -> Settled:
+        """What `settle`, which must be declared, says about a call that was cut short; a sync function runs in a thread.
+
+        Raises:
+            TypeError: the answer is not a `Settled`.
+        """
+        import asyncio
+
+        assert self.settle is not None
+        if inspect.iscoroutinefunction(self.settle):
+            found = await self.settle(call)
+        else:
+            found = await asyncio.to_thread(self.settle, call)
+        if not isinstance(found, Settled) or found.outcome not in OUTCOMES:
+            raise TypeError(f"{found!r} is not a `Settled`")
+        return found
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice has the same effect as making it once."""

@@ -1,8 +1,8 @@
-"""Asking a person: the question is a record, the answer too, and the call goes on once it is there.
+"""Asking a person: the question and the answer are entries of the ledger, and the call continues when there is an answer.
 
-Whoever is at hand is asked in the call, and the clocks stand still meanwhile. Where nobody is, the call waits for as long as it was
-told to for an answer from elsewhere; then its run is suspended, and goes on when the answer has come. After any answer the call is
-judged again from the top: the rules, the mode, the file that it would overwrite may have changed while the person thought.
+If the application can ask, it is asked within the call, while all clocks of the request are stopped. Otherwise the call waits for
+as long as `ServiceContext.patience` says for an answer from another process; then its run is suspended, and can be resumed after
+the answer. After any answer the call is judged again from the start: the rules, the mode or the file may have changed meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from albert_tools.engine.authority.authorization import (
     nobody_to_ask,
     refused_by_person,
 )
-from albert_tools.engine.call.context import Chain, Request
+from albert_tools.engine.call.context import Call, Request
 from albert_tools.engine.call.ledger import reason_of
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
@@ -30,9 +30,9 @@ from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
-#: Seconds between two looks for an answer from elsewhere.
-_PAUSE = 0.1
-#: Who has answered, where the application doesn't say; and characters of a name that are kept.
+#: Seconds between two checks for an answer from another process.
+_POLL_SECONDS = 0.1
+#: Who answered, if the application doesn't say; and the longest name that is recorded, in characters.
 UNNAMED = "the application, asked in the call"
 MAX_BY = 256
 
@@ -43,23 +43,33 @@ async def approved(
     decision: Decision,
     mode: str,
     rules: str,
-    chain: Chain,
+    call: Call,
     clock: Callable[[], float],
 ) -> Approval | None:
-    """The answer that lets the call be made, to be used up as it begins; None when it is to be judged again.
+    """The approval for a call, asking a person if there is none yet.
 
-    `mode` and `rules` (the revision) are what `decision` was made by.
+    Args:
+        target: The tool.
+        arguments: The valid arguments.
+        decision: The decision to ask, made in `mode` by the rules of revision `rules`.
+        mode: See `decision`.
+        rules: See `decision`.
+        call: The call.
+        clock: Seconds from any point.
+
+    Returns:
+        The approval, which is used up as the call begins; None if a person has just answered, so the call is to be judged again.
 
     Raises:
-        Failure: `permission_denied`: there is nobody, or the answer is no; `suspended`.
+        Failure: `permission_denied`: nobody can be asked, or the answer is no; `suspended`: the run waits for the answer.
     """
-    request = chain.request
-    name, desk = target.definition.name, request.surroundings.approvals
-    if desk is None:
-        # No records, so no runs either: all that counts is what is said here and now.
-        if request.surroundings.ask is None:
+    request = call.request
+    name, approvals = target.definition.name, request.context.approvals
+    if approvals is None:
+        # Nothing is recorded here, so only an answer within the call counts.
+        if request.context.ask is None:
             raise nobody_to_ask(decision, name)
-        if _choice(await _asked(_question(target, arguments, decision, chain), chain, clock))[0] == "no":
+        if _choice(await _ask_application(_question(target, arguments, decision, call), call, clock))[0] == "no":
             raise refused_by_person(decision, name)
         return Approval("", "", name, "", None, decision.rule, "", 0, 0)
     scope = Scope(
@@ -67,65 +77,72 @@ async def approved(
         target.definition.version,
         request.principal,
         mode,
-        chain.trail,
-        "" if chain.trail else arguments_digest(arguments),
-        chain.asks,
+        call.trail,
+        "" if call.trail else arguments_digest(arguments),
+        call.asks,
     )
-    # Whether to do again what may have been done is a question about this very step.
+    # A lasting answer doesn't cover an interrupted step: the question is about this very step.
     interrupted = decision.rationale == "interrupted"
     lasting = None if interrupted else scope
-    standing = desk.standing(lasting) if lasting is not None else None
+    standing = approvals.standing(lasting) if lasting is not None else None
     if standing is not None:
         return standing
-    # A call made by hand is the same call whenever it is made; one of a program is that step of that run.
+    # A call from outside is the same call whenever it is made. A call of a program is one step of one run.
     whose = request.origin or "owner"
-    place = f"{whose} {request.run.id}:{chain.step}" if chain.depth else whose
-    if lasting is None and request.run.steps is not None:
-        # Another question than whether it may be done: a yes to that one, perhaps unused, says nothing about this one.
-        place = f"{whose} {request.run.id}:{chain.step} begun {request.run.steps.begins(chain.step or '0')} times"
-    authority = request.surroundings.ruling()[1]
+    place = f"{whose} {request.run.id}:{call.step}" if call.depth else whose
+    if lasting is None and request.run.journal is not None:
+        # An unused yes to the first attempt must not answer for the second.
+        begun = request.run.journal.times_begun(call.step or "0")
+        place = f"{whose} {request.run.id}:{call.step} begun {begun} times"
+    authority = request.context.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
-    judged = (mode, rules, decision.rule)
     action, objects = await asyncio.to_thread(
-        action_of, target.definition, target.primitive, arguments, chain.trail, place, workspace, judged
+        action_of,
+        target.definition,
+        target.primitive,
+        arguments,
+        call.trail,
+        place,
+        workspace,
+        (mode, rules, decision.rule),
     )
-    known = desk.about(action)
+    known = approvals.about(action)
     if known is not None and known.state == "yes":
-        chain.approved = objects
+        call.approved = objects
         return known
     if known is not None and known.state == "no":
-        _use(desk, known, chain)
+        _use_up(approvals, known, call)
         raise refused_by_person(decision, name)
     if known is None:
-        if request.surroundings.ask is None and (request.surroundings.patience is None or request.surroundings.scratch):
+        if request.context.ask is None and (request.context.patience is None or request.context.scratch):
             raise nobody_to_ask(decision, name)
-        known = desk.ask(_facts(target, arguments, decision, action, chain), lasting)
-        _kept_whole(known, arguments, chain)
-    if request.surroundings.ask is not None:
-        question = _question(target, arguments, decision, chain, known)
+        known = approvals.ask(_facts(target, arguments, decision, action, call), lasting)
+        _write_question(known, arguments, call)
+    if request.context.ask is not None:
+        question = _question(target, arguments, decision, call, known)
         try:
-            answer = await _asked(question, chain, clock, desk)
+            answer = await _ask_application(question, call, clock, approvals)
         except BaseException:
-            # Called off: nobody waits for the answer any more.
+            # The call was cancelled, so nobody waits for the answer.
             with suppress(Failure):
-                desk.revoke(known.id)
+                approvals.revoke(known.id)
             raise
         if answer is None:
             return None
         choice, by = _choice(answer)
-        if not _answer(desk, known, choice, by) and choice == "no":
-            # Somebody else was first. But whoever says no is not overruled here: what they were asked about isn't done.
-            if desk.get(known.id).state == "yes":
+        if not _record_answer(approvals, known, choice, by) and choice == "no":
+            # Another answer came first. A no within the call still denies it.
+            if approvals.get(known.id).state == "yes":
                 with suppress(Failure):
-                    desk.revoke(known.id)
+                    approvals.revoke(known.id)
             raise refused_by_person(decision, name)
         return None
-    if await _answered_elsewhere(desk, known, chain, clock):
+    if await _answered_elsewhere(approvals, known, call, clock):
         return None
-    anew = "; it is asked anew, as the rules or what it would change have changed since" if known.instead_of else ""
+    reason = "; the question is new, because the rules or the files have changed" if known.instead_of else ""
     raise Failure(
         "suspended",
-        f"{decision.message}; the run waits for the answer{anew}",
+        f"{decision.message}; the run waits for the answer{reason}",
         hint=f"a person answers with `albert approvals answer {known.id} once`; then the run {request.run.id} can be resumed",
         rule=decision.rule,
         tool=name,
@@ -133,27 +150,27 @@ async def approved(
     )
 
 
-def _kept_whole(known: Approval, arguments: dict[str, Any], chain: Chain) -> None:
-    """What the record of the question shortens stands whole in the run's journal, for whoever answers elsewhere."""
-    steps = chain.request.run.steps
-    if steps is not None:
+def _write_question(known: Approval, arguments: dict[str, Any], call: Call) -> None:
+    """Write the question to the journal with its whole arguments, which the ledger shortens."""
+    journal = call.request.run.journal
+    if journal is not None:
         with suppress(Failure):
-            steps.asked(chain.step or "0", known.id, arguments)
+            journal.ask(call.step or "0", known.id, arguments)
 
 
 def _question(
-    target: Target, arguments: dict[str, Any], decision: Decision, chain: Chain, known: Approval | None = None
+    target: Target, arguments: dict[str, Any], decision: Decision, call: Call, known: Approval | None = None
 ) -> Question:
-    # A copy: what is done is what was decided and recorded, whatever becomes of the question.
+    # A copy, so that the application can't change the arguments of the call.
     shown = export(arguments, MAX_ANSWER)
-    reason = reason_of(chain.request.invocation)
+    reason = reason_of(call.request.invocation)
     if known is None:
-        return Question(target.definition, shown, decision, chain.callers, reason)
-    return Question(target.definition, shown, decision, chain.callers, reason, known.id, known.choices)
+        return Question(target.definition, shown, decision, call.callers, reason)
+    return Question(target.definition, shown, decision, call.callers, reason, known.id, known.choices)
 
 
-def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, chain: Chain) -> dict[str, Any]:
-    d, request = target.definition, chain.request
+def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, call: Call) -> dict[str, Any]:
+    d, request = target.definition, call.request
     return {
         "action": action,
         "tool": d.name,
@@ -161,65 +178,65 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
         "arguments": recorded(arguments, d.by_hash),
         "rule_id": decision.rule,
         "message": decision.message,
-        "reason": reason_of(chain.request.invocation),
+        "reason": reason_of(call.request.invocation),
         "risk": d.risk,
-        "callers": list(chain.callers),
-        "trail": list(chain.trail),
+        "callers": list(call.callers),
+        "trail": list(call.trail),
         "session": request.origin or "",
         "run": request.run.id,
-        "step": chain.step,
+        "step": call.step,
         "workspace": str(request.workspace.root),
     }
 
 
-async def _asked(
-    question: Question, chain: Chain, clock: Callable[[], float], desk: Approvals | None = None
+async def _ask_application(
+    question: Question, call: Call, clock: Callable[[], float], approvals: Approvals | None = None
 ) -> Answer | Any:
-    """What the person says; None when somebody has answered at the `desk` meanwhile. All clocks of the request stand still."""
-    request = chain.request
-    assert request.surroundings.ask is not None
-    with _standing_still(request, clock):
+    """The person's answer; None if another process has answered meanwhile. All clocks of the request are stopped."""
+    request = call.request
+    assert request.context.ask is not None
+    with _stopped_clocks(request, clock):
         async with request.asking:
-            if desk is not None and desk.get(question.id).state != "open":
+            if approvals is not None and approvals.get(question.id).state != "open":
                 return None
-            asked = asyncio.ensure_future(request.surroundings.ask(question))
+            asked = asyncio.ensure_future(request.context.ask(question))
             try:
-                while not (await asyncio.wait({asked}, timeout=_PAUSE if desk is not None else None))[0]:
-                    known = desk.get(question.id) if desk is not None else None
+                while not (await asyncio.wait({asked}, timeout=_POLL_SECONDS if approvals is not None else None))[0]:
+                    known = approvals.get(question.id) if approvals is not None else None
                     if known is not None and known.state != "open":
-                        asked.cancel(_told(known))
+                        asked.cancel(_why_closed(known))
                         await asyncio.wait({asked})
-                        # What was said at the same moment is judged with the other answer.
+                        # An answer given at the same moment is still taken.
                         return None if asked.cancelled() else asked.result()
             except asyncio.CancelledError:
                 asked.cancel()
                 await asyncio.wait({asked})
                 raise
             if asked.cancelled():
-                raise RuntimeError("whoever was asked gave up")
+                raise RuntimeError("the application cancelled the question")
             return asked.result()
 
 
 @contextmanager
-def _standing_still(request: Request, clock: Callable[[], float]) -> Iterator[None]:
-    """Stop all clocks of a request, however many of its calls wait at once."""
-    request.open += 1
+def _stopped_clocks(request: Request, clock: Callable[[], float]) -> Iterator[None]:
+    """Stop all clocks of a request. Several of its calls can ask at once; the clocks run again after the last answer."""
+    request.open_questions += 1
     try:
-        if request.open == 1:
-            request.since = clock()
+        if request.open_questions == 1:
+            request.open_since = clock()
             for run in request.runs:
                 run.pause()
         yield
     finally:
-        request.open -= 1
-        if not request.open:
-            request.waited += clock() - request.since
+        request.open_questions -= 1
+        if not request.open_questions:
+            request.waited += clock() - request.open_since
             for run in request.runs:
                 run.go_on()
 
 
 def _choice(answer: Any) -> tuple[Choice, str]:
-    """What was said, and by whom. Only what is plainly a yes is one."""
+    """The choice and who made it. Anything but a known choice is a no."""
     by = UNNAMED
     if isinstance(answer, Answer):
         if isinstance(answer.by, str) and answer.by:
@@ -230,16 +247,16 @@ def _choice(answer: Any) -> tuple[Choice, str]:
     return answer if isinstance(answer, str) and answer in CHOICES else "no", by
 
 
-def _told(known: Approval) -> str:
-    """What whoever is being asked is told of why they need not answer any more."""
+def _why_closed(known: Approval) -> str:
+    """Why the question is closed, for the application that is asking it."""
     by = f", by {known.by}" if known.by else ""
     return f"answered elsewhere: {known.choice}{by}" if known.choice else f"the question is {known.state}"
 
 
-def _answer(desk: Approvals, known: Approval, choice: Choice, by: str) -> bool:
-    """Write an answer down; False where somebody else was first, or it was taken back or too late: what the record says holds."""
+def _record_answer(approvals: Approvals, known: Approval, choice: Choice, by: str) -> bool:
+    """Record an answer; False if there is another answer, or the question was revoked or has expired."""
     try:
-        desk.answer(known.id, choice if choice in known.choices else "once", by)
+        approvals.answer(known.id, choice if choice in known.choices else "once", by)
     except Failure as failure:
         if failure.code not in ("exists", "timeout"):
             raise
@@ -247,21 +264,22 @@ def _answer(desk: Approvals, known: Approval, choice: Choice, by: str) -> bool:
     return True
 
 
-async def _answered_elsewhere(desk: Approvals, known: Approval, chain: Chain, clock: Callable[[], float]) -> bool:
-    request = chain.request
-    began, patience = clock(), request.surroundings.patience or 0.0
+async def _answered_elsewhere(approvals: Approvals, known: Approval, call: Call, clock: Callable[[], float]) -> bool:
+    """Wait for an answer from another process; False if there is none in time."""
+    request = call.request
+    began, patience = clock(), request.context.patience or 0.0
     if not patience:
         return False
-    with _standing_still(request, clock):
+    with _stopped_clocks(request, clock):
         while clock() - began < patience:
-            await asyncio.sleep(_PAUSE)
-            if desk.get(known.id).state != "open":
+            await asyncio.sleep(_POLL_SECONDS)
+            if approvals.get(known.id).state != "open":
                 return True
     return False
 
 
-def _use(desk: Approvals, known: Approval, chain: Chain) -> None:
-    ledger = chain.request.surroundings.ledger
+def _use_up(approvals: Approvals, known: Approval, call: Call) -> None:
+    ledger = call.request.context.ledger
     assert ledger is not None
     with ledger.exclusively():
-        desk.use(known, chain.call.id)
+        approvals.use(known, call.id)

@@ -1,7 +1,6 @@
-"""Calling a primitive: in the workspace as the rules let it see it, in its turn, for as long as it may take; or confined.
+"""Calling a primitive: in its guarded workspace or confined, with its locks and a time limit.
 
-A failure that a second try may mend is tried once more, after a moment, if doing it twice is the same as doing it once; any other
-isn't.
+A transient failure is retried once, after a short pause, if the call is idempotent and had no effect yet.
 """
 
 from __future__ import annotations
@@ -14,43 +13,43 @@ from typing import Any
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import left, spend, spent_by
-from albert_tools.engine.call.context import Chain, Context, Judged, Request
+from albert_tools.engine.call.context import Authorized, Call, PrimitiveContext, Request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
 
-#: Codes that can be another's next time; the failure itself must say so, too.
+#: The codes that are retried, if the failure says that it is retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
-#: Seconds of the wait before the second try: anything up to this, so that many don't come back at once.
+#: The longest pause before the second attempt, in seconds. It is random, so that many calls don't retry at once.
 MAX_BACKOFF = 0.5
 
 
 async def run_primitive(
-    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], clock: Callable[[], float]
+    primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
 ) -> Any:
-    """Call a primitive that may be called; `own` takes its effects.
+    """Call an authorized primitive; `effects` takes its effects.
 
     Raises:
-        Failure: its own, `timeout`, `run_limit`, `budget_exceeded`.
-        Exception: a fault of the primitive's.
+        Failure: the primitive's own; `timeout`, `run_limit`, `budget_exceeded`.
+        Exception: a fault of the primitive.
     """
     try:
-        return await _once(primitive, judged, chain, own, clock)
+        return await _once(primitive, authorized, call, effects, clock)
     except Failure as failure:
-        if not _worth_another(primitive, judged.arguments, failure, own):
+        if not _can_retry(primitive, authorized.arguments, failure, effects):
             raise
     await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
-    chain.retried += 1
-    return await _once(primitive, judged, chain, own, clock)
+    call.retried += 1
+    return await _once(primitive, authorized, call, effects, clock)
 
 
-def _worth_another(primitive: Primitive, arguments: dict[str, Any], failure: Failure, own: list[Effect]) -> bool:
+def _can_retry(primitive: Primitive, arguments: dict[str, Any], failure: Failure, effects: list[Effect]) -> bool:
     again = primitive.repeatable(arguments)
-    return failure.retryable and failure.code in TRANSIENT and again and not own
+    return failure.retryable and failure.code in TRANSIENT and again and not effects
 
 
-def _demand_sound(primitive: Primitive, settings: Mapping[str, Any]) -> None:
-    """That the owner's settings can be followed: a misspelt one may have been meant to bound.
+def _check_settings(primitive: Primitive, settings: Mapping[str, Any]) -> None:
+    """Check the owner's settings of the primitive. A misspelt setting may be a limit, so it denies the call.
 
     Raises:
         Failure: `permission_denied`.
@@ -60,33 +59,32 @@ def _demand_sound(primitive: Primitive, settings: Mapping[str, Any]) -> None:
         raise Failure(
             "permission_denied",
             f"the owner's rules have a mistake at {place}: {message}",
-            hint="the owner should mend it; `albert policy check` tells all mistakes",
+            hint="the owner should correct it; `albert policy check` lists all mistakes",
             rule=place,
             tool=primitive.name,
         )
 
 
 async def _once(
-    primitive: Primitive, judged: Judged, chain: Chain, own: list[Effect], clock: Callable[[], float]
+    primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
 ) -> Any:
-    name, request = primitive.name, chain.request
-    arguments, governance, authority = judged
-    until = chain.deadline + request.waited - clock()
+    name, request = primitive.name, call.request
+    arguments, governance, authority = authorized
+    until = call.deadline + request.waited - clock()
     seconds = min(primitive.definition.timeout, governance.limits.call_seconds, until)
-    workspace = judged.workspace(request)
+    workspace = authorized.workspace(request)
     if authority is not None:
         seconds = min(seconds, authority.policy.timeout(primitive.definition))
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
     settings = governance.primitives.get(name, {})
     if settings and not callable(primitive.settings):
-        _demand_sound(primitive, settings)
+        _check_settings(primitive, settings)
 
-    async def call() -> Any:
+    async def run() -> Any:
         if primitive.context is None:
-            # It is given neither a workspace nor anything to say what it does with.
-            if chain.approved:
-                demand_as_approved(workspace, chain.approved, name)
+            if call.approved:
+                demand_as_approved(workspace, call.approved, name)
             if primitive.definition.sandbox:
                 from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
@@ -98,99 +96,99 @@ async def _once(
             if "network" in primitive.definition.effects:
                 outgoing = authority.outgoing(primitive.definition, primitive, arguments, governance)
             guarded = authority.guarded(
-                primitive.definition, request.workspace, _room(primitive, request), chain.approved
+                primitive.definition, request.workspace, _room(primitive, request), call.approved
             )
-            if chain.approved:
-                demand_as_approved(workspace, chain.approved, name)
-        context = Context(
+            if call.approved:
+                demand_as_approved(workspace, call.approved, name)
+        context = PrimitiveContext(
             guarded,
             seconds,
             settings,
-            f"{request.run.id}:{chain.step}",
-            request.surroundings.contents,
+            f"{request.run.id}:{call.step}",
+            request.context.contents,
             outgoing,
-            request.surroundings.kept,
+            request.context.resource_pool,
             name,
             request.effects,
-            own,
-            artifacts=request.surroundings.artifacts,
-            examine=request.surroundings.examine,
+            effects,
+            artifacts=request.context.artifacts,
+            examine=request.context.examine,
             _left=partial(left, request),
         )
         try:
             return await call_primitive(primitive, arguments, context)
         finally:
-            used = spent_by(own)
+            used = spent_by(effects)
             if authority is not None:
                 guarded.judge.end()
                 used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
             spend(request, **used)
 
     timer = asyncio.timeout(seconds)
-    turns = request.surroundings.turns
-    taken = [] if turns is None else [*_changed(primitive, arguments, workspace), *_budgets(primitive, request)]
+    locks = [*_changed_paths(primitive, arguments, workspace), *_budget_locks(primitive, request)]
     try:
-        async with timer:
-            if not taken or turns is None:
-                return await call()
-            async with turns.of(taken):
-                return await call()
+        async with timer, request.context.resource_locks.hold(locks):
+            return await run()
     except TimeoutError:
-        # One that the primitive raises by itself, of a socket perhaps, says nothing about our clock.
+        # The primitive can raise a TimeoutError of its own, for example of a socket.
         if not timer.expired():
             raise
         raise Failure(
             "timeout",
             f"{name} did not answer within {seconds:.3g} s",
-            hint="ask for less at once; whether it did anything is not known",
+            hint="ask for less in one call; whether it had an effect is not known",
             tool=name,
             details={"seconds": round(seconds, 3)},
         ) from None
     except Failure as failure:
         failure.tool = failure.tool or name
         if failure.rule == "outside_workspace":
-            # Led out by a link, which only the opening finds.
-            request.surroundings.modes.violation()
+            # A link leads out of the workspace, which is only found when the file is opened.
+            request.context.modes.violation()
         raise
     except asyncio.CancelledError as stray:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise RuntimeError("it called itself off") from stray
+        raise RuntimeError("it cancelled itself") from stray
     except SystemExit as leaving:
-        # A function made for a command line; it must not end the service.
+        # Code made for a command line; it must not end the service.
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
 
-def _budgets(primitive: Primitive, request: Request) -> list[str]:
-    """The budgets that the call may draw on, by name: what is left of each is one call's at a time.
+def _budget_locks(primitive: Primitive, request: Request) -> list[str]:
+    """Locks on the bounded budgets that the call may use, so that two calls can't both use what is left.
 
-    What a command writes isn't seen, so it isn't counted, and no other call has to wait for it.
+    What a command writes is not counted, so it needs no lock.
     """
     definition = primitive.definition
     found = []
     if "write" in definition.effects and "execute" not in definition.effects:
-        found += _bounding(request, "bytes_written", "bytes")
+        found += _bounded_sessions(request, "bytes_written", "bytes")
     if definition.category == "inference":
-        found += [*_bounding(request, "model_tokens", "tokens"), *_bounding(request, "model_cost", "cost")]
+        found += [
+            *_bounded_sessions(request, "model_tokens", "tokens"),
+            *_bounded_sessions(request, "model_cost", "cost"),
+        ]
     return found
 
 
-def _bounding(request: Request, unit: str, called: str) -> list[str]:
-    sessions = request.surroundings.sessions
+def _bounded_sessions(request: Request, unit: str, label: str) -> list[str]:
+    """A lock name for each session in the request's line whose budget bounds `unit`."""
+    sessions = request.context.sessions
     if request.session is None or sessions is None:
         return []
-    return [f"{called} of {session}" for session in sessions.bounded(request.session, unit)]
+    return [f"{label} of {session}" for session in sessions.bounded(request.session, unit)]
 
 
 def _room(primitive: Primitive, request: Request) -> int | None:
-    """The bytes that the budget has left for the call, which has its turn."""
-    effects = primitive.definition.effects
-    if "write" not in effects or "execute" in effects or not _bounding(request, "bytes_written", "bytes"):
+    """The bytes that the budget lets the call write; the call holds the lock on the budget."""
+    declared = primitive.definition.effects
+    if "write" not in declared or "execute" in declared or not _bounded_sessions(request, "bytes_written", "bytes"):
         return None
     return int(left(request, "bytes_written"))
 
 
-def _changed(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
-    """What the call changes: paths as the workspace spells them, which is one way only."""
+def _changed_paths(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
+    """The paths that the call changes, absolute and canonical."""
     return [str(workspace.absolute(path)) for path, use in primitive.paths_in(arguments) if use != "read"]

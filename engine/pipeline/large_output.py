@@ -1,6 +1,6 @@
-"""Handing an output over: whole, or where it is large a part of it and a handle to all of it.
+"""Large outputs: the caller gets the beginning and the end, and a handle to the stored value.
 
-Only what goes to whoever called from outside is cut. Between the steps of a program values are whole.
+Only results of requests are cut. Between the steps of a program values are whole.
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ from albert_tools.engine.call.context import Request
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
-#: Bytes of the beginning and of the end that are shown of a large output.
+#: Bytes of the beginning and of the end that the caller gets.
 SHOWN_BYTES = 4096
-#: The family of the tools that read what is kept.
+#: The family of the tools that read stored values. Their results are bounded and never stored again.
 READERS = "artifacts"
 
 
-def handed(output: Json, request: Request, family: str) -> Json:
-    """The output, or ``{truncated, handle, size_bytes, kind, head, tail}`` of one that is larger than may be handed over.
+def output_or_handle(output: Json, request: Request, family: str) -> Json:
+    """The output, or ``{truncated, handle, size_bytes, kind, head, tail}`` if it is larger than `ServiceContext.output_bytes`.
 
-    `handle` is for `read_result`. A text is kept as itself, anything else as JSON; `kind` says which. The answers of the
-    `family` that reads what is kept are bounded by themselves, and kept no second time.
+    `read_result` takes the handle. A string is stored as text and any other value as JSON; `kind` is ``text`` or ``json``.
     """
-    surroundings = request.surroundings
+    context = request.context
     if (
-        surroundings.contents is None
-        or surroundings.scratch
+        context.contents is None
+        or context.scratch
         or family == READERS
         or output is None
         or isinstance(output, bool | int | float)
     ):
         return output
     is_text = isinstance(output, str)
-    if is_text and len(output) * 4 <= surroundings.output_bytes:
+    if is_text and len(output) * 4 <= context.output_bytes:
         return output
     data = output.encode("utf-8", "surrogatepass") if is_text else msgspec.json.encode(output)
-    if len(data) <= surroundings.output_bytes:
+    if len(data) <= context.output_bytes:
         return output
     try:
-        handle = surroundings.contents.put(data)
+        handle = context.contents.put(data)
         request.recorder.handed(request.run.id, handle, len(data))
     except Failure:
-        # No room to keep it: whoever called gets it whole, which is more than was promised.
+        # It can't be stored, so the caller gets all of it.
         return output
     return {
         "truncated": True,

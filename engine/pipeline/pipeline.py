@@ -1,16 +1,16 @@
-"""The one way to an effect: every call, of a person, an agent or a program, passes here, top to bottom.
+"""The pipeline: the one way to an effect, for calls of a person, an agent and a program alike.
 
 1. **Look up** the tool.
-2. **Validate** the arguments, all violations at once.
-3. **Authorise**, default-deny, stopping at the first no: the session and the tools of its lease; whether it is a repeat; workspace
-   and rules there, depth, the rules for the tool, its category and what it touches in the present mode; whether a saved tool is
-   outdated; how often, and what is left of the budget; where the rules say *ask*, a person. As the call begins, session, rate and
-   budget are looked at once more. Any fault of ours in 1 to 3 is a denial.
-4. **Execute** under timeout: a primitive in the contained workspace, where the rules are asked again about what is really opened, a
-   composite in the sandbox, where each of its calls comes back to 1 with what is left of its caller's time and depth.
-5. **Record**: one result, with every effect that happened, also when it failed after them. The decision is in the log before the
-   call, on the disk before any that may change something; what came of it follows. Beside the log, which redacts, the run's
-   journal has each step whole, so that a run that was cut short goes on where it was.
+2. **Validate** the arguments and report all violations at once.
+3. **Authorize**, default-deny; the first check that fails ends the call: the session and its lease; the dedupe key; the workspace
+   and the rules, nesting depth, the rules for the tool, its category and its objects in the present mode; whether a composite is
+   outdated; rate limits and budget; a person's approval where the rules *ask*. As the call begins, session, rate and budget are
+   checked again. A fault of the service in stages 1 to 3 is a denial.
+4. **Execute** with a time limit: a primitive in the guarded workspace, which asks the rules again about each file it opens; a
+   composite in the sandbox, where each of its calls starts again at 1, with what is left of its caller's time and depth.
+5. **Record** one result, with every effect that happened, also when the call failed after them. The decision is in the ledger
+   before the call, and on the disk before any call that may change something. The ledger redacts values; the journal of the run has
+   each step unredacted, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from albert_tools.engine.call.arguments import problems_of, promised
+from albert_tools.engine.call.arguments import argument_violations, checked_output
 from albert_tools.engine.call.budget import consumed, spend
-from albert_tools.engine.call.context import Again, Chain, Judged, Log, Request, Run, Surroundings
-from albert_tools.engine.call.errors import shown, tell, told
-from albert_tools.engine.call.ledger import CallId, Recorder, new_id
+from albert_tools.engine.call.context import Authorized, Call, Log, Repeated, Request, Run, ServiceContext
+from albert_tools.engine.call.errors import describe_fault, notify, shown
+from albert_tools.engine.call.journal import Step
+from albert_tools.engine.call.ledger import Recorder, new_id
 from albert_tools.engine.call.lookup import Lookup, Target
 from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
@@ -36,29 +37,32 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
-from albert_tools.engine.pipeline.authorize import Authoriser
+from albert_tools.engine.pipeline.authorize import Authorizer
 from albert_tools.engine.pipeline.invoke_primitive import run_primitive
-from albert_tools.engine.pipeline.large_output import handed
+from albert_tools.engine.pipeline.large_output import output_or_handle
 from albert_tools.engine.pipeline.observers import ended, span_of, started
-from albert_tools.engine.pipeline.suspension import denied_for_now, waits
-from albert_tools.engine.runs.journal import Step
-from albert_tools.engine.runs.lifecycle import end_run, stopped
-from albert_tools.engine.runs.replay import is_step, journal_end, recorded, replayed, unrecorded
+from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
+from albert_tools.engine.runs.lifecycle import cancellation, end_run
+from albert_tools.engine.runs.replay import end_step, find_step, is_step, not_in_journal, replay_step
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
-if TYPE_CHECKING:
-    pass
-
-#: Runs at once that were asked for from outside; more wait their turn. Calls from within a run never wait.
+#: Requests from outside that run at once; more wait. Calls of a program never wait.
 MAX_RUNS = 32
 
-#: The number of a call within a run: `3`, or `2.0.1` within `gather`.
+#: The number of a call within a program: `3`, or `2.0.1` inside `parallel`.
 _KEY = re.compile(r"[0-9]+(\.[0-9]+)*")
 _MAX_KEY = 100
 
 
 class Pipeline:
-    """Judges and runs invocations. `sandbox` is asked for the first time a composite runs."""
+    """Authorizes and executes invocations.
+
+    Args:
+        registry: The primitives and saved tools.
+        store: The saved tools.
+        sandbox: Starts the sandbox; awaited when a composite runs.
+        clock: Seconds from any point, never going back.
+    """
 
     def __init__(
         self,
@@ -68,79 +72,90 @@ class Pipeline:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.lookup = Lookup(registry, store)
-        self._authoriser = Authoriser(self.lookup, clock)
+        self._authorizer = Authorizer(self.lookup, clock)
         self._sandbox = sandbox
         self._clock = clock
-        self._turns = asyncio.Semaphore(MAX_RUNS)
+        self._slots = asyncio.Semaphore(MAX_RUNS)
         #: The requests under way, by the id of their run.
         self.active: dict[str, Request] = {}
 
     async def invoke(
         self,
         invocation: ToolInvocation,
-        surroundings: Surroundings,
+        context: ServiceContext,
         log: Log | None = None,
         unsaved: ToolVersion | None = None,
         watch: Callable[[str], None] | None = None,
         resumed: Run | None = None,
     ) -> ToolResult:
-        """Run one invocation from outside; exactly one result, whatever happens but cancellation.
+        """Run one invocation from outside.
 
-        `unsaved` is run in place of what the store has: the examples of a source that isn't saved yet. `watch` is told the
-        name of each tool that the program calls, as the call begins. `resumed` is a run that this goes on with.
+        Args:
+            invocation: What to run.
+            context: The service to run it in.
+            log: Receives each text that the program prints.
+            unsaved: A version to run instead of the stored one: in the examples of a source.
+            watch: Receives the name of each tool that the program calls, when the call begins.
+            resumed: The run that this resumes.
+
+        Returns:
+            The result; a failure of any kind is its `error`.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled.
         """
         began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         run = resumed or Run(new_id())
-        recorder = Recorder(surroundings.ledger, invocation)
-        request = Request(invocation, surroundings, recorder, run, surroundings.workspace, log, watch)
-        chain = Chain(request, began + RunLimits().run_seconds, CallId(run.id))
-        chain.span = span_of(chain, None)
+        recorder = Recorder(context.ledger, invocation)
+        request = Request(invocation, context, recorder, run, context.workspace, log, watch)
+        call = Call(request, began + RunLimits().run_seconds, run.id)
+        call.span = span_of(call, None)
         target: Target | None = None
-        output, error, again = None, None, None
-        async with self._turns:
+        output, error, repeated = None, None, None
+        async with self._slots:
             run.task = asyncio.current_task()
             self.active[run.id] = request
             try:
                 target = self.lookup.found(invocation.tool, invocation.version, unsaved)
-                wrong = invocation.violations()
-                if wrong:
+                violations = invocation.violations()
+                if violations:
                     raise Failure(
                         "invalid_arguments",
-                        "; ".join(v["message"] for v in wrong),
-                        details={"violations": wrong, "of": "invocation"},
+                        "; ".join(v["message"] for v in violations),
+                        details={"violations": violations, "of": "invocation"},
                     )
-                output = await self._pass(target, invocation.arguments, chain)
-            except Again as repeat:
-                again = repeat
+                output = await self._invoke(target, invocation.arguments, call)
+            except Repeated as earlier:
+                repeated = earlier.result
             except Failure as failure:
                 error = failure
                 if target is None or error.details.get("of") == "invocation":
-                    recorder.denied(chain.call, invocation.tool, invocation.arguments, failure)
-                    started(chain, None, invocation.tool, invocation.arguments)
-                    ended(chain, failure, 0.0, 0)
+                    recorder.denied(call, invocation.tool, invocation.arguments, failure)
+                    started(call, None, invocation.tool, invocation.arguments)
+                    ended(call, failure, 0.0, 0)
             except asyncio.CancelledError:
                 if run.stop is None:
                     raise
-                # Asked for by name, it is an answer like any other; else the caller is gone and hears none.
+                # The run was cancelled by name, so its caller gets a result. Otherwise the caller itself is gone.
                 if run.task is not None:
                     run.task.uncancel()
-                error = stopped(run)
+                error = cancellation(run)
             finally:
                 del self.active[run.id]
-                if again is None and _to_be_closed(request, error):
+                if repeated is None and _needs_close(request, error):
                     await asyncio.shield(self._close(request, target, output, error, began))
-        if again is not None:
-            return replace(again.result, repeated=True, request_id=invocation.request_id)
-        return self._result(request, target, output, error, timestamp, began, chain)
+        if repeated is not None:
+            return replace(repeated, repeated=True, request_id=invocation.request_id)
+        return self._result(request, target, output, error, timestamp, began, call)
 
     async def _close(
         self, request: Request, target: Target | None, output: Json, error: Failure | None, began: float
     ) -> None:
-        """What is written down at the end of a request, however it ends."""
-        went_away = error is None and request.run.task is not None and request.run.task.cancelling() > 0
-        if went_away:
-            error = stopped(request.run)
+        """Charge the time, and record the end of the run and of the call under the dedupe key."""
+        caller_is_gone = error is None and request.run.task is not None and request.run.task.cancelling() > 0
+        if caller_is_gone:
+            error = cancellation(request.run)
         spend(request, wall_seconds=self._clock() - began - request.waited)
         await end_run(request, target, output, error)
         if request.repeat is not None:
@@ -156,122 +171,126 @@ class Pipeline:
         error: Failure | None,
         timestamp: str,
         began: float,
-        chain: Chain,
+        call: Call,
     ) -> ToolResult:
         invocation = request.invocation
         seconds = self._clock() - began
+        family = target.definition.family if target is not None else ""
         return ToolResult(
             tool=str(invocation.tool),
-            output=handed(output, request, target.definition.family if target is not None else ""),
+            output=output_or_handle(output, request, family),
             error=error,
             version=target.definition.version if target is not None else "",
             request_id=invocation.request_id,
             effects=tuple(request.effects),
             log="".join(request.printed),
             seconds=seconds,
-            own_seconds=chain.report.own_seconds,
+            own_seconds=call.report.own_seconds,
             calls=request.calls,
             timestamp_utc=timestamp,
-            policy=_verdict(request),
-            family=target.definition.family if target is not None else "",
+            policy=_decision_of(request),
+            family=family,
             budget_consumed=consumed(request, seconds),
-            trace_id=chain.span.trace_id if chain.span is not None else None,
-            span_id=chain.span.span_id if chain.span is not None else None,
-            run_id=request.run.id if request.run.steps is not None else None,
+            trace_id=call.span.trace_id if call.span is not None else None,
+            span_id=call.span.span_id if call.span is not None else None,
+            run_id=request.run.id if request.run.journal is not None else None,
         )
 
     def violations(self, name: str, arguments: Any, version: str | None = None) -> list[Violation]:
-        """Everything that is wrong with `arguments` for the tool `name`.
+        """All violations in `arguments` for the tool `name`.
 
         Raises:
             Failure: `unknown_tool`, `damaged`.
         """
-        return problems_of(self.lookup.look_up(name, version).definition, arguments)
+        return argument_violations(self.lookup.look_up(name, version).definition, arguments)
 
-    async def _pass(self, target: Target, given: Any, chain: Chain) -> Any:
-        """Stages 2 to 5, for a call from outside and one from a program alike."""
-        request = chain.request
-        recorder, call, definition = request.recorder, chain.call, target.definition
+    async def _invoke(self, target: Target, given: Any, call: Call) -> Any:
+        """Stages 2 to 5, for a call from outside and for a call of a program.
+
+        Raises:
+            Failure: the call was refused, or it failed.
+            Repeated: it was made before, under the same dedupe key.
+        """
+        request = call.request
+        recorder, definition = request.recorder, target.definition
         began = self._clock()
-        known: Step | None = None
-        own: list[Effect] = []
+        step: Step | None = None
+        effects: list[Effect] = []
         try:
-            if is_step(chain, target):
+            if is_step(call, target):
                 if request.run.stop is not None:
-                    raise stopped(request.run)
-                known = replayed(chain, target, given)
-                if known is not None and known.ended:
-                    return recorded(known, chain, definition.name, chain.step if target.version is not None else "")
+                    raise cancellation(request.run)
+                step = find_step(call, target, given)
+                if step is not None and step.ended:
+                    return replay_step(step, call, target)
                 if request.run.dry:
-                    raise unrecorded(chain, definition.name, given)
-            judged = await self._authoriser.permit(target, given, chain, known, own)
-        except (Failure, Again, asyncio.CancelledError) as error:
-            if known is not None and known.ended:
+                    raise not_in_journal(call, definition.name, given)
+            authorized = await self._authorizer.permit(target, given, call, step, effects)
+        except (Failure, Repeated, asyncio.CancelledError) as error:
+            if step is not None and step.ended:
                 raise
-            error = _not_made(target, given, chain, error, self._clock() - began)
+            error = _refused(target, given, call, error, self._clock() - began)
             raise error
-        began, chain.began = self._clock(), time.time()
-        started(chain, target, definition.name, judged.arguments)
+        began, call.began = self._clock(), time.time()
+        started(call, target, definition.name, authorized.arguments)
         try:
-            if chain.answered:
-                # It had been done before the run was cut short.
-                output = chain.settled.value  # type: ignore[union-attr]
-            else:
-                output = await self._done(target, judged, chain, own)
+            output = await self._execute(target, authorized, call, effects)
         except (Failure, asyncio.CancelledError) as error:
-            came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off")
-            recorder.ended(call, came, own, self._clock() - began)
-            ended(chain, came, self._clock() - began, len(own))
-            if came.code == "sandbox_unavailable" and denied_for_now(came, target, chain):
-                raise waits(came, request.run.id) from None
+            failure = error if isinstance(error, Failure) else Failure("cancelled", "the call was cancelled")
+            recorder.ended(call, failure, effects, self._clock() - began)
+            ended(call, failure, self._clock() - began, len(effects))
+            if failure.code == "sandbox_unavailable" and denied_for_now(failure, target, call):
+                raise suspended_by(failure, request.run.id) from None
             if isinstance(error, Failure):
-                journal_end(chain, target, given, error, own)
-                await self._kept(chain, target)
+                end_step(call, target, given, error, effects)
+                await self._sync_step(call, target)
             raise
-        recorder.ended(call, output, own, self._clock() - began)
-        ended(chain, None, self._clock() - began, len(own), output)
-        journal_end(chain, target, given, output, own)
-        await self._kept(chain, target)
+        recorder.ended(call, output, effects, self._clock() - began)
+        ended(call, None, self._clock() - began, len(effects), output)
+        end_step(call, target, given, output, effects)
+        await self._sync_step(call, target)
         return output
 
     @staticmethod
-    async def _kept(chain: Chain, target: Target) -> None:
-        """What a step has done is on the disk before anything else is done on the strength of it."""
-        steps = chain.request.run.steps
-        if steps is not None and target.changes:
-            await steps.sync()
+    async def _sync_step(call: Call, target: Target) -> None:
+        """Wait until the end of a step that may have changed something is on the disk, before anything relies on it."""
+        journal = call.request.run.journal
+        if journal is not None and target.changes:
+            await journal.sync()
 
-    async def _done(self, target: Target, judged: Judged, chain: Chain, own: list[Effect]) -> Any:
-        """Stage 4; `own` takes the effects of a primitive."""
-        stub = chain.request.surroundings.stubs.get(target.definition.name)
+    async def _execute(self, target: Target, authorized: Authorized, call: Call, effects: list[Effect]) -> Any:
+        """Stage 4; `effects` takes the effects of a primitive.
+
+        Raises:
+            Failure: the call failed; a fault of the tool is `internal_error`.
+        """
+        if call.settled is not None and call.answered:
+            return call.settled.value
+        stub = call.request.context.stubs.get(target.definition.name)
         try:
-            if stub is not None and chain.depth:
-                # As much of an answer as the example is about, so it isn't held against the promise.
-                return stub(judged.arguments)
+            if stub is not None and call.depth:
+                # An example states as much of an answer as it needs, so a stub's output is not validated.
+                return stub(authorized.arguments)
             if target.primitive is not None:
-                output = await run_primitive(target.primitive, judged, chain, own, self._clock)
+                output = await run_primitive(target.primitive, authorized, call, effects, self._clock)
             else:
                 assert target.version is not None
-                output = await self._run_composite(target.version, judged, chain)
-            return promised(target.definition, output)
+                output = await self._run_composite(target.version, authorized, call)
+            return checked_output(target.definition, output)
         except Failure:
             raise
         except Exception as fault:
             name = target.definition.name
             raise Failure(
                 "internal_error",
-                f"{name} failed by a fault of its own: {told(fault)}",
-                hint="the fault is in the tool, not in the call; tell whoever made the tool",
+                f"{name} failed by a fault of its own: {describe_fault(fault)}",
+                hint="the fault is in the tool, not in the call; report it to the tool's author",
                 tool=name,
             ) from fault
 
-    # 3. Authorise
-
-    # 4. Execute
-
-    async def _run_composite(self, version: ToolVersion, judged: Judged, chain: Chain) -> Any:
-        request, authority, bounds = chain.request, judged.authority, judged.governance.limits
-        left = chain.deadline + request.waited - self._clock()
+    async def _run_composite(self, version: ToolVersion, authorized: Authorized, call: Call) -> Any:
+        request, authority, bounds = call.request, authorized.authority, authorized.governance.limits
+        left = call.deadline + request.waited - self._clock()
         if left <= 0:
             raise Failure(
                 "run_limit",
@@ -289,22 +308,23 @@ class Pipeline:
         pins = {callee.name: callee for callee in version.calls}
         deadline = self._clock() + seconds - request.waited
 
-        async def call(name: str, given: dict[str, Any], key: str) -> Any:
-            # It comes from the worker, and the record's ids are made of it.
+        async def call_tool(name: str, given: dict[str, Any], key: str) -> Any:
+            # The worker is not trusted, and ids in the record are made of the key.
             if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
-                raise Failure("sandbox_violation", "a call's number is none", tool=version.name)
-            step = f"{chain.step}/{key}" if chain.step else key
-            inner = Chain(
+                raise Failure("sandbox_violation", f"invalid call number {key[:_MAX_KEY]!r}", tool=version.name)
+            step = f"{call.step}/{key}" if call.step else key
+            child = Call(
                 request,
                 deadline,
-                CallId(f"{request.run.id}:{step}", chain.call.id),
+                f"{request.run.id}:{step}",
+                call.id,
                 step,
-                chain.depth + 1,
-                (*chain.callers, version.name),
-                (*chain.trail, version.version),
+                call.depth + 1,
+                (*call.callers, version.name),
+                (*call.trail, version.version),
                 given=given,
             )
-            inner.span = span_of(inner, chain.span)
+            child.span = span_of(child, call.span)
             request.calls += 1
             try:
                 pin = pins.get(name)
@@ -322,17 +342,17 @@ class Pipeline:
                         hint="call less often, or split the work over several runs",
                         tool=name,
                     )
-                tell(request.watch, name)
+                notify(request.watch, name)
                 target = self.lookup.found(name, None if pin.kind == "primitive" else pin.version)
             except Failure as failure:
-                request.recorder.denied(inner.call, name, given, failure)
-                started(inner, None, name, given)
-                ended(inner, failure, 0.0, 0, blocked=True)
+                request.recorder.denied(child, name, given, failure)
+                started(child, None, name, given)
+                ended(child, failure, 0.0, 0, blocked=True)
                 raise
             try:
-                return await self._pass(target, given, inner)
+                return await self._invoke(target, given, child)
             finally:
-                chain.printed += inner.printed
+                call.printed += child.printed
 
         def printed(text: str) -> None:
             request.printed_bytes += len(text.encode())
@@ -344,53 +364,55 @@ class Pipeline:
                     tool=version.name,
                 )
             request.printed.append(text)
-            chain.printed.append(text)
-            tell(request.log, version.name, text)
+            call.printed.append(text)
+            notify(request.log, version.name, text)
 
         sandbox = await self._sandbox()
-        request.runs.append(chain.report)
+        request.runs.append(call.report)
         try:
             return await sandbox.run(
-                version.program, judged.arguments, call=call, log=printed, limits=limits, report=chain.report
+                version.program, authorized.arguments, call=call_tool, log=printed, limits=limits, report=call.report
             )
         finally:
-            request.runs.remove(chain.report)
+            request.runs.remove(call.report)
 
 
-def _not_made(
-    target: Target, given: Any, chain: Chain, error: Failure | Again | asyncio.CancelledError, seconds: float
-) -> Failure | Again | asyncio.CancelledError:
-    """What is written down of a call that isn't made, a repeat or one that is refused; and what its caller is told."""
-    request, definition = chain.request, target.definition
-    started(chain, target, definition.name, given)
-    if isinstance(error, Again):
-        request.recorder.repeated(chain.call, definition.name, error.result, request.origin)
-        ended(chain, error.result.error, seconds, 0, error.result.output)
+def _refused(
+    target: Target, given: Any, call: Call, error: Failure | Repeated | asyncio.CancelledError, seconds: float
+) -> Failure | Repeated | asyncio.CancelledError:
+    """Record a call that is not made, because it is a repeat or refused. Returns the exception for its caller."""
+    request, definition = call.request, target.definition
+    started(call, target, definition.name, given)
+    if isinstance(error, Repeated):
+        request.recorder.repeated(call, definition.name, error.result, request.origin)
+        ended(call, error.result.error, seconds, 0, error.result.output)
         return error
-    came = error if isinstance(error, Failure) else Failure("cancelled", "it was called off before it was decided")
-    if not chain.depth:
-        request.refused = came
-    if isinstance(error, Failure) and denied_for_now(error, target, chain):
-        error = waits(error, request.run.id)
-    if came.code != "suspended":
-        # Of what waits for an answer the question is the entry.
-        request.recorder.denied(chain.call, definition.name, given, came, definition.by_hash)
-    ended(chain, came, seconds, 0, blocked=True)
+    failure = (
+        error if isinstance(error, Failure) else Failure("cancelled", "the call was cancelled while it was judged")
+    )
+    if not call.depth:
+        request.refused = failure
+    if isinstance(error, Failure) and denied_for_now(error, target, call):
+        error = suspended_by(error, request.run.id)
+    if failure.code != "suspended":
+        # A call that waits for an answer has its question as its entry.
+        request.recorder.denied(call, definition.name, given, failure, definition.by_hash)
+    ended(call, failure, seconds, 0, blocked=True)
     if isinstance(error, Failure):
-        journal_end(chain, target, given, error, ())
+        end_step(call, target, given, error, ())
     return error
 
 
-def _to_be_closed(request: Request, error: Failure | None) -> bool:
-    """Whether anything is to be written down at a request's end; most calls by hand have no more than their entries."""
-    if request.surroundings.scratch:
+def _needs_close(request: Request, error: Failure | None) -> bool:
+    """Whether the end of a request is recorded. Most requests for a primitive have only their ledger entries."""
+    if request.context.scratch:
         return False
-    kept = request.run.steps is not None or request.session is not None or request.repeat is not None
-    return kept or (error is not None and error.code == "suspended")
+    recorded = request.run.journal is not None or request.session is not None or request.repeat is not None
+    return recorded or (error is not None and error.code == "suspended")
 
 
-def _verdict(request: Request) -> dict[str, Json] | None:
-    """What was decided on the request itself: by a rule for the tool, or before or after those by whatever refused it."""
+def _decision_of(request: Request) -> dict[str, Json] | None:
+    """The decision on the request: that of a rule, or the refusal by another check."""
     decision, refused = request.decision, request.refused
     if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
         return {

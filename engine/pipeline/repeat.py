@@ -1,4 +1,7 @@
-"""The same request again, under the same dedupe key: judged once the session is known, before anything is charged or asked."""
+"""Idempotency: a request under a dedupe key that was used before gets the result of the first one.
+
+This is checked once the session is known, before anything is charged or asked.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +11,46 @@ from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.authority.idempotency import DedupeKey, DedupeKeys, key_of
-from albert_tools.engine.call.context import Again, Request
+from albert_tools.engine.call.context import Repeated, Request
+from albert_tools.engine.call.journal import may_have_changed
+from albert_tools.engine.call.journal_reader import check_form, last_state, result_of
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import LoadedRun
-from albert_tools.engine.runs.journal import changed
-from albert_tools.engine.runs.journal_reader import last_state, proved, result_of
 
-#: Seconds between two looks whether whoever makes the call is done.
-_PAUSE = 0.05
+#: Seconds between two checks whether the first request has ended.
+_POLL_SECONDS = 0.05
 
 
 async def begin_once(
     request: Request, target: Target, arguments: dict[str, Any], deadline: float, clock: Callable[[], float]
 ) -> None:
-    """Begin the one call under the request's key, or wait for it.
+    """Begin the call under the request's dedupe key, or wait for the request that began it.
+
+    Args:
+        request: The request.
+        target: Its tool.
+        arguments: Its valid arguments.
+        deadline: Until when to wait, by `clock`.
+        clock: Seconds from any point.
 
     Raises:
-        Again: it has been made; carries its result.
-        Failure: `dedupe_conflict`: it was another call, or the key is another run's by now; `unknown_outcome`: whoever began it
-            has died; `timeout`: it takes too long.
+        Repeated: the call was made before; carries its result.
+        Failure: `dedupe_conflict`: the key was used for another call; `unknown_outcome`: the process that began the call has died;
+            `timeout`: the first request has not ended in time.
     """
-    keys, key = request.surroundings.dedupe_keys, request.invocation.dedupe_key
+    keys, key = request.context.dedupe_keys, request.invocation.dedupe_key
     if keys is None:
         return
     name = target.definition.name
-    if request.run.steps is not None:
-        _go_on(request, keys, name)
+    if request.run.journal is not None:
+        _resume_key(request, keys, name)
         return
     if not key:
         return
     place = key_of(request.origin, name, key)
-    # The version that was asked for, not the one that it came to: a tool that was replaced meanwhile makes no new request of it.
+    # The version as the caller gave it: if the tool is replaced meanwhile, the request is still the same.
     asked = digest([request.invocation.version, arguments])
     while True:
         known = keys.begin(place, asked, request.run.id)
@@ -56,20 +66,19 @@ async def begin_once(
             )
         run = _run(request, known)
         if run is not None and not run.held:
-            last = _last(run)
+            last = _last_state_of(run)
             if last is None:
-                # Its journal was let go of before it had an end.
                 raise _unknown(name, known)
-            definition, contents = target.definition, request.surroundings.contents
+            definition, contents = target.definition, request.context.contents
             result = result_of(last, contents, known.run, definition.name, definition.version, definition.family)
-            if known.state == "begun" and _refused(result.error) and not changed(run.entries):
-                # Whoever began it has died before saying so, or is about to.
+            if known.state == "begun" and _is_denial(result.error) and not may_have_changed(run.entries):
+                # The process that was denied died before it dropped the key, or is about to drop it.
                 keys.finish(place, known.run, "dropped")
                 continue
-            raise Again(result)
-        ledger = request.surroundings.ledger
+            raise Repeated(result)
+        ledger = request.context.ledger
         if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
-            # It may have ended between the two looks.
+            # It may have ended since the first look.
             now = keys.find(place)
             if now is not None and now.run == known.run and now.state == "begun" and _run(request, known) is None:
                 raise _unknown(name, known)
@@ -78,19 +87,19 @@ async def begin_once(
             raise Failure(
                 "timeout",
                 f"the call of {name} under the same key has not ended yet",
-                hint="wait for it, and then ask again under the same key",
+                hint="wait, then send the request again under the same key",
                 retryable=True,
                 tool=name,
                 details={"run": known.run},
             )
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-def _go_on(request: Request, keys: DedupeKeys, name: str) -> None:
-    """A run that goes on began it, and has the key still or again.
+def _resume_key(request: Request, keys: DedupeKeys, name: str) -> None:
+    """Take the key again for a resumed run, unless another run has taken it.
 
     Raises:
-        Failure: `dedupe_conflict`: the key is another run's by now.
+        Failure: `dedupe_conflict`.
     """
     request.repeat = request.run.repeat
     if request.repeat is None:
@@ -100,36 +109,36 @@ def _go_on(request: Request, keys: DedupeKeys, name: str) -> None:
     if known is not None and known.run != request.run.id:
         raise Failure(
             "dedupe_conflict",
-            "the request was made anew under the same key since the run began",
+            "another request has used the same key since the run began",
             hint=f"its result is that of the run {known.run}",
             tool=name,
             details={"run": known.run},
         )
 
 
-def _refused(error: Failure | None) -> bool:
+def _is_denial(error: Failure | None) -> bool:
     return error is not None and error.denied
 
 
 def ended_once(request: Request, error: Failure | None) -> None:
-    """The call under the key has ended: its result is kept, but for a denial, which is as if it had not been asked."""
-    keys = request.surroundings.dedupe_keys
+    """Record that the call under the key has ended. Its result is kept, but a denied call drops the key."""
+    keys = request.context.dedupe_keys
     if request.repeat is None or keys is None or (error is not None and error.code == "suspended"):
         return
-    # Nothing was begun where there is no journal: it was refused. A program may have come far before it was.
-    steps = request.run.steps
-    dropped = steps is None or (_refused(error) and not steps.changed())
+    # Without a journal the request was refused. A program can have changed something before a call of it is denied.
+    journal = request.run.journal
+    dropped = journal is None or (_is_denial(error) and not journal.may_have_changed())
     with suppress(Failure):
         keys.finish(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
 
 
 def _run(request: Request, known: DedupeKey) -> LoadedRun | None:
-    """The run that was begun under a key, its form proved; None where it has no journal yet.
+    """The run that was begun under a key, with its form checked; None if it has no journal yet.
 
     Raises:
         Failure: `damaged`, `io_error`, `not_found`.
     """
-    runs = request.surroundings.runs
+    runs = request.context.runs
     assert runs is not None
     try:
         found = runs.load(known.run)
@@ -137,12 +146,12 @@ def _run(request: Request, known: DedupeKey) -> LoadedRun | None:
         if known.state == "begun" and failure.code == "not_found":
             return None
         raise
-    proved(found.id, found.header, found.entries)
+    check_form(found.id, found.header, found.entries)
     return found
 
 
-def _last(run: LoadedRun) -> Mapping[str, Any] | None:
-    """How a run has ended, also that it waits for an answer; None while nobody can say."""
+def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
+    """The entry that says how the run ended, or that it is suspended; None if its end is not known."""
     last = last_state(run.entries)
     return None if last is None or last["state"] == "resumed" else last
 
@@ -150,8 +159,8 @@ def _last(run: LoadedRun) -> Mapping[str, Any] | None:
 def _unknown(name: str, known: DedupeKey) -> Failure:
     return Failure(
         "unknown_outcome",
-        f"{name} was called under the same key by a process that has died; what it did is not known",
-        hint=f"`albert runs show {known.run}` says how far it came; to do it all the same, use a new key",
+        f"{name} was called under the same key by a process that died; what the call did is not known",
+        hint=f"`albert runs show {known.run}` shows how far the run got; to make the call anyway, use a new key",
         tool=name,
         details={"run": known.run},
     )

@@ -1,12 +1,13 @@
-"""A run's journal, held against the ledger before it is gone on with.
+"""Comparing a run's journal with the ledger before the run is resumed.
 
-Both say of each step how it was decided and how it ended, and they are written apart. A journal that was written anew by hand can
-be chained again; that it tells of effects which nobody decided on, of other results than were recorded, or of less than was done,
-the ledger shows. What the ledger doesn't have (an entry couldn't be written, or old ones were folded) the journal is believed.
+Both record how each step was decided and how it ended, and they are written separately. A forged journal can have a valid chain,
+but the ledger shows effects that were never decided on, other results, and steps that are missing from the journal. If the ledger
+lacks the end of a step (an entry could not be written, or old entries were folded), the journal is believed.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,85 +17,86 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
+    from albert_tools.engine.call.journal import RunJournal, Step
     from albert_tools.engine.model.protocols import Ledger
-    from albert_tools.engine.runs.journal import Step
 
 
 @dataclass(slots=True)
-class OfCall:
-    """What the ledger has of one call: how often it was begun, and how it ended each time (``result`` or ``denied``)."""
+class _Recorded:
+    """The ledger's entries about one call: how often it began, and its ends (``result`` or ``denied``)."""
 
     begun: int = 0
     ends: list[Mapping[str, Any]] = field(default_factory=list)
 
 
-#: By step; "" is the request itself.
-Recorded = dict[str, OfCall]
+async def check_against_ledger(journal: RunJournal, ledger: Ledger, created: str, single: bool) -> None:
+    """Compare the steps of a journal with the ledger. A read that the ledger doesn't know is dropped, so it is made again.
 
-
-def recorded(ledger: Ledger, run: str, created: str) -> tuple[Recorded, bool]:
-    """What the ledger has of a run's calls; and whether some of it may have been folded.
-
-    Raises:
-        Failure: `damaged`, `io_error`.
-    """
-    found: Recorded = {}
-    folded = False
-    within = f"{run}:"
-    since = datetime.fromisoformat(created)
-    for entry in ledger.entries({"call", "result", "denied", "fold"}, since):
-        if entry.kind == "fold":
-            folded = folded or str(entry.data.get("until", "")) >= created
-            continue
-        call = str(entry.data.get("call"))
-        if call == run or call.startswith(within):
-            known = found.setdefault(call[len(within) :], OfCall())
-            if entry.kind == "call":
-                known.begun += 1
-            else:
-                known.ends.append(entry.data)
-    return found, folded
-
-
-def hold(run: str, known: dict[str, Step], recorded: Recorded, folded: bool, single: bool) -> None:
-    """Compare the steps of a journal, which are `known`, with the ledger; a read that the ledger knows nothing of is forgotten.
-
-    `single` is the run of a primitive: its one step is the request itself.
+    Args:
+        journal: The journal.
+        ledger: The ledger.
+        created: When the run was created, in ISO format; older entries aren't read.
+        single: Whether it is the run of a primitive, whose one step is the request itself.
 
     Raises:
-        Failure: `damaged`, naming the first step that differs.
+        Failure: `damaged`, naming the first step that differs; `io_error`.
     """
-    for name, step in list(known.items()):
+    recorded, folded = await asyncio.to_thread(_entries_of, ledger, journal.id, created)
+    for name, step in journal.steps():
         place = "" if single else name
         if place not in recorded:
             if folded or not step.ended:
                 continue
             if step.changes:
-                raise _differs(run, name, f"{step.tool} was never decided on")
-            del known[name]
-        elif step.ended and not _accounted(step, recorded[place]):
-            raise _differs(run, name, f"{step.tool} ended otherwise")
-    for place, of in recorded.items():
+                raise _differs(journal.id, name, f"{step.tool} was never decided on")
+            journal.forget(name)
+        elif step.ended and not _same_end(step, recorded[place]):
+            raise _differs(journal.id, name, f"{step.tool} ended with another result")
+    known = {name for name, _ in journal.steps()}
+    for place, entries in recorded.items():
         name = "0" if single else place
-        if name and name not in known and any(e["kind"] != "read" for end in of.ends for e in end.get("effects", ())):
-            raise _differs(run, name, "something was done that the journal doesn't have")
+        if name and name not in known and _had_effect(entries):
+            raise _differs(journal.id, name, "it had an effect, and the journal doesn't have it")
 
 
-def _accounted(step: Step, of: OfCall) -> bool:
-    """Whether it ended as the ledger has it of one of the times that it was made, or in a time of which the end is missing."""
+def _entries_of(ledger: Ledger, run: str, created: str) -> tuple[dict[str, _Recorded], bool]:
+    """The ledger's entries about a run's calls by step, "" for the request itself; and whether some may have been folded."""
+    found: dict[str, _Recorded] = {}
+    folded = False
+    within = f"{run}:"
+    for entry in ledger.entries({"call", "result", "denied", "fold"}, datetime.fromisoformat(created)):
+        if entry.kind == "fold":
+            folded = folded or str(entry.data.get("until", "")) >= created
+            continue
+        call = str(entry.data.get("call"))
+        if call == run or call.startswith(within):
+            recorded = found.setdefault(call[len(within) :], _Recorded())
+            if entry.kind == "call":
+                recorded.begun += 1
+            else:
+                recorded.ends.append(entry.data)
+    return found, folded
+
+
+def _had_effect(recorded: _Recorded) -> bool:
+    return any(effect["kind"] != "read" for end in recorded.ends for effect in end.get("effects", ()))
+
+
+def _same_end(step: Step, recorded: _Recorded) -> bool:
+    """Whether the ledger has this end of the step, or lacks one of its ends."""
     if step.failure is not None:
-        # To be denied changes nothing, and is no end of what was begun.
-        same = step.failure.denied or any(end.get("code") == step.failure.code for end in of.ends)
+        # A denial changes nothing, and a step that was begun can be denied when it is tried again.
+        same = step.failure.denied or any(end.get("code") == step.failure.code for end in recorded.ends)
     else:
         value = hash_of_output(step.value)
-        same = any("code" not in end and end.get("result_hash") == value for end in of.ends)
-    return same or sum("ok" in end for end in of.ends) < of.begun
+        same = any("code" not in end and end.get("result_hash") == value for end in recorded.ends)
+    return same or sum("ok" in end for end in recorded.ends) < recorded.begun
 
 
-def _differs(run: str, step: str, why: str) -> Failure:
+def _differs(run: str, step: str, problem: str) -> Failure:
     return Failure(
         "damaged",
-        f"the record of run {run} is not what the ledger has: step {step[:100]}: {why}",
-        hint="somebody has changed one of them; it can't be gone on with: see `albert ledger verify`, and run the tool anew",
+        f"the journal of run {run} differs from the ledger at step {step[:100]}: {problem}",
+        hint="one of them was changed, so the run can't be resumed: check `albert ledger verify`, and run the tool again",
         details={"run": run, "step": step},
     )

@@ -1,92 +1,128 @@
-"""Finding out what became of a step that was cut short, by asking its primitive.
+"""Recovering a step that was begun and whose end is not in the journal.
 
-The answer is one of three: it was *applied*, and then the step ends with what it gave, without being done again; it was
-*not applied*, and then it is made as if it had never been begun; or nobody knows, and a person is asked. The primitive is given
-a workspace that can't be written to, and as much time as for the call itself. A primitive that fails to answer doesn't know.
+If its primitive can find out what became of the call (`settle`), it is asked. A call that was *applied* with a known result ends
+with that result; one that was *not applied* is made; otherwise the outcome is *unknown*, and a person is asked. The primitive gets
+a read-only workspace and as much time as the call itself. Without `settle`, a step is made again if that is harmless.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.authority.approval_digest import standing_objects
-from albert_tools.engine.call.arguments import promised
+from albert_tools.engine.call.arguments import checked_output
 from albert_tools.engine.call.budget import spend, spent_by
-from albert_tools.engine.call.context import Chain, Context, Judged
-from albert_tools.engine.call.errors import told
+from albert_tools.engine.call.context import Authorized, Call, PrimitiveContext
+from albert_tools.engine.call.errors import describe_fault
+from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.interrupted import OUTCOMES, Settled
+from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect
+from albert_tools.engine.policy.decision import Decision, strictest
+from albert_tools.engine.runs.replay import step_of
 
 if TYPE_CHECKING:
-    from albert_tools.engine.runs.journal import Step
+    from albert_tools.engine.call.journal import Step
 
 
 @dataclass(slots=True)
-class _Interrupted(Context):
+class _Interrupted(PrimitiveContext):
     """An `InterruptedCall`."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     unchanged: bool | None = None
 
 
-async def settle(primitive: Primitive, judged: Judged, known: Step, chain: Chain, own: list[Effect]) -> Settled:
-    """What became of a call that `known` says was begun; `own` takes the effects that it turns out to have had."""
+async def state_before(target: Target, authorized: Authorized, call: Call) -> str | None:
+    """A hash of what the call is about to change, for `settle` to compare; None if nobody would."""
+    if target.primitive is None or target.primitive.settle is None or not target.primitive.paths:
+        return None
+    workspace = authorized.workspace(call.request)
+    return await asyncio.to_thread(standing_objects, target.primitive, authorized.arguments, workspace)
+
+
+async def recover(
+    target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect], decision: Decision
+) -> Decision:
+    """The decision on a step that was cut short: `decision`, and *ask* unless making the call again is harmless.
+
+    Sets `call.settled`; `effects` takes the effects that the call turns out to have had.
+    """
+    primitive = target.primitive
+    if primitive is not None and primitive.settle is not None and call.settled is None:
+        call.settled = await _settled(primitive, authorized, step, call, effects)
+        step.unknown = step.unknown and call.settled.outcome != "not applied" and not call.answered
+    if call.settled is not None:
+        harmless = call.settled.outcome == "not applied" or call.answered
+    else:
+        harmless = primitive is None or primitive.repeatable(authorized.arguments)
+    if harmless:
+        return decision
+    call.asks = (*call.asks, ("interrupted", call.id))
+    return strictest([_interrupted(call, target.definition.name), decision])
+
+
+def _interrupted(call: Call, name: str) -> Decision:
+    if call.settled is not None and call.settled.outcome == "applied":
+        problem = "was cut short after it was done, and its result is lost; doing it again is doing it twice"
+    else:
+        problem = "was cut short, and whether it was done is not known; doing it may be doing it twice"
+    hint = "check whether it was done before you say yes"
+    return Decision("ask", "interrupted", "interrupted", f"{name} (step {step_of(call)}) {problem}", hint)
+
+
+async def _settled(
+    primitive: Primitive, authorized: Authorized, step: Step, call: Call, effects: list[Effect]
+) -> Settled:
     problem = None
     found = Settled("unknown")
     try:
-        found = await _asked(primitive, judged, known, chain, own)
+        found = await _ask_primitive(primitive, authorized, step, call, effects)
     except TimeoutError:
         problem = "it took too long to find out"
     except Exception as fault:
-        problem = fault.message if isinstance(fault, Failure) else told(fault)
+        problem = fault.message if isinstance(fault, Failure) else describe_fault(fault)
     if found.value is ...:
-        own.clear()
-    chain.request.effects.extend(own)
-    spend(chain.request, **spent_by(own))
-    chain.request.recorder.settled(chain.call, primitive.name, found.outcome, problem)
+        effects.clear()
+    call.request.effects.extend(effects)
+    spend(call.request, **spent_by(effects))
+    call.request.recorder.settled(call, primitive.name, found.outcome, problem)
     return found
 
 
-async def _asked(primitive: Primitive, judged: Judged, known: Step, chain: Chain, own: list[Effect]) -> Settled:
-    request, definition, asked = chain.request, primitive.definition, primitive.settle
-    arguments, governance, authority = judged
-    assert asked is not None
+async def _ask_primitive(
+    primitive: Primitive, authorized: Authorized, step: Step, call: Call, effects: list[Effect]
+) -> Settled:
+    request, definition = call.request, primitive.definition
+    arguments, governance, authority = authorized
     assert authority is not None
-    workspace = judged.workspace(request)
+    workspace = authorized.workspace(request)
     unchanged = None
-    if known.before is not None:
-        unchanged = await asyncio.to_thread(standing_objects, primitive, arguments, workspace) == known.before
-    guarded = authority.guarded(definition, request.workspace)
-    # Finding out changes nothing.
-    guarded.judge.end()
+    if step.before is not None:
+        unchanged = await asyncio.to_thread(standing_objects, primitive, arguments, workspace) == step.before
+    read_only = authority.guarded(definition, request.workspace)
+    read_only.judge.end()
     seconds = min(definition.timeout, governance.limits.call_seconds)
-    call = _Interrupted(
-        guarded,
+    interrupted = _Interrupted(
+        read_only,
         seconds,
         governance.primitives.get(primitive.name, {}),
-        f"{request.run.id}:{chain.step}",
-        request.surroundings.contents,
+        f"{request.run.id}:{call.step}",
+        request.context.contents,
         None,
-        request.surroundings.kept,
+        request.context.resource_pool,
         primitive.name,
         [],
-        own,
-        artifacts=request.surroundings.artifacts,
+        effects,
+        artifacts=request.context.artifacts,
         arguments=dict(arguments),
         unchanged=unchanged,
     )
     async with asyncio.timeout(seconds):
-        if inspect.iscoroutinefunction(asked):
-            found = await asked(call)
-        else:
-            found = await asyncio.to_thread(asked, call)
-    if not isinstance(found, Settled) or found.outcome not in OUTCOMES:
-        raise TypeError(f"{found!r} is no `Settled`")
+        found = await primitive.settled(interrupted)
     if found.outcome == "applied" and found.value is not ...:
-        return Settled("applied", promised(definition, found.value))
+        return Settled("applied", checked_output(definition, found.value))
     return Settled(found.outcome)

@@ -1,4 +1,4 @@
-"""A call as a step of its run: found in the run's journal when the run goes on, and written there when it ends."""
+"""A call as a step of its run: answered from the journal if it is there, and written to the journal when it ends."""
 
 from __future__ import annotations
 
@@ -6,75 +6,87 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from albert_tools.engine.call.context import Chain
-from albert_tools.engine.call.errors import tell
+from albert_tools.engine.call.context import Call
+from albert_tools.engine.call.errors import notify
+from albert_tools.engine.call.journal import Entered, Step
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.runs.journal import Entered, Step
 
 
-def is_step(chain: Chain, target: Target) -> bool:
-    """Whether it is a step of the run: a program's call, or the one call of a run that is no program's."""
-    return chain.depth > 0 or target.primitive is not None
+def is_step(call: Call, target: Target) -> bool:
+    """Whether the call is a step: a call of a program, or the single call of a run of a primitive."""
+    return call.depth > 0 or target.primitive is not None
 
 
-def step_of(chain: Chain) -> str:
-    return chain.step or "0"
+def step_of(call: Call) -> str:
+    """The step's name in the journal: ``0`` for the single call of a run of a primitive."""
+    return call.step or "0"
 
 
-def replayed(chain: Chain, target: Target, given: Any) -> Step | None:
-    """What the run's journal has of this step.
+def find_step(call: Call, target: Target, given: Any) -> Step | None:
+    """The call's step in the journal, or None.
 
     Raises:
-        Failure: `diverged`.
+        Failure: `diverged`: the journal has another call in this step.
     """
-    steps = chain.request.run.steps
-    if steps is None:
+    journal = call.request.run.journal
+    if journal is None:
         return None
-    # What was asked for from outside is what the header says, so it can't be anything else.
-    asked = given if chain.depth else None
-    return steps.find(step_of(chain), target.definition.name, target.definition.version, asked)
+    # The arguments of the request itself come from the journal's header, so they can't differ.
+    arguments = given if call.depth else None
+    return journal.find(step_of(call), target.definition.name, target.definition.version, arguments)
 
 
-def recorded(known: Step, chain: Chain, tool: str, below: str) -> Json:
-    """A step that has ended ends as it did; its effects and prints are the run's, and it isn't charged again."""
-    request = chain.request
-    if known.log:
-        request.printed_bytes += len(known.log.encode())
-        request.printed.append(known.log)
-        chain.printed.append(known.log)
-        tell(request.log, tool, known.log)
-    request.effects.extend(known.effects)
-    if below and request.run.steps is not None:
-        for step in request.run.steps.below(below):
-            request.effects.extend(step.effects)
+def replay_step(step: Step, call: Call, target: Target) -> Json:
+    """The result of a step that has ended. Its effects and prints become the run's, and nothing is charged.
+
+    Raises:
+        Failure: the step's failure.
+    """
+    request, journal = call.request, call.request.run.journal
+    if step.log:
+        request.printed_bytes += len(step.log.encode())
+        request.printed.append(step.log)
+        call.printed.append(step.log)
+        notify(request.log, target.definition.name, step.log)
+    request.effects.extend(step.effects)
+    if target.version is not None and journal is not None:
+        for inner in journal.within(call.step):
+            request.effects.extend(inner.effects)
             request.calls += 1
-    if known.failure is not None:
-        raise replace(known.failure)
-    return known.value
+    if step.failure is not None:
+        raise replace(step.failure)
+    return step.value
 
 
-def unrecorded(chain: Chain, name: str, given: Any) -> Failure:
+def not_in_journal(call: Call, name: str, given: Any) -> Failure:
+    """The end of a replay: the program makes a call that the journal doesn't have."""
     return Failure(
         "diverged",
-        f"the journal ends here: step {step_of(chain)}, {name}, was never made",
+        f"the journal ends here: step {step_of(call)}, {name}, was never made",
         hint="up to here the program does what was recorded",
         tool=name,
-        details={"step": step_of(chain), "program": {"tool": name, "arguments": given}},
+        details={"step": step_of(call), "program": {"tool": name, "arguments": given}},
     )
 
 
-def entered(target: Target, arguments: Json, chain: Chain) -> Entered | None:
-    steps = chain.request.run.steps
-    return None if steps is None else steps.entered(chain.step, target.definition, arguments)
+def entered(target: Target, arguments: Json, call: Call) -> Entered | None:
+    """The same call, if this run has entered it before; see `RunJournal.entered`."""
+    journal = call.request.run.journal
+    return None if journal is None else journal.entered(call.step, target.definition, arguments)
 
 
-def journal_end(chain: Chain, target: Target, given: Any, came: Failure | Json, own: Sequence[Effect]) -> None:
-    steps = chain.request.run.steps
-    if steps is None or not is_step(chain, target) or (isinstance(came, Failure) and came.code in ENDING):
+def end_step(call: Call, target: Target, given: Any, result: Failure | Json, effects: Sequence[Effect]) -> None:
+    """Append the end of a step to the journal, unless it is a failure that ends the run.
+
+    Raises:
+        Failure: as `RunJournal.end_step`.
+    """
+    journal = call.request.run.journal
+    if journal is None or not is_step(call, target) or (isinstance(result, Failure) and result.code in ENDING):
         return
-    # What the run's own program prints it prints again as it is gone through.
-    steps.ended(step_of(chain), target.definition, given, came, own, chain.began, "".join(chain.printed))
+    log = "".join(call.printed)
+    journal.end_step(step_of(call), target.definition, given, result, effects, call.began, log)

@@ -1,7 +1,7 @@
-"""Runs, after their first request: looked at, gone on with, called off, gone through again.
+"""Runs after their first request: list, show, resume, replay and cancel them.
 
-A run that waits for an answer, or whose process has died, is its journal. To go on with it the program is run from the start, and
-each step that has ended answers as it did; the first that has not is where it goes on.
+A run that waits for an answer, or whose process has died, is its journal. To resume it, the program starts from the beginning; each
+step that has ended is answered from the journal, and the first one that has not is made.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-from albert_tools.engine.call.context import Log, Run, Surroundings
+from albert_tools.engine.call.context import Log, Request, Run, ServiceContext
+from albert_tools.engine.call.journal import RunJournal
+from albert_tools.engine.call.journal_reader import OVER, arguments_of, check_form, last_state, result_of
+from albert_tools.engine.call.lookup import Lookup
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import RunStore
 from albert_tools.engine.model.record_types import LoadedRun
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.pipeline.pipeline import Pipeline
-from albert_tools.engine.runs.journal import Steps
-from albert_tools.engine.runs.journal_reader import OVER, arguments_of, last_state, proved, result_of
-from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, interpreter, stopped
+from albert_tools.engine.runs.ledger_check import check_against_ledger
+from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, interpreter
 
-#: Of a run that somebody holds, and of one whose process died before it had ended.
+#: The state of a run that a process has open, and of a run whose process died before its end.
 RUNNING, INTERRUPTED = "running", "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run, as its journal has it. `state` is running, suspended, interrupted, done, failed or cancelled.
+    """A run, read from its journal. `state` is running, suspended, interrupted, done, failed or cancelled.
 
-    `steps` are the journal's: each ``{step, tool, version, arguments, state, effects, began, at, …}`` with state ended, failed or
-    unknown; `began` and `at`, of its end, are seconds since 1970. `history` are the turns that the run as a whole has taken,
-    ``{state, at, approval, by}``, and `questions` what was asked in it, by the approval's id: ``{step, at, arguments}``, whole.
+    Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``; its state is ended, failed or unknown,
+    and `began` and `at` (its end) are in seconds since 1970. `history` has the states of the run, each ``{state, at, approval,
+    by}``. `questions` has what was asked, by the approval's id: ``{step, at, arguments}`` with the arguments unshortened.
     """
 
     id: str
@@ -67,22 +68,43 @@ class RunView:
         }
 
 
-class RunDesk:
+class Executor(Protocol):
+    """What runs need of the pipeline."""
+
+    @property
+    def lookup(self) -> Lookup:
+        """Finds tools by name."""
+
+    @property
+    def active(self) -> Mapping[str, Request]:
+        """The requests under way, by the id of their run."""
+
+    async def invoke(
+        self, invocation: ToolInvocation, context: ServiceContext, log: Log | None = None, *, resumed: Run
+    ) -> ToolResult:
+        """Resume `resumed` with the invocation that began it."""
+
+
+class RunManager:
     """The runs of a home."""
 
-    def __init__(self, pipeline: Pipeline, surroundings: Callable[[], Surroundings]) -> None:
+    def __init__(self, pipeline: Executor, context: Callable[[], ServiceContext]) -> None:
         self._pipeline = pipeline
-        self._surroundings = surroundings
+        self._surroundings = context
 
     @property
     def _store(self) -> RunStore:
         store = self._surroundings().runs
         if store is None:
-            raise Failure("not_found", "runs aren't recorded here")
+            raise Failure("not_found", "this service records no runs")
         return store
 
     def list(self, limit: int = 50) -> builtins.list[RunView]:
-        """The newest runs, at most `limit`; those that can't be read with their `problem`."""
+        """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
+
+        Raises:
+            Failure: `not_found`: this service records no runs; `io_error`.
+        """
         found = []
         for summary in self._store.list(limit):
             try:
@@ -93,7 +115,7 @@ class RunDesk:
         return found
 
     def show(self, run: str) -> RunView:
-        """One run, by its id or the beginning of it.
+        """One run, by its id or the first digits of it.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
@@ -102,93 +124,107 @@ class RunDesk:
 
     def _load(self, run: str) -> LoadedRun:
         found = self._store.load(run)
-        proved(found.id, found.header, found.entries)
+        check_form(found.id, found.header, found.entries)
         return found
 
     async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Go on with a run that waits, or whose process has died; gives its result, as `ToolService.invoke` does.
+        """Resume a run that waits or whose process has died.
+
+        Args:
+            run: Its id, or the first digits of it.
+            log: Receives each text that the program prints.
+
+        Returns:
+            The result of the run, as from `ToolService.invoke`.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: it is over, or under way; `diverged`: it can't go on here.
+            Failure: `not_found`, `damaged`; `exists`: the run is over, or another process runs it; `diverged`: the tool, the
+                workspace or the interpreter is not the one with which it began.
         """
         found = self._load(run)
         seen = view(found)
         if seen.state in OVER or found.cancelled:
             raise Failure(
-                "exists", f"the run {found.id} is {'cancelled' if found.cancelled else seen.state}; it can't go on"
+                "exists", f"the run {found.id} is {'cancelled' if found.cancelled else seen.state}; it can't be resumed"
             )
         if seen.state == RUNNING:
             raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
-        surroundings = self._surroundings()
-        invocation = self._invocation(found.header, surroundings)
+        context = self._surroundings()
+        invocation = self._invocation(found.header, context)
         journal = self._store.open(found.id)
         try:
-            steps = Steps(journal, surroundings.contents)
-            if surroundings.ledger is not None:
-                await steps.held(surroundings.ledger, found.created, found.header["kind"] == "primitive")
+            run_journal = RunJournal(journal, context.contents)
+            if context.ledger is not None:
+                await check_against_ledger(
+                    run_journal, context.ledger, found.created, found.header["kind"] == "primitive"
+                )
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
             going = Run(
                 found.id,
-                steps,
+                run_journal,
                 session=session or found.header["session"],
                 principal=found.header["principal"],
                 repeat=found.header["repeat"],
                 resumed=True,
             )
-            steps.state("resumed")
+            run_journal.set_state("resumed")
             journal.flush()
         except BaseException:
             journal.close()
             raise
-        return await self._pipeline.invoke(invocation, surroundings, log, resumed=going)
+        return await self._pipeline.invoke(invocation, context, log, resumed=going)
 
     async def replay(self, run: str, version: str | None = None) -> ToolResult:
-        """Go through a run again without doing anything: every step answers as the journal has it.
+        """Run the program again without any effect: each call is answered from the journal.
 
-        With `version` of the tool instead of the one that ran. Ends with `diverged` at the first step that the journal doesn't
-        have, or has otherwise; `details` show both.
+        Args:
+            run: The run's id, or the first digits of it.
+            version: A version of the tool to use instead of the one that ran.
+
+        Returns:
+            The result. It is `diverged` at the first call that the journal doesn't have; `details` show both calls.
 
         Raises:
             Failure: `not_found`, `damaged`, `unknown_tool`.
         """
         found = self._load(run)
         whole = self._surroundings()
-        bare = Surroundings(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
+        bare = ServiceContext(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
         invocation = self._invocation(found.header, whole)
         if found.header["kind"] == "primitive":
             return self._recorded(found, whole)
         if version is not None:
             invocation = replace(invocation, version=version)
-        steps = Steps(_Recorded(found), whole.contents)
-        return await self._pipeline.invoke(invocation, bare, resumed=Run(found.id, steps, dry=True))
+        run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
+        return await self._pipeline.invoke(invocation, bare, resumed=Run(found.id, run_journal, dry=True))
 
-    def _recorded(self, found: LoadedRun, surroundings: Surroundings) -> ToolResult:
-        """The result of a call that was no program's: there is nothing to go through.
+    def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
+        """The recorded result of a run of a primitive, which has no program to run.
 
         Raises:
-            Failure: `not_found`: it has none yet.
+            Failure: `not_found`: it has no result yet.
         """
         last = last_state(found.entries)
         if last is None or last["state"] not in OVER:
             raise Failure("not_found", f"the run {found.id} has no result yet")
         definition = self._pipeline.lookup.look_up(found.header["tool"], None).definition
-        return result_of(last, surroundings.contents, found.id, definition.name, definition.version, definition.family)
+        return result_of(last, context.contents, found.id, definition.name, definition.version, definition.family)
 
-    def _invocation(self, header: Mapping[str, Any], surroundings: Surroundings) -> ToolInvocation:
-        """What was asked for, if it can be asked for here.
+    def _invocation(self, header: Mapping[str, Any], context: ServiceContext) -> ToolInvocation:
+        """The invocation that began the run, if it means the same here.
 
         Raises:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
         """
-        if isinstance(surroundings.workspace, Failure):
-            raise replace(surroundings.workspace)
-        root = str(surroundings.workspace.root)
+        if isinstance(context.workspace, Failure):
+            raise replace(context.workspace)
+        root = str(context.workspace.root)
         if header["workspace"] != root:
             raise Failure(
                 "diverged",
                 f"the run began in {header['workspace']!r}, and this is {root!r}",
-                hint="go on with it where it began",
+                hint="resume it in the workspace where it began",
             )
         version = header["version"] if header["kind"] == "composite" else None
         target = self._pipeline.lookup.look_up(header["tool"], version)
@@ -203,12 +239,12 @@ class RunDesk:
                 raise Failure(
                     "diverged",
                     f"the run began with {name} {header.get(name)}, and this is {value}",
-                    hint="its steps might not be the same here; run the tool anew",
+                    hint="its steps might not be the same here; run the tool again",
                     details={"journal": {name: header.get(name)}, "program": {name: value}},
                 )
         return ToolInvocation(
             header["tool"],
-            arguments_of(header, surroundings.contents),
+            arguments_of(header, context.contents),
             version,
             None,
             header["request_id"],
@@ -218,61 +254,70 @@ class RunDesk:
         )
 
     def cancel(self, run: str, by: str) -> RunView:
-        """Call a run off: one under way stops before its next step, or in the middle of a call; one that waits never goes on.
+        """Cancel a run. A running one stops in its present call or before its next step; a waiting one can't be resumed any more.
+
+        Args:
+            run: Its id, or the first digits of it.
+            by: Who cancels it, for the record.
+
+        Returns:
+            The cancelled run.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: it is over.
+            Failure: `not_found`, `damaged`; `exists`: the run is over.
         """
         found = self._load(run)
         seen = view(found)
         if seen.state in OVER:
-            raise Failure("exists", f"the run {found.id} is {seen.state}; there is nothing to call off")
+            raise Failure("exists", f"the run {found.id} is {seen.state}; there is nothing to cancel")
         self._store.cancel(found.id)
         if self.stop(found.id, by) or found.held:
             return replace(seen, state="cancelled")
-        surroundings = self._surroundings()
+        context = self._surroundings()
         journal = self._store.open(found.id)
         try:
-            steps = Steps(journal, surroundings.contents)
-            called_off = stopped(Run(found.id, steps, stop=Failure("cancelled", f"the run was called off by {by}")))
-            steps.state("cancelled", by=by, error=called_off.as_dict())
+            run_journal = RunJournal(journal, context.contents)
+            error = cancellation(
+                Run(found.id, run_journal, stop=Failure("cancelled", f"the run was cancelled by {by}"))
+            )
+            run_journal.set_state("cancelled", by=by, error=error.as_dict())
         finally:
             journal.close()
-        if surroundings.ledger is not None:
-            surroundings.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
-        if seen.approval and surroundings.approvals is not None:
+        if context.ledger is not None:
+            context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
+        if seen.approval and context.approvals is not None:
             try:
-                surroundings.approvals.revoke(seen.approval)
+                context.approvals.revoke(seen.approval)
             except Failure as failure:
                 if failure.code not in ("exists", "not_found"):
                     raise
         return self.show(found.id)
 
     def under_way(self) -> builtins.list[str]:
-        """The runs of this service that have not ended, by id."""
+        """The ids of the runs that this service is running."""
         return builtins.list(self._pipeline.active)
 
     def stop(self, run: str, by: str) -> bool:
-        """Stop a run of this service; False when it has none of that id."""
+        """Stop a run of this service; False if it has no such run."""
         request = self._pipeline.active.get(run)
         if request is None:
             return False
         if request.run.stop is None:
-            request.run.stop = Failure("cancelled", f"the run was called off by {by}")
+            request.run.stop = Failure("cancelled", f"the run was cancelled by {by}")
             if request.run.task is not None:
                 request.run.task.cancel()
         return True
 
-    def look(self) -> None:
-        """Stop what somebody has asked to be stopped, in whatever process."""
+    def stop_cancelled(self) -> None:
+        """Stop the runs of this service that another process has cancelled."""
         store = self._surroundings().runs
         for run, request in list(self._pipeline.active.items()):
-            if store is not None and request.run.steps is not None and store.cancelled(run):
-                self.stop(run, "somebody elsewhere")
+            if store is not None and request.run.journal is not None and store.cancelled(run):
+                self.stop(run, "another process")
 
 
-class _Recorded:
-    """A journal that is only read."""
+class _ReadOnlyJournal:
+    """The `Journal` of a replay: what is appended is dropped."""
 
     def __init__(self, run: LoadedRun) -> None:
         self.id = run.id
@@ -298,7 +343,7 @@ class _Recorded:
 
 
 def view(run: LoadedRun) -> RunView:
-    """What a run's journal says of it."""
+    """A run as its journal has it."""
     states = [e for e in run.entries if e.get("t") == "state"]
     last = states[-1] if states else None
     state = RUNNING if run.held else INTERRUPTED
@@ -343,5 +388,5 @@ def view(run: LoadedRun) -> RunView:
 
 
 def _awaited(state: Mapping[str, Any]) -> str | None:
-    """The approval that a run was suspended for."""
+    """The id of the approval that a suspended run waits for."""
     return state["error"]["details"].get("approval") if state["state"] == "suspended" and "error" in state else None

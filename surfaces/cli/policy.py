@@ -64,7 +64,7 @@ async def _check(service: ToolService, console: Console) -> int:
     from albert_tools.checkup import mistakes
     from albert_tools.engine.policy.settings import Governance
 
-    rules = service.surroundings.governance
+    rules = service.context.governance
     if not isinstance(rules, Governance):
         raise rules
     found = await asyncio.to_thread(mistakes, service, rules)
@@ -83,8 +83,8 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
 
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
-    surroundings = service.surroundings
-    for missing in (surroundings.workspace, surroundings.governance):
+    context = service.context
+    for missing in (context.workspace, context.governance):
         if isinstance(missing, Failure):
             raise missing
     wrong = await service.validate(options.name, arguments)
@@ -95,13 +95,13 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
             hint=f"the tool is called as {described.definition.signature()}",
             details={"violations": wrong},
         )
-    authority, rules = surroundings.authority, surroundings.governance
+    authority, rules = context.authority, context.governance
     assert authority is not None
     assert not isinstance(rules, Failure)
     primitive = service.registry.primitive(options.name)
     given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
     present = authority.modes.mode
-    decisions = authority.judge(described.definition, primitive, given, surroundings.workspace, present)
+    decisions = authority.judge(described.definition, primitive, given, context.workspace, present)
     holds = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {

@@ -236,7 +236,7 @@ def _both(error: Failure, console: Console) -> None:
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.idempotency import KEPT_SECONDS
-    from albert_tools.engine.runs.journal_reader import OVER
+    from albert_tools.engine.call.journal_reader import OVER
     from albert_tools.engine.runs.runs import view
     from albert_tools.store.contents.content_store import Contents
     from albert_tools.store.contents.references import named

@@ -21,7 +21,7 @@ def session_of_environment(service: ToolService) -> Session | None:
     token = os.environ.get("ALBERT_SESSION")
     if not token:
         return None
-    workspace = service.surroundings.workspace
+    workspace = service.context.workspace
     return service.sessions.find(token, None if isinstance(workspace, Failure) else str(workspace.root))
 
 

@@ -44,7 +44,7 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
             session = session_of_environment(service)
             found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
             primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
-            rules = service.surroundings.governance
+            rules = service.context.governance
             wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
             return found, primitives, service.registry.problems, session, wrong
 

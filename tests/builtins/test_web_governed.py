@@ -150,7 +150,7 @@ async def test_called_off(tmp_path: Path, server: Raw, tool: str) -> None:
             await call
     # It was sent, and the record has that.
     written = "".join(p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file())
-    assert "called off" in written
+    assert "the call was cancelled" in written
     assert '"network"' in written
 
 

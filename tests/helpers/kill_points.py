@@ -141,11 +141,11 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
     """A service whose parts reach `points`."""
     HERE[0] = points
     plain = ToolService.open(**place.options(**options))
-    s = plain.surroundings
+    s = plain.context
     ledger = PointedLedger(s.ledger, points)
     store = PointedStore(plain.store, points)
     rules = PointedRules(read_governance(place.rules(**(options.get("governance") or {})), "the application"), points)
-    surroundings = replace(
+    context = replace(
         s,
         rules=rules,
         ledger=ledger,
@@ -155,7 +155,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         observer=s.observer or PointedObserver(points),
     )
     registry = ToolRegistry(plain.registry.primitives(), store)
-    return engine.ToolService(registry, store, surroundings, sandbox or plain._sandbox)
+    return engine.ToolService(registry, store, context, sandbox or plain._sandbox)
 
 
 class PointedLedger:

@@ -260,5 +260,5 @@ def test_a_session_answers_nothing(asking: Albert) -> None:
 def test_an_interrupt_at_the_question(asking: Albert) -> None:
     code, seen = asking.terminal("run", "notes", "n=1", typed=b"\x03", until="always or no? ")
     assert code == 130
-    assert "the run was called off by an interrupt; nothing had been changed" in " ".join(seen.split())
+    assert "the run was cancelled by an interrupt; nothing had been changed" in " ".join(seen.split())
     assert asking("approvals").err == "nothing waits for an answer\n"

@@ -101,7 +101,7 @@ def test_a_run_that_was_killed(stepping: Albert) -> None:
     again = stepping("runs", "resume", run)
     assert (again.code, again.err) == (
         1,
-        f"error[exists]: the run {run} is cancelled; it can't go on\n  help: `albert help exists` says more\n",
+        f"error[exists]: the run {run} is cancelled; it can't be resumed\n  help: `albert help exists` says more\n",
     )
     assert (stepping.project / "a.txt").read_text() == "changed since"
 

@@ -131,7 +131,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "a folder": lambda bench: ((bench.work / "a.txt").unlink(), (bench.work / "a.txt").mkdir()),
     "permissions": lambda bench: (bench.work / "a.txt").chmod(0o600),
     "rules that still ask": lambda bench: rule(bench, {**ASKS, "limits": {"calls": 90}}),
-    "a mode that still asks": lambda bench: bench.service.service.surroundings.modes.switch("ALERT", "ada", "so"),
+    "a mode that still asks": lambda bench: bench.service.service.context.modes.switch("ALERT", "ada", "so"),
 }
 
 
@@ -193,7 +193,7 @@ def test_a_mode_that_forbids_by_now_holds(make: Any) -> None:
     bench = make()
     waiting = suspended(bench)
     answer(bench.service)
-    bench.service.service.surroundings.modes.switch("LOCKDOWN", "ada", "")
+    bench.service.service.context.modes.switch("LOCKDOWN", "ada", "")
     error = bench.service.resume(waiting.run_id).error
     # It isn't done, and waits for another mode.
     assert (error.code, error.details["denied"]) == ("suspended", "permission_denied")
@@ -335,7 +335,7 @@ def test_a_call_may_replace_again_what_it_has_put_there(make: Any) -> None:
 
 def test_a_call_that_goes_its_own_way_is_looked_at_before_it_begins(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make(ask=Person("once"))
-    log = bench.service.service.surroundings.ledger
+    log = bench.service.service.context.ledger
     durable = type(log).adurable
 
     async def late(self: Any, mark: Any) -> None:
@@ -354,7 +354,7 @@ def test_rules_and_modes_that_change_at_the_last_moment(
     make: Any, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     bench = make(ask=Person(True))
-    log = bench.service.service.surroundings.ledger
+    log = bench.service.service.context.ledger
     durable = type(log).adurable
 
     async def late(self: Any, mark: Any) -> None:
@@ -566,9 +566,9 @@ def test_a_lasting_answer_is_for_one_version_of_the_caller(make: Any) -> None:
     assert bench.service.invoke("t", {"p": "6"}).error.code == "suspended"
     # Nor in another mode, nor once it is taken back.
     writes(bench)
-    bench.service.service.surroundings.modes.switch("ALERT", "ada", "")
+    bench.service.service.context.modes.switch("ALERT", "ada", "")
     assert bench.service.invoke("t", {"p": "7"}).error.code == "suspended"
-    bench.service.service.surroundings.modes.switch("NORMAL", "ada", "")
+    bench.service.service.context.modes.switch("NORMAL", "ada", "")
     assert bench.service.invoke("t", {"p": "8"}).ok
     (standing,) = questions(bench.service, "standing")
     bench.service.within(lambda s: s.approvals.revoke(standing.id))

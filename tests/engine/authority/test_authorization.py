@@ -178,7 +178,7 @@ def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS, ask=person)
 
     def lockdown() -> bool:
-        bench.service.service.surroundings.modes.switch("LOCKDOWN", "ada", "while it was asked")
+        bench.service.service.context.modes.switch("LOCKDOWN", "ada", "while it was asked")
         return True
 
     person.answers.append(lockdown)
@@ -191,12 +191,12 @@ def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
 def test_a_mode_holds_in_every_service_of_the_home(make_bench: Any) -> None:
     bench = make_bench()
     with bench.again() as other:
-        other.service.surroundings.modes.switch("LOCKDOWN", "ada", "")
+        other.service.context.modes.switch("LOCKDOWN", "ada", "")
         error = bench.error("list_directory")
         assert error.rule == "shipped.categories.read_only.forbidden_in_modes"
         # Nor is what is off anyway listed: to switch it on would be of no use now.
         assert bench.service.list() == []
-        other.service.surroundings.modes.switch("RECOVERY", "ada", "")
+        other.service.context.modes.switch("RECOVERY", "ada", "")
         assert bench.value("list_directory") is not None
         assert bench.error("write_file", path="a", content="").code == "suspended"
 
@@ -205,7 +205,7 @@ def test_violations_pile_up_to_an_alert(make_bench: Any) -> None:
     bench = make_bench()
     for _ in range(20):
         assert bench.error("read_file", path="../x").rule == "path_traversal"
-    assert bench.service.service.surroundings.modes.mode == "ALERT"
+    assert bench.service.service.context.modes.mode == "ALERT"
 
 
 def test_the_projects_rules_tighten(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_the_projects_rules_tighten(tmp_path: Path) -> None:
 
 
 def entries(bench: Any) -> list[tuple[str, dict[str, Any]]]:
-    return [(e.kind, e.data) for e in bench.service.service.surroundings.ledger.entries()]
+    return [(e.kind, e.data) for e in bench.service.service.context.ledger.entries()]
 
 
 DONE_TO: list[Any] = []
@@ -305,7 +305,7 @@ def test_links_that_lead_out_count_as_attempts(make_bench: Any) -> None:
     (bench.work / "out").symlink_to("/etc")
     for _ in range(20):
         assert bench.error("read_file", path="out/passwd").rule == "outside_workspace"
-    assert bench.service.service.surroundings.modes.mode == "ALERT"
+    assert bench.service.service.context.modes.mode == "ALERT"
 
 
 class Broken(dict[str, Any]):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import ToolService
-from albert_tools.engine.call.context import Surroundings
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.error_codes import CODES
@@ -48,9 +48,9 @@ def catching(call: str) -> str:
         ("x" * 100_000, None, "unknown_tool", "no tool named '" + "x" * 299 + "…'"),
         ("nothing", "0" * 64, "unknown_tool", None),
         ("read_file", "old", "unknown_tool", "read_file is a primitive and has no version 'old'"),
-        (None, None, "invalid_arguments", "the name of a tool is a string, not NoneType"),
-        (["t"], None, "invalid_arguments", "the name of a tool is a string, not list"),
-        ("read_file", 3, "invalid_arguments", "the version of a tool is a string, not int"),
+        (None, None, "invalid_arguments", "the name of a tool must be a string, not NoneType"),
+        (["t"], None, "invalid_arguments", "the name of a tool must be a string, not list"),
+        ("read_file", 3, "invalid_arguments", "the version of a tool must be a string, not int"),
     ],
 )
 def test_what_can_not_be_found(
@@ -147,7 +147,7 @@ def test_a_fault_while_judging_denies(bench: Any, failed: Any) -> None:
     error = failed(bench.service.invoke("look", Hostile()))
     assert (error.code, error.rule) == ("governance_unavailable", "fault")
     assert error.message == "the call can't be judged, so it is denied: RuntimeError: no"
-    assert error.hint == "this is a fault of the service or of what it was given, not of the tool"
+    assert error.hint == "this is a fault of the service or of its configuration, not of the tool"
     assert bench.done == []
 
 
@@ -163,12 +163,12 @@ class BrokenStore:
 
 def pipeline(
     work: Any, rules: Any = None, clock: Any = time.monotonic, store: Any = None
-) -> tuple[Pipeline, Surroundings]:
+) -> tuple[Pipeline, ServiceContext]:
     async def none() -> Sandbox:
         raise AssertionError("no program runs here")
 
     made = Pipeline(registry(), store or BrokenStore(), none, clock)
-    return made, Surroundings(work, rules or Governance())
+    return made, ServiceContext(work, rules or Governance())
 
 
 def test_a_fault_of_the_store_denies() -> None:
@@ -217,7 +217,7 @@ def test_no_time_is_left() -> None:
 
 def test_the_same_denial_again_and_again_does_not_grow(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
-    kept = bench.service.service.surroundings.governance
+    kept = bench.service.service.context.governance
     before = kept.__traceback__
     errors = [bench.error("look") for _ in range(3)]
     assert len({id(e) for e in errors}) == 3
@@ -313,7 +313,7 @@ def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
 def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
     error = bench.error("odd", kind=kind)
     assert (error.code, error.message, error.tool) == ("internal_error", message, "odd")
-    assert error.hint == "the fault is in the tool, not in the call; tell whoever made the tool"
+    assert error.hint == "the fault is in the tool, not in the call; report it to the tool's author"
     bench.define(catching(f'tools.odd(kind="{kind}")'))
     assert bench.value("t") == ["internal_error", "odd", message, False]
 
@@ -364,7 +364,7 @@ def test_timeouts(bench: Any, name: str) -> None:
     error = bench.error(name, seconds=0.6)
     seconds = "0.3" if name == "slow" else "0.2"
     assert (error.code, error.message) == ("timeout", f"{name} did not answer within {seconds} s")
-    assert error.hint == "ask for less at once; whether it did anything is not known"
+    assert error.hint == "ask for less in one call; whether it had an effect is not known"
     assert bench.value(name, seconds=0.0) == "done"
     bench.define(catching(f"tools.{name}(seconds=0.6)"))
     assert bench.value("t")[0] == "timeout"
@@ -528,7 +528,7 @@ def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
 
     told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
     assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
-    assert told.error.message == "the run was called off; nothing had been changed"
+    assert told.error.message == "the run was cancelled; nothing had been changed"
     assert (again.error.code, again.repeated) == ("cancelled", True)
 
 

@@ -39,7 +39,7 @@ def make(make_bench: Any) -> Any:
 
 
 def recorded(bench: Any, kind: str) -> list[dict[str, Any]]:
-    ledger = bench.service.service.surroundings.ledger
+    ledger = bench.service.service.context.ledger
     return [e.data for e in ledger.entries({kind})]
 
 
@@ -122,7 +122,7 @@ def test_whoever_made_it_has_died(make: Any) -> None:
     assert other.stdin is not None
     other.stdin.write("\n")
     other.stdin.flush()
-    repeats = bench.service.service.surroundings.dedupe_keys
+    repeats = bench.service.service.context.dedupe_keys
     while not repeats._fold.by_key:
         repeats.find("")
     other.kill()
@@ -162,7 +162,7 @@ def test_a_tool_that_was_replaced_makes_no_new_request_of_it(make: Any) -> None:
 def test_what_was_refused_is_not_kept(make: Any) -> None:
     bench = make({"tools": {"add": {"allowed_in_modes": ["ALERT"]}}})
     assert bench.service.invoke("add", dedupe_key="k").error.denied
-    bench.service.service.surroundings.modes.switch("ALERT", "ada", "")
+    bench.service.service.context.modes.switch("ALERT", "ada", "")
     result = bench.service.invoke("add", dedupe_key="k")
     assert (result.repeated, result.value()) == (False, 1)
 
@@ -248,7 +248,7 @@ def test_a_repeat_waits_no_longer_than_a_run_may(make: Any) -> None:
     digest = hashlib.sha256(canonical([None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
         # Somebody lives, and has begun it.
-        other.service.surroundings.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
+        other.service.context.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})
     assert not (bench.work / "count").exists()

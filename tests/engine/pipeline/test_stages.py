@@ -237,7 +237,7 @@ ROWS = [
 
 
 def entries(bench: Bench, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
-    ledger = bench.service.service.surroundings.ledger
+    ledger = bench.service.service.context.ledger
     return [(e.kind, dict(e.data)) for e in ledger.entries() if e.kind in kinds]  # type: ignore[union-attr]
 
 
@@ -255,7 +255,7 @@ def _staged(make_bench: Any) -> Callable[..., Bench]:
             bench.service.close()
             bench.service = SyncToolService.open(home=bench.home, workspace=workspace, primitives=TOOLS)
         if row.mode != "NORMAL":
-            bench.service.within(lambda s: s.surroundings.modes.switch(row.mode, "a test", "to see"))
+            bench.service.within(lambda s: s.context.modes.switch(row.mode, "a test", "to see"))
         return bench
 
     return make

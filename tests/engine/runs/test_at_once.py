@@ -72,7 +72,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     found = [result for child in children for result in child.hear()]
     assert [child.wait() for child in children] == [0] * RACERS
     with SyncToolService.open(**options(place, governance)) as service:
-        assert service.service.surroundings.ledger.verify().ok  # type: ignore[union-attr]
+        assert service.service.context.ledger.verify().ok  # type: ignore[union-attr]
     return found
 
 
@@ -95,7 +95,7 @@ async def test_two_hundred_at_once(place: Place) -> None:
         assert set(done.values()) == {1}
         assert len(done) == 1 + 2 * 25 + 75
         assert sum(int((place.work / f"{i}.txt").read_text()) for i in range(3)) == 50
-        ledger: Any = service.surroundings.ledger
+        ledger: Any = service.context.ledger
         kinds = Counter(e.kind for e in ledger.entries())
         assert kinds["call"] == kinds["result"]
         assert {run.state for run in service.runs.list(100)} == {"done"}

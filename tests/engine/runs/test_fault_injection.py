@@ -88,7 +88,7 @@ class Life:
         self.points = Points(self._at, self._pause, self._effect)
         ask = self._ask if self.chance.random() < 0.5 else None
         self.service = pointed(story.place, self.points, story.sandbox, governance=story.rules, ask=ask)
-        ledger = self.service.surroundings.ledger
+        ledger = self.service.context.ledger
         assert isinstance(ledger, PointedLedger)
         self.ledger = ledger
 
@@ -159,7 +159,7 @@ class Life:
             task.cancel()
         await asyncio.wait(tasks, timeout=10)
         await asyncio.sleep(0)
-        for journal in self.service.surroundings.runs.journals:  # type: ignore[union-attr]
+        for journal in self.service.context.runs.journals:  # type: ignore[union-attr]
             with journal._turn:
                 journal._forked()
         log: Any = self.ledger.real

@@ -113,7 +113,7 @@ class Cut:
 
     def entries(self, kind: str) -> list[dict[str, Any]]:
         def look(service: ToolService) -> list[dict[str, Any]]:
-            ledger: Any = service.surroundings.ledger
+            ledger: Any = service.context.ledger
             return [e.data for e in ledger.entries({kind})]
 
         with self.opened() as service:

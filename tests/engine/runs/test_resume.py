@@ -260,7 +260,7 @@ def test_of_two_answers_for_the_same_calls_one_holds_until_both_are_taken_back(p
         first, second = (r.error.details["approval"] for r in results if r.error is not None)
         service.within(lambda s: s.approvals.revoke(second))
         assert service.invoke("many", {"names": ["c"]}).value() == 1
-        loaded = service.within(lambda s: Approvals(s.surroundings.ledger))  # type: ignore[arg-type]
+        loaded = service.within(lambda s: Approvals(s.context.ledger))  # type: ignore[arg-type]
         assert [a.id for a in loaded.all(("standing",))] == [first]
         service.within(lambda s: s.approvals.revoke(first))
         result = service.invoke("many", {"names": ["d"]})
@@ -295,9 +295,9 @@ def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
     with opened(place) as service:
         run = only_run(service)
         # As if whoever was denied in going on with it had died before it could say that it is over.
-        repeats = service.service.surroundings.dedupe_keys
+        repeats = service.service.context.dedupe_keys
         assert repeats is not None
-        (entry,) = service.service.surroundings.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
+        (entry,) = service.service.context.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
         repeats.finish(entry.data["key"], run, "dropped")
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
         assert code(service.resume(run)) == "dedupe_conflict"

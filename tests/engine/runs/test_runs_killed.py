@@ -142,7 +142,7 @@ class Story:
         assert self.place.done == TEN, self.deaths
         with SyncToolService.open(**self.place.options(self.governance)) as service:
             assert [run.state for run in service.within(lambda s: s.runs.list())] == ["done"]
-            assert service.service.surroundings.ledger.verify().ok
+            assert service.service.context.ledger.verify().ok
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -166,12 +166,12 @@ class Machine(RuleBasedStateMachine):
         plain = ToolService.open(**{**options, "governance": str(self.file)})
         folder = plain.homes.state / "log"
         ledger = Log(folder, nanoseconds=self._tick)
-        surroundings = replace(
-            plain.surroundings,
+        context = replace(
+            plain.context,
             ledger=ledger,
             projections=Projections(ledger, lambda: self.now),
         )
-        return engine.ToolService(plain.registry, plain.store, surroundings, self.sandbox)
+        return engine.ToolService(plain.registry, plain.store, context, self.sandbox)
 
     def _tick(self) -> int:
         # Of two entries the later one has the later time, whoever writes it.
@@ -186,9 +186,9 @@ class Machine(RuleBasedStateMachine):
         for service in self.services:
             if service._watching is not None:
                 service._watching.cancel()
-            for held in (service.surroundings.ledger, service.surroundings.workspace):
+            for held in (service.context.ledger, service.context.workspace):
                 held.close()
-        assert self.services[0].surroundings.ledger.verify().ok  # type: ignore[union-attr]
+        assert self.services[0].context.ledger.verify().ok  # type: ignore[union-attr]
         rmtree(self.folder)
 
     def _write(self, text: str) -> None:
@@ -212,7 +212,7 @@ class Machine(RuleBasedStateMachine):
         mode=st.sampled_from(["NORMAL", "DEGRADED", "NORMAL", "ALERT", "NORMAL", "RECOVERY", "LOCKDOWN"]), which=WHICH
     )
     def switch(self, mode: Any, which: int) -> None:
-        modes = self.services[which].surroundings.modes
+        modes = self.services[which].context.modes
         if self.mode == "LOCKDOWN" and mode == "DEGRADED":
             mode = "RECOVERY"
         if mode == self.mode or mode in NEXT[self.mode]:  # type: ignore[index]
@@ -227,14 +227,14 @@ class Machine(RuleBasedStateMachine):
         self._write(policy[0])
         self.policy = policy
         for service in self.services:
-            service.surroundings.authority  # noqa: B018
+            service.context.authority  # noqa: B018
 
     @rule(text=st.sampled_from(INVALID))
     def spoil(self, text: str) -> None:
         self._write(text)
         for service in self.services:
-            assert service.surroundings.authority is not None
-            assert service.surroundings.rules.problem  # type: ignore[union-attr]
+            assert service.context.authority is not None
+            assert service.context.rules.problem  # type: ignore[union-attr]
 
     @rule(seconds=st.sampled_from([1, 300, 1300]))
     def later(self, seconds: int) -> None:
@@ -355,7 +355,7 @@ class Machine(RuleBasedStateMachine):
         return self.runner.run(bounded())
 
     def _owner(self, which: int) -> str:
-        return self.services[which].surroundings.own
+        return self.services[which].context.own
 
     def _alive(self, session: Leased, resumed: bool = False) -> bool:
         return all(not s.ended and (resumed or self.now < s.expires) for s in session.chain())
@@ -516,7 +516,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_without_a_decision(self) -> None:
-        ledger: Any = self.services[0].surroundings.ledger
+        ledger: Any = self.services[0].context.ledger
         used: Counter[str] = Counter()
         answers: dict[str, str] = {}
         puts = 0

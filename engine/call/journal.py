@@ -1,14 +1,14 @@
-"""What a run has done, by step, so that it can be gone through again without doing it again.
+"""The journal of one run: its steps, so that the run can be resumed without making a call twice.
 
-A program is deterministic but for its calls, so the journal of its calls is the run's whole state. A step is a call's place in the
-program: ``3``, ``2.0.1`` within `gather`, ``3/0`` the first call of the saved tool that is called third. What only reads is written
-down once it has ended; what may change something is on the disk before it begins and after it has ended. So after a crash a step is
-one of three: ended, and then its answer is in the journal; not begun, and then it is made; or begun, and then nobody knows.
+A program is deterministic except for its calls, so the journal of its calls is the whole state of the run. A step is the place of a
+call in the program: ``3``, ``2.0.1`` inside `parallel`, ``3/0`` the first call of the composite that is called in step 3. A call
+that only reads is written when it ends. A call that may change something is on the disk before it begins, and again after it ends.
+So after a crash each step has ended, and its result is in the journal; or was never begun, and is made; or was begun, and its
+outcome is unknown.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,43 +16,43 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from albert_tools.engine.call.errors import shown
+from albert_tools.engine.call.journal_reader import arguments_of, check_form, load_value, read_effect, read_failure
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
-from albert_tools.engine.model.protocols import ContentStore, Journal, Ledger
+from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.runs.journal_reader import arguments_of, loaded, proved, read_effect, read_failure
 
-#: Where the name of a value stands that is kept beside the journal, for it is larger than a line may be.
+#: A value that is too large for a line is kept in the content store, and the entry has its hash under another name.
 REFS = {"value": "ref", "arguments": "arguments_ref"}
-#: Characters of a failure's message, and bytes of its details, that are kept.
+#: Characters of a failure's message, and bytes of its details, that are written.
 MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Step:
-    """One call as the journal has it. `value` counts when `ended` without `failure`."""
+    """One call in the journal. `value` is its result if it `ended` without a `failure`."""
 
     tool: str
     version: str
     arguments: Json
     ended: bool = False
-    #: Whether it was written down as it began, because it may change something.
+    #: Whether it may change something, and so was written when it began.
     changes: bool = False
-    #: Whether it was begun by a process that died before it had ended, and not again since.
+    #: Whether a process died during it, and its outcome is not known.
     unknown: bool = False
-    #: What stood at the paths that it changes, as it was begun: a hash, where it can be of use.
+    #: A hash of the state of the paths that it changes, when it began; only if the primitive has a `settle`.
     before: str | None = None
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
-    #: What a program has printed, with the tools that it called.
+    #: What it printed, with the tools that it called.
     log: str = ""
 
 
 class Entered(NamedTuple):
-    """A program that was begun: with which arguments (canonical JSON), in which mode, and by whose approval."""
+    """A program that was begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one."""
 
     tool: str
     version: str
@@ -61,40 +61,45 @@ class Entered(NamedTuple):
     approval: str | None
 
 
-class Steps:
-    """The steps of one run: those in its journal, and new ones."""
+class RunJournal:
+    """The steps of one run: those in its file, and new ones."""
 
     def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
-        """`fresh` is a journal that was begun just now: there is nothing in it to be read."""
-        self.journal = journal
+        """`fresh` says that the journal is new, so there is nothing to read.
+
+        Raises:
+            Failure: `damaged`, `io_error`, `not_found`.
+        """
+        self.id = journal.id
+        self._journal = journal
         self._contents = contents
         self._known: dict[str, Step] = {}
         self._begins: Counter[str] = Counter()
-        #: The programs that were begun, by step, the request itself under "".
-        self._entered: dict[str, Entered] = {}
-        #: What the run was in the middle of, as it is gone on with: steps begun, programs entered, calls asked about.
-        self._at: set[str] = set()
+        #: The programs that were begun, by step; the request itself is step "".
+        self._programs: dict[str, Entered] = {}
+        #: The steps at which a resumed run was interrupted: begun, entered or asked about, and not ended.
+        self._interrupted: set[str] = set()
         if fresh:
             return
         entries = journal.entries()
-        proved(journal.id, journal.header, entries)
+        check_form(journal.id, journal.header, entries)
         for entry in entries:
             if entry["t"] == "enter":
                 facts = (entry["tool"], entry["version"], canonical(arguments_of(entry, contents)))
-                self._entered[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
+                self._programs[entry["step"]] = Entered(*facts, entry["mode"], entry["approval"])
             elif entry["t"] == "ask":
-                self._at.add(entry["step"])
+                self._interrupted.add(entry["step"])
             elif entry["t"] in ("begin", "end"):
                 self._begins[entry["step"]] += entry["t"] == "begin"
                 self._read(entry)
-        self._at |= {*self._entered, *self._known}
-        self._at -= {name for name, step in self._known.items() if step.ended}
+        self._interrupted |= {*self._programs, *self._known}
+        self._interrupted -= {name for name, step in self._known.items() if step.ended}
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         known = self._known.get(entry["step"])
         if known is None or "tool" in entry:
             if "tool" not in entry or "version" not in entry:
-                raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended and was never begun")
+                raise Failure("damaged", f"step {entry['step'][:100]} of the run ended and was never begun")
             arguments = arguments_of(entry, self._contents)
             known = self._known[entry["step"]] = Step(entry["tool"], entry["version"], arguments)
             known.changes = known.unknown = entry["t"] == "begin"
@@ -106,17 +111,20 @@ class Steps:
             if "error" in entry:
                 known.failure = read_failure(entry["error"])
                 if known.failure.code in ENDING:
-                    raise Failure("damaged", f"step {entry['step'][:100]} of the run has ended as no step does")
+                    raise Failure(
+                        "damaged",
+                        f"step {entry['step'][:100]} of the run ended with {known.failure.code}, which no step does",
+                    )
             elif "ref" in entry:
-                known.value = loaded(self._contents, entry["ref"])
+                known.value = load_value(self._contents, entry["ref"])
             else:
                 known.value = entry.get("value")
 
     def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
-        """What the journal has of a step; None when it was never begun. `arguments` None are whatever they were.
+        """The step in the journal, or None. Arguments of None match any.
 
         Raises:
-            Failure: `diverged`: the journal has another call there.
+            Failure: `diverged`: the journal has another call in this step.
         """
         known = self._known.get(step)
         if known is None:
@@ -128,7 +136,7 @@ class Steps:
                 "diverged",
                 f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "
                 f"{_call(tool, arguments)}",
-                hint="the run can't go on with this program; run the tool anew",
+                hint="this program can't resume the run; run the tool again",
                 tool=tool,
                 details={
                     "step": step,
@@ -138,60 +146,67 @@ class Steps:
             )
         return known
 
-    def below(self, step: str) -> list[Step]:
-        """The steps that the saved tool called in `step` has made, those of the tools that it called included."""
+    def steps(self) -> list[tuple[str, Step]]:
+        """All steps by their place, in the order in which they were first written."""
+        return list(self._known.items())
+
+    def forget(self, step: str) -> None:
+        """Drop a step, as if it had never been made."""
+        del self._known[step]
+
+    def within(self, step: str) -> list[Step]:
+        """All steps inside the composite that is called in `step`."""
         return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
     def outcome(self) -> dict[str, Json]:
-        """How many steps have changed something, and which may have: ``{applied, unknown: [{step, tool}]}``."""
+        """How many steps changed something, and whose outcome is unknown: ``{applied, unknown: [{step, tool}]}``."""
         applied = sum(step.ended and _applied(step) for step in self._known.values())
         unknown: list[Json] = [
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
         ]
         return {"applied": applied, "unknown": unknown}
 
-    def begins(self, step: str) -> int:
-        """How often a step that may change something was begun by those who had the run before."""
+    def times_begun(self, step: str) -> int:
+        """How often earlier processes began a step that may change something."""
         return self._begins[step]
 
-    async def held(self, ledger: Ledger, created: str, single: bool) -> None:
-        """See that it is what the ledger has of the run. `single` is one of a primitive.
+    def was_interrupted_at(self, step: str) -> bool:
+        """Whether the run was interrupted or suspended in this step."""
+        return step in self._interrupted
+
+    def may_have_changed(self) -> bool:
+        """Whether a step changed something, or may have."""
+        return any(s.changes and (s.unknown or not _never_made(s.failure)) for s in self._known.values())
+
+    def begin_step(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
+        """Append the beginning of a step that may change something. The caller syncs before the effect.
 
         Raises:
-            Failure: `damaged`, `io_error`.
+            Failure: `too_large`, `unknown_outcome`, `io_error`.
         """
-        from albert_tools.engine.runs.ledger_check import hold, recorded
-
-        found, folded = await asyncio.to_thread(recorded, ledger, self.journal.id, created)
-        hold(self.journal.id, self._known, found, folded, single)
-
-    def was_at(self, step: str) -> bool:
-        """Whether the run, as it is gone on with, was in the middle of a step."""
-        return step in self._at
-
-    def changed(self) -> bool:
-        """Whether a step has changed something, or may have."""
-        return any(s.changes and (s.unknown or not _not_begun(s.failure)) for s in self._known.values())
-
-    def begun(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
-        """A step that may change something begins; to be synced before it does. `before` is what stands where it would."""
         entry: dict[str, Json] = {"t": "begin", "step": step, **_facts(definition, arguments)}
         if before is not None:
             entry["before"] = before
-        self._add_or_name(entry, "arguments")
+        self._append_bounded(entry, "arguments")
         self._known[step] = Step(definition.name, definition.version, arguments, changes=True)
 
-    def ended(
+    def end_step(
         self,
         step: str,
         definition: ToolDefinition,
         arguments: Json,
-        came: Failure | Json,
+        result: Failure | Json,
         effects: Sequence[Effect],
         began: float = 0.0,
         log: str = "",
     ) -> None:
-        """A step has ended; `began` is when it was begun (seconds since 1970), 0 for one that never was; `log` what it printed."""
+        """Append the end of a step: its result or failure, its effects, and what it printed.
+
+        `began` is in seconds since 1970, 0 for a call that was refused.
+
+        Raises:
+            Failure: as `begin_step`.
+        """
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
@@ -204,88 +219,100 @@ class Steps:
         if log:
             entry["log"] = known.log = log
         if known.unknown:
-            # Whatever came of trying again, or of a person's no: what was begun then may have been done.
+            # The first attempt may have had its effect, whatever the second returned.
             entry["unknown"] = True
-        if isinstance(came, Failure):
-            self._add_or_name(entry | {"error": briefly(came)}, "arguments")
+        if isinstance(result, Failure):
+            self._append_bounded(entry | {"error": bounded_failure(result)}, "arguments")
         else:
-            self._add_or_name(entry | {"value": came}, "value", "arguments")
+            self._append_bounded(entry | {"value": result}, "value", "arguments")
 
-    def asked(self, step: str, approval: str, arguments: Json) -> None:
-        """A person is asked about a step; for whoever looks from another process.
+    def ask(self, step: str, approval: str, arguments: Json) -> None:
+        """Append that a person is asked about a step, with its whole arguments, for the person who answers elsewhere.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.
         """
-        self._add({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
-        self.journal.flush()
+        self._append({"t": "ask", "step": step, "approval": approval, "arguments": arguments})
+        self._journal.flush()
 
     def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
-        """That a call was begun before, and now goes on: it is the same one, so it isn't charged or asked about again."""
-        found = self._entered.get(step)
+        """The same call, if the run has entered it before. It is neither charged nor asked about again."""
+        found = self._programs.get(step)
         same = found is not None and found[:3] == (definition.name, definition.version, canonical(arguments))
         return found if same else None
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
-        """A program begins, or the request itself; that survives this process."""
+        """Append that a program begins, or the request itself, and flush.
+
+        Raises:
+            Failure: `too_large`, `unknown_outcome`.
+        """
         entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
-        self._add_or_name(entry, "arguments")
+        self._append_bounded(entry, "arguments")
         try:
-            self.journal.flush()
+            self._journal.flush()
         except Failure as failure:
-            raise unwritten(failure) from None
+            raise journal_failed(failure) from None
 
-    def state(self, state: str, **facts: Json) -> None:
-        """What has become of the run as a whole."""
-        self._add_or_name({"t": "state", "state": state, **facts}, "value")
+    def set_state(self, state: str, **facts: Json) -> None:
+        """Append the new state of the run."""
+        self._append_bounded({"t": "state", "state": state, **facts}, "value")
 
-    def _add_or_name(self, entry: dict[str, Json], *large: str) -> None:
-        """Add an entry; if it is too large without the values `large`, as many as need be, which are kept beside it."""
+    def _append_bounded(self, entry: dict[str, Json], *large: str) -> None:
+        """Append an entry. If it is too large, move the values named by `large` to the content store, one by one."""
         for name in (None, *large):
             if name is not None and name in entry and self._contents is not None:
                 entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
             try:
-                self._add(entry)
+                self._append(entry)
                 return
             except Failure as failure:
                 if failure.code != "too_large" or self._contents is None or name == large[-1]:
                     raise
 
-    def _add(self, entry: dict[str, Json]) -> None:
+    def _append(self, entry: dict[str, Json]) -> None:
         entry["at"] = round(time.time(), 6)
         try:
-            self.journal.append(entry)
+            self._journal.append(entry)
         except Failure as failure:
             if failure.code == "too_large":
                 raise
-            raise unwritten(failure) from None
+            raise journal_failed(failure) from None
+
+    def flush(self) -> None:
+        """Hand all entries to the system, so that they survive this process. Raises as `Journal.flush`."""
+        self._journal.flush()
+
+    def close(self) -> None:
+        """Close the file; another process can then resume the run."""
+        self._journal.close()
 
     async def sync(self) -> None:
-        """Wait until everything is on the disk.
+        """Wait until all entries are on the disk.
 
         Raises:
             Failure: `unknown_outcome`, which ends the run.
         """
         try:
-            await self.journal.sync()
+            await self._journal.sync()
         except Failure as failure:
-            raise unwritten(failure) from None
+            raise journal_failed(failure) from None
 
 
-def changed(entries: Iterable[Mapping[str, Any]]) -> bool:
-    """As `Steps.changed`, of a journal's entries."""
+def may_have_changed(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """As `RunJournal.may_have_changed`, for the entries of a journal."""
     found: dict[str, bool] = {}
     for entry in entries:
         if entry.get("t") == "begin":
             found[entry["step"]] = True
         elif entry.get("t") == "end" and entry["step"] in found:
             failure = read_failure(entry["error"]) if "error" in entry else None
-            found[entry["step"]] = "unknown" in entry or not _not_begun(failure)
+            found[entry["step"]] = "unknown" in entry or not _never_made(failure)
     return any(found.values())
 
 
-def _not_begun(failure: Failure | None) -> bool:
-    """Whether nothing can have been done: its decision couldn't be kept. Another denial may come in the middle of a call."""
+def _never_made(failure: Failure | None) -> bool:
+    """Whether the call can't have had an effect: its decision was not recorded. Other denials can come in the middle of a call."""
     return failure is not None and failure.rule == "unrecorded"
 
 
@@ -293,17 +320,17 @@ def _applied(step: Step) -> bool:
     return (step.changes and step.failure is None) or any(e.kind != "read" for e in step.effects)
 
 
-def unwritten(failure: Failure) -> Failure:
-    """What a run ends with whose journal can't be written: going on would do what nobody could account for."""
+def journal_failed(failure: Failure) -> Failure:
+    """The end of a run whose journal can't be written: its next effects could not be accounted for."""
     return Failure(
         "unknown_outcome",
         f"the run's journal can't be written, so the run stops here: {failure.message}",
-        hint="make room, see what was done (`albert runs show`), then resume the run",
+        hint="free some disk space, check what was done (`albert runs show`), then resume the run",
     )
 
 
-def briefly(failure: Failure) -> dict[str, Json]:
-    """A failure as it is kept: what a program said of it is as long as a program likes."""
+def bounded_failure(failure: Failure) -> dict[str, Json]:
+    """A failure's JSON form. A program can make the message and the details of any size, so both are bounded."""
     document = failure.as_dict()
     if len(failure.message) > MAX_MESSAGE:
         document["message"] = brief(failure.message, MAX_MESSAGE)

@@ -1,9 +1,9 @@
-"""What a run's file says, read as a stranger's text.
+"""Reading a run's journal as untrusted input.
 
-The file is chained, so whoever changes a line without more is found out. But the chain has no key: who can write the file can make
-a new one. So what is read from it is held against what is ever written there before anything is made of it, and what it asks for
-is judged like any other request: a session must live, a grant must be this run's own, arguments must be valid, every step that is
-not in it passes the rules.
+The lines are chained, so a changed line is found. But the chain has no key: a process that can write the file can write a new
+chain. So every entry is checked against the schema of what is ever written, and what the journal asks for is judged like any other
+request: the session must be alive, a grant must belong to this run, arguments must be valid, and each step that is not in the
+journal passes the rules.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.result import Effect, ToolResult
 from albert_tools.engine.model.schema import violations
 
-#: How a run can be left that nothing more is done about.
+#: The final states of a run.
 OVER = frozenset({"done", "failed", "cancelled"})
-#: Every state that is ever written down.
+#: All states in a journal.
 STATES = (*sorted(OVER), "suspended", "interrupted", "resumed")
 
 _TEXT: Schema = {"type": "string"}
@@ -95,21 +95,21 @@ _ENTRIES: Mapping[str, Schema] = {
 }
 
 
-def proved(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
-    """Whether all of it has the form in which it is ever written.
+def check_form(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the header and all entries have the form in which they are written.
 
     Raises:
-        Failure: `damaged`, naming the first entry that has not.
+        Failure: `damaged`, naming the first entry that hasn't.
     """
     wrong = violations(dict(header), _HEADER, "header")
     if not wrong and ("arguments" in header) == ("arguments_ref" in header):
-        raise _damaged(run, "the header has no arguments, or two")
+        raise _damaged(run, "the header must have either arguments or arguments_ref")
     for number, entry in enumerate(entries, 1):
         if wrong:
             break
         schema = _ENTRIES.get(str(entry.get("t")))
         if schema is None:
-            raise _damaged(run, f"entry {number} is of no kind that there is")
+            raise _damaged(run, f"entry {number} is of an unknown kind")
         wrong = violations(dict(entry), schema, f"entry {number}")
     if wrong:
         raise _damaged(run, wrong[0]["message"])
@@ -118,29 +118,29 @@ def proved(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[str, A
 def _damaged(run: str, why: str) -> Failure:
     return Failure(
         "damaged",
-        f"the record of run {run} is not what was written: {why}",
-        hint="it can't be gone on with; run the tool anew",
+        f"the journal of run {run} is damaged: {why}",
+        hint="the run can't be resumed; run the tool again",
         details={"run": run},
     )
 
 
 def last_state(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What was last said of the run as a whole."""
+    """The last entry about the state of the run, or None."""
     return next((e for e in reversed(entries) if e.get("t") == "state"), None)
 
 
 def arguments_of(document: Mapping[str, Any], contents: ContentStore | None) -> Json:
-    """The arguments of a header or an entry, wherever they are kept. Raises as `loaded`."""
-    return loaded(contents, document["arguments_ref"]) if "arguments_ref" in document else document.get("arguments")
+    """The arguments of a header or an entry, from the content store if they are there. Raises as `load_value`."""
+    return load_value(contents, document["arguments_ref"]) if "arguments_ref" in document else document.get("arguments")
 
 
 def result_of(
     last: Mapping[str, Any], contents: ContentStore | None, run: str, tool: str, version: str, family: str
 ) -> ToolResult:
-    """The result that a state of a run has. Raises as `loaded`."""
+    """The result of a run, from the entry `last` about its state. Raises as `load_value`."""
     return ToolResult(
         tool=tool,
-        output=loaded(contents, last["ref"]) if "ref" in last else last.get("value"),
+        output=load_value(contents, last["ref"]) if "ref" in last else last.get("value"),
         error=read_failure(last["error"]) if "error" in last else None,
         version=version,
         effects=tuple(read_effect(e) for e in last.get("effects", ())),
@@ -152,22 +152,22 @@ def result_of(
     )
 
 
-def loaded(contents: ContentStore | None, ref: str) -> Json:
-    """A value that was too large for the journal.
+def load_value(contents: ContentStore | None, ref: str) -> Json:
+    """A value that is too large for the journal, from the content store.
 
     Raises:
         Failure: `damaged`, `not_found`, `io_error`.
     """
     if contents is None:
-        raise Failure("damaged", "a value of the run's journal lies in a content store that there isn't")
+        raise Failure("damaged", "a value of the run's journal is in a content store, and there is none here")
     try:
         return json.loads(contents.get(ref))
     except (ValueError, RecursionError):
-        raise Failure("damaged", f"what the run's journal names as {ref[:100]!r} is no value") from None
+        raise Failure("damaged", f"the content {ref[:100]!r}, which the run's journal names, is not JSON") from None
 
 
 def read_failure(document: Mapping[str, Any]) -> Failure:
-    """A failure as `Failure.as_dict` gave it."""
+    """A failure from the form that `Failure.as_dict` gives."""
     source, details = document.get("source") or {}, dict(document.get("details") or {})
     trail = details.get("trail")
     if "trail" in details and not (isinstance(trail, list) and all(isinstance(t, dict) and "tool" in t for t in trail)):
@@ -186,6 +186,6 @@ def read_failure(document: Mapping[str, Any]) -> Failure:
 
 
 def read_effect(document: Mapping[str, Any]) -> Effect:
-    """An effect as `Effect.as_dict` gave it."""
+    """An effect from the form that `Effect.as_dict` gives."""
     facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
     return Effect(document["kind"], document["tool"], facts)
