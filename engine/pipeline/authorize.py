@@ -93,7 +93,11 @@ class Authorizer:
                 if step is not None:
                     from albert_tools.engine.runs.recovery import recover
 
-                    decision = await recover(target, authorized, step, call, effects, decision)
+                    problem = await recover(target, authorized, step, call, effects)
+                    if problem is not None:
+                        hint = "check whether it was done before you say yes"
+                        decision = strictest([Decision("ask", "interrupted", "interrupted", problem, hint), decision])
+                        call.asks = (*call.asks, ("interrupted", call.id))
                 call.decision, call.mode = decision, mode
                 if not call.depth:
                     request.decision = decision

@@ -21,7 +21,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect
-from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.runs.replay import step_of
 
 if TYPE_CHECKING:
@@ -44,10 +43,8 @@ async def state_before(target: Target, authorized: Authorized, call: Call) -> st
     return await asyncio.to_thread(standing_objects, target.primitive, authorized.arguments, workspace)
 
 
-async def recover(
-    target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect], decision: Decision
-) -> Decision:
-    """The decision on a step that was cut short: `decision`, and *ask* unless making the call again is harmless.
+async def recover(target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect]) -> str | None:
+    """Why a person must be asked before a step that was cut short is made again; None if making it is harmless.
 
     Sets `call.settled`; `effects` takes the effects that the call turns out to have had.
     """
@@ -60,18 +57,11 @@ async def recover(
     else:
         harmless = primitive is None or primitive.repeatable(authorized.arguments)
     if harmless:
-        return decision
-    call.asks = (*call.asks, ("interrupted", call.id))
-    return strictest([_interrupted(call, target.definition.name), decision])
-
-
-def _interrupted(call: Call, name: str) -> Decision:
+        return None
+    name = f"{target.definition.name} (step {step_of(call)})"
     if call.settled is not None and call.settled.outcome == "applied":
-        problem = "was cut short after it was done, and its result is lost; doing it again is doing it twice"
-    else:
-        problem = "was cut short, and whether it was done is not known; doing it may be doing it twice"
-    hint = "check whether it was done before you say yes"
-    return Decision("ask", "interrupted", "interrupted", f"{name} (step {step_of(call)}) {problem}", hint)
+        return f"{name} was cut short after it was done, and its result is lost; doing it again is doing it twice"
+    return f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
 
 
 async def _settled(

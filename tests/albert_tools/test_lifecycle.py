@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 import albert_tools
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
+from tests.helpers.gate import until
 
 SOURCE = 'def t() -> int:\n    """One."""\n    return 1\n'
 
@@ -256,7 +256,7 @@ def test_twice_from_many_threads(opened: Open) -> None:
         service.invoke("t")
 
 
-def test_closing_lets_nobody_wait(opened: Open) -> None:
+def test_closing_ends_waiting_calls(opened: Open) -> None:
     service = opened()
     heard: list[BaseException] = []
 
@@ -268,22 +268,24 @@ def test_closing_lets_nobody_wait(opened: Open) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(0.2)
+    until(lambda: service.within(lambda s: s.runs.under_way()))
     service.close()
     thread.join(60)
     assert [str(e) for e in heard] == ["this service was closed before it could answer"]
 
 
-def test_who_asks_while_it_closes_is_told_so(opened: Open) -> None:
+def test_a_call_while_the_service_closes_says_so(opened: Open) -> None:
     service = opened()
     service.define(SOURCE)
     service.invoke("t")
     heard: list[str] = []
+    answered: set[int] = set()
 
     def ask_again_and_again() -> None:
         while True:
             try:
-                service.check(SOURCE)
+                service.validate("t", {})
+                answered.add(threading.get_ident())
             except RuntimeError as error:
                 if "is closed" in str(error):
                     heard.append(str(error))
@@ -292,7 +294,7 @@ def test_who_asks_while_it_closes_is_told_so(opened: Open) -> None:
     threads = [threading.Thread(target=ask_again_and_again, daemon=True) for _ in range(8)]
     for thread in threads:
         thread.start()
-    time.sleep(0.2)
+    until(lambda: len(answered) == 8)
     service.close()
     for thread in threads:
         thread.join(10)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.testing import scratch_workspace
+from tests.helpers.gate import GATE, hold, until_async
 
 DONE: list[str] = []
 
@@ -55,7 +56,7 @@ def secret() -> str:
     return "told"
 
 
-PRIMITIVES = [launch, odd, slow, secret]
+PRIMITIVES = [launch, odd, slow, secret, hold]
 
 COUNT = '''
 @example(arguments={"path": "a.txt"}, files={"a.txt": "one two"}, result=2)
@@ -391,19 +392,20 @@ def test_dedupe(service: SyncToolService) -> None:
 
 def test_cancelling_ends_the_run(tmp_path: Path, folder: Path) -> None:
     DONE.clear()
+    GATE.reset()
 
     async def main() -> None:
         async with ToolService.open(home=tmp_path / "home", workspace=folder, primitives=PRIMITIVES) as service:
-            await service.define(one('tools.sleep(seconds=0.5)\n    tools.launch(name="late")'))
-            await service.invoke("current_time")
+            await service.define(one('tools.hold()\n    tools.launch(name="late")'))
             task = asyncio.create_task(service.invoke("t"))
-            await asyncio.sleep(0.3)
+            await until_async(lambda: GATE.begun)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.sleep(0.6)
-            assert DONE == []
+            assert GATE.cancelled == 1
+            GATE.open()
             assert (await service.invoke("launch", {"name": "well"})).value() == "well"
+            assert DONE == ["well"]
 
     asyncio.run(main())
 

@@ -14,6 +14,7 @@ import pytest
 
 from albert_tools import CallContext, Failure, Primitive, SyncToolService, ToolResult, primitive
 from albert_tools.engine.model.definition import ToolDefinition
+from tests.helpers.gate import GATE, hold
 
 #: What primitives have done for real, in order.
 DONE: list[Any] = []
@@ -145,7 +146,7 @@ async def odd_too(kind: str) -> Any:
     raise KeyError(kind)
 
 
-PRIMITIVES: list[Primitive] = [launch, look, secret, note, budget, grow, slow, stuck, weigh, untrue, odd, odd_too]
+PRIMITIVES: list[Primitive] = [launch, look, secret, note, budget, grow, slow, stuck, weigh, untrue, odd, odd_too, hold]
 
 
 def one(body: str, name: str = "t", parameters: str = "", above: str = "") -> str:
@@ -233,6 +234,7 @@ def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
 @pytest.fixture(autouse=True)
 def _nothing_done() -> None:
     DONE.clear()
+    GATE.reset()
 
 
 @pytest.fixture(name="one")

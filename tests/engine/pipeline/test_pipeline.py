@@ -27,6 +27,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.testing import FakeClock, registry, scratch_workspace
 from tests.engine.conftest import Deeper
 from tests.helpers.effort import examples
+from tests.helpers.gate import GATE, until, until_async
 
 CATCH = "try:\n        {call}\n    except ToolError as e:\n        return [e.code, e.tool, e.message, e.retryable]"
 
@@ -414,7 +415,7 @@ def test_a_result_is_what_was_promised(bench: Any) -> None:
     bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
     error = bench.error("wrong")
     assert (error.code, error.tool) == ("invalid_result", "wrong")
-    assert error.message == 'wrong gave what it doesn\'t promise: expected integer, got string "s"'
+    assert error.message == 'the output of wrong doesn\'t fit its result type: expected integer, got string "s"'
     bench.define(catching("tools.wrong()"))
     assert bench.value("t")[:2] == ["invalid_result", "wrong"]
     assert bench.error("untrue").message == 'untrue gave what it doesn\'t promise: expected integer, got string "no"'
@@ -483,67 +484,87 @@ def test_many_at_once(bench: Any) -> None:
     assert found == [[n, str(n)] for n in range(60)]
 
 
-def test_cancelling_in_the_middle(bench: Any) -> None:
-    bench.define('tools.look()\n    tools.sleep(seconds=0.4)\n    tools.launch(name="late")')
+def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
+    bench.define('tools.look()\n    tools.hold()\n    tools.launch(name="late")')
 
     async def main() -> None:
         task = asyncio.create_task(bench.service.service.invoke("t"))
-        while not bench.done:
-            await asyncio.sleep(0.01)
+        await until_async(lambda: GATE.begun)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.sleep(0.5)
 
     asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
-    assert bench.done == ["look door"]
+    GATE.open()
+    assert GATE.cancelled == 1
     assert bench.value("look", at="well") == "well"
+    assert bench.done == ["look door", "look well"]
 
 
 # Repeats
 
 
-def test_a_repeat_at_the_same_time_waits_for_the_first(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="once")')
+@pytest.fixture
+def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The runs that have asked for their dedupe key."""
+    repeats = bench.service.service.context.repeats
+    begin = repeats.begin
+    found: set[str] = set()
+
+    def begin_and_note(key: str, digest: str, run: str) -> Any:
+        known = begin(key, digest, run)
+        found.add(run)
+        return known
+
+    monkeypatch.setattr(repeats, "begin", begin_and_note)
+    return found
+
+
+def test_a_repeat_at_the_same_time_waits_for_the_first(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="once")')
     with ThreadPoolExecutor(5) as threads:
-        found = list(threads.map(lambda _: bench.service.invoke("t", dedupe_key="same"), range(5)))
+        requests = [threads.submit(bench.service.invoke, "t", dedupe_key="same") for _ in range(5)]
+        until(lambda: len(asked) == 5)
+        GATE.open()
+        found = [request.result() for request in requests]
     assert {r.value() for r in found} == {"once"}
     assert sorted(r.repeated for r in found) == [False, True, True, True, True]
     assert bench.done == ["once"]
 
 
-def test_a_repeat_of_what_was_called_off(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.3)\n    return tools.launch(name="x")')
+def test_the_repeat_of_a_cancelled_call_is_cancelled(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="x")')
 
     async def main() -> Any:
         service: ToolService = bench.service.service
         first = asyncio.create_task(service.invoke("t", dedupe_key="off"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: GATE.begun)
         second = asyncio.create_task(service.invoke("t", dedupe_key="off", request_id="r"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: len(asked) == 2)
         first.cancel()
-        told = await second
+        waited = await second
         again = await service.invoke("t", dedupe_key="off")
-        return told, again
+        return waited, again
 
-    told, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
-    assert (told.error.code, told.repeated, told.request_id) == ("cancelled", True, "r")
-    assert told.error.message == "the run was cancelled; nothing had been changed"
+    waited, again = asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result()
+    assert (waited.error.code, waited.repeated, waited.request_id) == ("cancelled", True, "r")
+    assert waited.error.message == "the run was cancelled; nothing had been changed"
     assert (again.error.code, again.repeated) == ("cancelled", True)
 
 
-def test_a_repeat_that_is_called_off_leaves_the_first_alone(bench: Any) -> None:
-    bench.define('tools.sleep(seconds=0.2)\n    return tools.launch(name="x")')
+def test_cancelling_a_repeat_leaves_the_first_call_alone(bench: Any, asked: set[str]) -> None:
+    bench.define('tools.hold()\n    return tools.launch(name="x")')
 
     async def main() -> Any:
         service: ToolService = bench.service.service
         first = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
-        await asyncio.sleep(0.05)
+        await until_async(lambda: GATE.begun)
         second = asyncio.create_task(service.invoke("t", dedupe_key="stays"))
-        await asyncio.sleep(0.02)
+        await until_async(lambda: len(asked) == 2)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
             await second
+        GATE.open()
         return await first
 
     assert asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result().value() == "x"

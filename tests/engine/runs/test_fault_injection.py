@@ -173,6 +173,8 @@ class Life:
             self.service._watching.cancel()
         if not self.dead.is_set():
             self.ledger.real.close()
+        # A process that dies leaves no handle open either.
+        self.service.context.workspace.close()
 
 
 class Story:

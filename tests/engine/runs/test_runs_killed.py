@@ -82,7 +82,13 @@ def live(report: Report, base: Path, governance: Any, run: str | None, kill: tup
 
     async def main() -> None:
         async with pointed(Place(base), points, governance=governance) as service:
-            result = await (service.invoke("ten") if run is None else service.resume(run))
+            if run is None:
+                result = await service.invoke("ten")
+            elif service.runs.show(run).state == "done":
+                # It died between its end and its answer, so nobody has heard the answer.
+                result = await service.runs.replay(run)
+            else:
+                result = await service.resume(run)
             report((result.error.as_dict() if result.error else None, result.output, points.names))
 
     asyncio.run(main())

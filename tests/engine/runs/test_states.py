@@ -94,9 +94,10 @@ class Leased:
 
 @dataclass
 class Asked:
-    """A question: about which action, for which calls an answer would last."""
+    """A question: in which run it was asked, about which action, for which calls an answer would last."""
 
     id: str
+    run: str
     action: tuple[str, ...]
     scopes: dict[str, tuple[str, ...]]
     state: str = "open"
@@ -501,10 +502,10 @@ class Machine(RuleBasedStateMachine):
         if plan.question is None:
             scopes, action = self._about(tool, name, whom, owner, result.run_id)
             for old in self.asked:
-                # What was asked about the same step under other rules is passed by this one.
-                if tool == "many" and old.action[:4] == action[:4] and old.state in ("open", "yes"):
+                # A question about the same step under other rules is taken back.
+                if old.run == result.run_id and old.state in ("open", "yes"):
                     old.state = "revoked"
-            self.asked.append(Asked(question, action, scopes))
+            self.asked.append(Asked(question, result.run_id, action, scopes))
         else:
             assert plan.question.id == question
         if run is None:

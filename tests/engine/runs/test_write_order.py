@@ -1,0 +1,215 @@
+"""What is written before what: a decision is on the disk before its effect, and a result before anything relies on it.
+
+A service whose ledger and journal record the order of appends, syncs and effects. Each test compares the whole list, so a sync that
+is left out, moved or added fails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from albert_tools import ToolResult
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.service import ToolService
+from tests.helpers.kill_points import Place, Points, pointed
+
+ASK = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"]}}}
+LIMIT = {"tools": {"put": {"rate_limit_per_hour": 9}}}
+PROGRAM = '''
+def program(name: str) -> str:
+    """Count, then put."""
+    CALLS
+    return name
+'''
+#: A call of `put` by hand, and the same as a step of a run; `DECIDED` and `ENDED` surround the effect.
+BY_HAND = ["append call", "sync ledger", "effect of put", "append result"]
+DECIDED = ["append call", "journal begin", "sync both"]
+ENDED = ["append result", "journal end", "sync journal"]
+STEP = [*DECIDED, "effect of put", *ENDED]
+#: The beginning and the end of a run.
+BEGUN = ["create journal", "append run"]
+ENTERED = ["append call", "journal enter", "flush journal"]
+CLOSED = ["close journal", "append run"]
+
+
+def written(names: list[str]) -> list[str]:
+    """The appends, syncs and effects among points. A sync counts when it has returned, an effect when it begins."""
+    found: list[str] = []
+    for name in names:
+        match name.split(" ", 1):
+            case ["after", "the log's sync"]:
+                found.append("sync ledger")
+            case ["after", "the journal's sync"]:
+                found.append("sync journal")
+            case ["after", "the journal's flush"]:
+                found.append("flush journal")
+            case ["after", "the journal's close"]:
+                found.append("close journal")
+            case ["after", "a run's beginning"]:
+                found.append("create journal")
+            case ["after", other] if other.startswith("the entry "):
+                found.append(other.replace("the entry", "append"))
+            case ["after", other] if other.startswith("the journal's "):
+                found.append(other.replace("the journal's", "journal"))
+            case ["before", other] if other.startswith("the effect "):
+                found.append(other.removeprefix("the "))
+        # The two are awaited together, so either may return first.
+        if sorted(found[-2:]) == ["sync journal", "sync ledger"]:
+            found[-2:] = ["sync both"]
+    return found
+
+
+class Writes:
+    """A service, and what it writes in one piece of work."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.points = Points()
+
+    def opened(self, governance: Any = None) -> ToolService:
+        return pointed(self._place, self.points, governance=governance)
+
+    async def of(self, work: Awaitable[ToolResult]) -> tuple[ToolResult, list[str]]:
+        """The result of `work`, and what was written until it returned."""
+        self.points.names.clear()
+        result = await work
+        return result, written(self.points.names)
+
+
+@pytest.fixture
+def writes(place: Place) -> Writes:
+    return Writes(place)
+
+
+async def test_a_change_by_hand(writes: Writes) -> None:
+    async with writes.opened() as service:
+        result, order = await writes.of(service.invoke("put", {"name": "a"}))
+    assert result.ok
+    assert order == BY_HAND
+
+
+async def test_a_read_by_hand_is_not_synced(writes: Writes) -> None:
+    async with writes.opened() as service:
+        _, order = await writes.of(service.invoke("count"))
+    assert order == ["append call", "effect of count", "append result"]
+
+
+async def test_a_session_is_charged_in_the_same_sync(writes: Writes) -> None:
+    async with writes.opened(LIMIT) as service:
+        writes.points.names.clear()
+        _, token = service.open_session("a test")
+        assert written(writes.points.names) == ["append session", "sync ledger"]
+        result, order = await writes.of(service.invoke("put", {"name": "a"}, session=token))
+    assert result.ok
+    assert order == ["append use", *BY_HAND, "append use"]
+
+
+async def test_a_change_in_a_program(writes: Writes) -> None:
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)\n    tools.put(name='then')"))
+        result, order = await writes.of(service.invoke("program", {"name": "a"}))
+    assert result.ok
+    # The first call's end is on the disk before the second one begins.
+    assert order == [*BEGUN, *ENTERED, *STEP, *STEP, "append result", "journal state", *CLOSED]
+
+
+async def test_a_change_that_fails_in_a_program(writes: Writes, place: Place) -> None:
+    place.into.unlink()
+    place.into.mkdir()
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
+        result, order = await writes.of(service.invoke("program", {"name": "a"}))
+    assert result.error is not None
+    assert order == [*BEGUN, *ENTERED, *STEP, "append result", "journal state", *CLOSED]
+
+
+async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.count()"))
+        _, order = await writes.of(service.invoke("program", {"name": "a"}))
+    read = ["append call", "effect of count", "append result", "journal end"]
+    assert order == [*BEGUN, *ENTERED, *read, "append result", "journal state", *CLOSED]
+
+
+async def test_a_result_under_a_dedupe_key_is_on_the_disk_before_the_answer(writes: Writes) -> None:
+    async with writes.opened() as service:
+        result, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
+        assert result.ok
+        begun = ["append repeat", *BEGUN, "append call", "journal enter", "flush journal", *DECIDED[1:]]
+        ended = [*ENDED, "journal state", "sync journal", *CLOSED, "append repeat"]
+        assert order == [*begun, "effect of put", *ended]
+        again, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
+    assert again.repeated
+    assert order == ["append repeated"]
+
+
+@pytest.fixture(params=["put", "program"])
+def tool(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def test_a_question_is_on_the_disk_before_the_answer(writes: Writes, tool: str) -> None:
+    async with writes.opened(ASK) as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
+        result, order = await writes.of(service.invoke(tool, {"name": "a"}))
+    assert result.error is not None
+    assert result.error.code == "suspended"
+    question = ["append asked", "sync ledger"]
+    suspended = ["journal state", "sync journal", *CLOSED]
+    if tool == "put":
+        assert order == [*question, *BEGUN, *suspended]
+    else:
+        asked = [*question, "journal ask", "flush journal"]
+        assert order == [*BEGUN, *ENTERED, *asked, "append result", *suspended]
+
+
+async def test_an_approval_is_used_up_before_the_effect(writes: Writes, tool: str) -> None:
+    async with writes.opened(ASK) as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
+        waiting = (await service.invoke(tool, {"name": "a"})).error
+        assert waiting is not None
+        service.approvals.answer(waiting.details["approval"], "once", "a test")
+        result, order = await writes.of(service.resume(waiting.details["run"]))
+    assert result.ok
+    resumed = ["journal state", "flush journal"]
+    closed = ["journal state", *CLOSED]
+    if tool == "put":
+        begun = ["append approval_used", *ENTERED, *DECIDED[1:]]
+        assert order == [*resumed, *begun, "effect of put", *ENDED, *closed]
+    else:
+        begun = ["append approval_used", *DECIDED]
+        assert order == [*resumed, "append call", *begun, "effect of put", *ENDED, "append result", *closed]
+
+
+async def test_an_answer_in_the_call_is_on_the_disk_before_the_effect(writes: Writes, place: Place) -> None:
+    async with pointed(place, writes.points, governance=ASK, ask=lambda question: _yes()) as service:
+        result, order = await writes.of(service.invoke("put", {"name": "a"}))
+    assert result.ok
+    question = ["append asked", "sync ledger", "append answered", "sync ledger"]
+    assert order == [*question, "append approval_used", *BY_HAND]
+
+
+async def _yes() -> str:
+    return "once"
+
+
+def failing(name: str) -> Callable[[int, str, bool], None]:
+    def at(number: int, reached: str, before: bool) -> None:
+        if before and reached == name:
+            raise Failure("io_error", "the disk failed")
+
+    return at
+
+
+@pytest.mark.parametrize("broken", ["the log's sync", "the journal's sync", "the journal's begin", "the entry call"])
+async def test_without_its_record_there_is_no_effect(place: Place, broken: str) -> None:
+    async with pointed(place, Points()) as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
+    async with pointed(place, Points(failing(broken))) as service:
+        result = await service.invoke("program", {"name": "a"})
+    assert result.error is not None
+    assert result.error.code == ("unknown_outcome" if "journal" in broken else "governance_unavailable")
+    assert place.done == []
