@@ -21,7 +21,8 @@ from albert_tools.engine.policy.settings import Governance
 from albert_tools.store.private_folder import check_private
 
 if TYPE_CHECKING:
-    from albert_tools.service import ToolService
+    from albert_tools.engine.service import ToolService
+    from albert_tools.store.places import Homes
 
 #: Runs that are looked at.
 MAX_RUNS = 1000
@@ -66,9 +67,9 @@ def document(findings: list[Finding]) -> dict[str, Any]:
     return {"ok": not problems, "facts": facts, "problems": problems, "trials": trials}
 
 
-async def checkup(service: ToolService, trials: bool = True) -> AsyncGenerator[Finding, None]:
+async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> AsyncGenerator[Finding, None]:
     """Everything that is found, in the order in which it is told; without `trials`, no program is run."""
-    for finding in _about(service):
+    for finding in _about(service, homes):
         yield finding
     governance = service.context.governance
     if isinstance(governance, Failure):
@@ -76,23 +77,22 @@ async def checkup(service: ToolService, trials: bool = True) -> AsyncGenerator[F
     else:
         for finding in await asyncio.to_thread(_rules, service, governance):
             yield finding
-    for finding in await asyncio.to_thread(_waiting, service):
+    for finding in await asyncio.to_thread(_waiting, service, homes):
         yield finding
-    for finding in await _saved(service):
+    for finding in await _saved(service, homes):
         yield finding
     async for finding in _sandbox(trials):
         yield finding
 
 
-def _about(service: ToolService) -> Iterator[Finding]:
+def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
     from albert_tools import __version__
 
     yield Finding("version", f"albert-tools {__version__}, Python {platform.python_version()}, {platform.system()}")
-    homes = service.homes
     for name, folder in (("tools", homes.tools), ("cache", homes.cache), ("state", homes.state)):
         why = unwritable(folder)
         yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
-    yield _file_of_rules(service)
+    yield _file_of_rules(service, homes)
     workspace = service.context.workspace
     if isinstance(workspace, Failure):
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
@@ -100,9 +100,9 @@ def _about(service: ToolService) -> Iterator[Finding]:
         yield Finding("workspace", str(workspace.root))
 
 
-def _file_of_rules(service: ToolService) -> Finding:
+def _file_of_rules(service: ToolService, homes: Homes) -> Finding:
     """Where the owner's rules are, and whether they hold."""
-    file, governance = service.homes.config / "governance.yaml", service.context.governance
+    file, governance = homes.config / "governance.yaml", service.context.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
     return Finding(
@@ -122,10 +122,10 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
 
 
-def _waiting(service: ToolService) -> list[Finding]:
+def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
     """What waits for a person, and whether others could look into what is kept, or make it up."""
     for what, name in _PRIVATE:
-        folder = service.homes.state / name
+        folder = homes.state / name
         try:
             check_private(folder, what)
         except Failure as failure:
@@ -151,7 +151,7 @@ def _waiting(service: ToolService) -> list[Finding]:
     return found + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
 
 
-async def _saved(service: ToolService) -> list[Finding]:
+async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
     from albert_tools.store.tools.tool_store import TinyToolStore
 
     found: list[Finding] = []
@@ -163,7 +163,7 @@ async def _saved(service: ToolService) -> list[Finding]:
             again = f"{', '.join(outdated)}: define {'it' if len(outdated) == 1 else 'them'} again"
             found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
-        damaged = await asyncio.to_thread(TinyToolStore(service.homes.tools).verify)
+        damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)
         for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
             found.append(Finding("damaged", why, False))
         if len(damaged) > MAX_DAMAGED:

@@ -137,7 +137,7 @@ class _Examiner:
 
         from albert_tools.checkup import checkup, document
 
-        async with aclosing(checkup(self.service, trials)) as found:
+        async with aclosing(checkup(self.service, self.service.homes, trials)) as found:
             return document([finding async for finding in found])
 
 

@@ -418,7 +418,7 @@ def test_a_result_is_what_was_promised(bench: Any) -> None:
     assert error.message == 'the output of wrong doesn\'t fit its result type: expected integer, got string "s"'
     bench.define(catching("tools.wrong()"))
     assert bench.value("t")[:2] == ["invalid_result", "wrong"]
-    assert bench.error("untrue").message == 'untrue gave what it doesn\'t promise: expected integer, got string "no"'
+    assert bench.error("untrue").message == 'the output of untrue doesn\'t fit its result type: expected integer, got string "no"'
 
 
 def test_budgets_span_nested_runs(make_bench: Any) -> None:
