@@ -1,4 +1,4 @@
-"""Where the real parts are wired in: the store under the user's home, the built-in primitives, the workspace, the rules."""
+"""The service with its real parts: the store in the user's home, the built-in primitives, the workspace and the rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: The largest output that is handed over whole.
+#: The largest output in bytes that is returned whole.
 OUTPUT_BYTES = 1024 * 1024
 
 
@@ -69,24 +69,28 @@ class ToolService(engine.ToolService):
         telemetry: Observer | None = None,
         output_bytes: int = OUTPUT_BYTES,
     ) -> ToolService:
-        """A service, to be entered with ``async with``.
+        """Make a service, to be used with ``async with``.
 
         Args:
-            home: What takes the place of ``~/.albert``, with configuration, caches and state; else `ALBERT_HOME` decides.
-            workspace: The folder that tools work in; else the nearest one at or above the current folder that holds
-                ``.albert`` or ``.git``. When there is none everything can be authored, and every run is denied.
-            governance: The rules, as a mapping or as the path of a file; else the user's ``governance.yaml``. A project's
+            home: The folder to use instead of ``~/.albert``, with configuration, cache and state; by default that of `ALBERT_HOME`.
+            workspace: The folder that tools work in; by default the nearest one at or above the current folder that has
+                ``.albert`` or ``.git``. Without a workspace tools can be defined, but every call is denied.
+            governance: The rules, as a mapping or as the path of a file; by default the user's ``governance.yaml``. The project's
                 own ``.albert/governance.yaml`` tightens either.
-            primitives: The application's own, beside the built-in ones.
-            ask: Asked where the rules want a person's approval; answers yes or no, or with one of the question's choices.
-            patience: Without `ask`: seconds that such a call waits for an answer from elsewhere (`albert approvals`) before its run
-                is suspended; None denies it at once.
-            telemetry: Told of every call as it begins and ends.
-            output_bytes: The largest output that is handed over whole; of a larger one a part, and a handle for `read_result`.
+            primitives: The application's primitives, in addition to the built-in ones.
+            ask: Called when the rules ask for a person's approval; returns yes or no, or one of the question's choices.
+            patience: Without `ask`: seconds that such a call waits for an answer from another process (`albert approvals`) before
+                its run is suspended; None denies the call at once.
+            telemetry: Told when each call begins and ends.
+            output_bytes: The largest output that is returned whole. Of a larger one the caller gets a part and a handle for
+                `read_result`.
+
+        Returns:
+            The service. Nothing has been started yet.
 
         Raises:
-            Failure: `io_error` when the home folder can't be told.
-            ValueError: a primitive's name is taken.
+            Failure: `io_error`: the home folder can't be found.
+            ValueError: the name of a primitive is taken.
         """
         environ = dict(os.environ)
         if home is not None:
@@ -97,7 +101,7 @@ class ToolService(engine.ToolService):
         found = _workspace(workspace, homes)
         ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
         rules = _rules(governance, homes, found, ledger)
-        _named(rules, registry, found)
+        _import_primitives(rules, registry, found)
         examiner = _Examiner()
         contents = Contents(homes.state / "contents")
         context = ServiceContext(
@@ -127,7 +131,7 @@ class ToolService(engine.ToolService):
 
 
 class _Examiner:
-    """Looks a service over, for a tool of that service's own: it is handed in before there is the service."""
+    """Runs the checkup for the tool `self_check`. It is made before the service, which is set later."""
 
     service: ToolService
 
@@ -148,11 +152,11 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
     except Failure as failure:
         return failure
     except (OSError, RuntimeError) as error:
-        # The current folder was removed, or nobody knows the home folder, which is never the workspace.
+        # The current folder was removed, or the home folder, which is never the workspace, is unknown.
         return Failure(
             "governance_unavailable",
-            f"where the workspace is can't be told: {error}",
-            hint="go to a folder that exists, and set HOME",
+            f"the workspace can't be found: {error}",
+            hint="change to a folder that exists, and set HOME",
         )
 
 
@@ -164,7 +168,6 @@ def _rules(
         project = Path(workspace.root) / ".albert" / "governance.yaml"
     try:
         if isinstance(given, Mapping):
-            # The project's file tightens what the application says, too.
             return RulesSource(read_governance(given, "the application"), project, ledger=ledger)
         user = Path(given) if given is not None else homes.config / "governance.yaml"
         return RulesSource(user, project, required=given is not None, ledger=ledger)
@@ -172,8 +175,8 @@ def _rules(
         return failure
 
 
-def _named(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
-    """Import the primitives that the owner's rules name. Once: rules that are read anew import nothing."""
+def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
+    """Import the primitives that the rules name. This happens once; a later change of the rules imports nothing."""
     current = rules.current() if isinstance(rules, RulesSource) else rules
     if isinstance(current, Governance) and current.primitives_from:
         from albert_tools.engine.application_primitives import add_primitives
@@ -195,9 +198,9 @@ async def _cancel_others() -> None:
 
 
 class SyncToolService:
-    """`ToolService` for code that isn't async: the same methods, each waiting for its answer.
+    """`ToolService` for code that isn't async: the same methods, each of which waits for its result.
 
-    It runs the service in a thread of its own; any number of threads may call it::
+    It runs the service in a thread of its own. Any number of threads can call it::
 
         with SyncToolService.open(workspace="project") as service:
             service.define(source)
@@ -206,7 +209,7 @@ class SyncToolService:
 
     def __init__(self, make: Callable[[], ToolService]) -> None:
         self._closing = threading.Lock()
-        # Whoever asks is either let in before the end begins, and told how it went, or turned away.
+        # Guards `_shut`: a call is either submitted before the service shuts, or refused.
         self._door = threading.Lock()
         self._shut = False
         self._loop = asyncio.new_event_loop()
@@ -253,7 +256,9 @@ class SyncToolService:
     def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         if threading.current_thread() is self._thread:
             coroutine.close()
-            raise RuntimeError("a listener can't wait for the service that it listens to; call it from another thread")
+            raise RuntimeError(
+                "a listener can't wait for the service that calls it; call the service from another thread"
+            )
         with self._door:
             if self._shut:
                 coroutine.close()
@@ -277,10 +282,10 @@ class SyncToolService:
         """End the service and its thread. Runs that other threads wait for are called off."""
         with self._closing:
             if not self._loop.is_closed():
-                self._wait(self._called_off())
+                self._wait(self._cancel_and_close())
                 self._end()
 
-    async def _called_off(self) -> None:
+    async def _cancel_and_close(self) -> None:
         await _cancel_others()
         await self._service.close()
 
@@ -289,13 +294,13 @@ class SyncToolService:
             self._shut = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        # Some have been let in while the service was closing.
+        # Some calls were submitted while the service was closing.
         self._loop.run_until_complete(_cancel_others())
         self._loop.close()
 
     @property
     def service(self) -> ToolService:
-        """The service itself; it belongs to the other thread's loop."""
+        """The service itself. Use it in its own thread only, see `within`."""
         return self._service
 
     def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
@@ -343,7 +348,7 @@ class SyncToolService:
         return self._wait(self._service.resume(run, log))
 
     def within(self, work: Callable[[ToolService], _T]) -> _T:
-        """What `work` makes of the service, in the service's own thread: for its sessions, approvals and runs."""
+        """Call `work` with the service, in the service's thread, and return its result: for sessions, approvals and runs."""
 
         async def done() -> _T:
             return work(self._service)

@@ -1,14 +1,12 @@
-"""What an application's own tests want: a registry, an executor without side effects, a clock, a scratch workspace.
+"""Helpers for the tests of an application: an executor without side effects, a registry and a scratch workspace::
 
-Nothing of the package uses this module::
+from albert_tools.testing import FakeExecutor, scratch_workspace
 
-    from albert_tools.testing import FakeExecutor, scratch_workspace
-
-    def test_my_tool():
-        executor = FakeExecutor({"http_request": {"status": 200, "body": "hello"}})
-        result = executor.run(SOURCE, {"url": "https://example.org"})
-        assert result.value() == "hello"
-        assert executor.calls == [("http_request", {"url": "https://example.org"})]
+def test_my_tool():
+    executor = FakeExecutor({"http_request": {"status": 200, "body": "hello"}})
+    result = executor.run(SOURCE, {"url": "https://example.org"})
+    assert result.value() == "hello"
+    assert executor.calls == [("http_request", {"url": "https://example.org"})]
 """
 
 from __future__ import annotations
@@ -32,24 +30,29 @@ from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: The answer of a tool: a value, a `Failure` to raise, or a function of the arguments that gives or raises one.
+#: The answer of a tool: a value, a `Failure` to raise, or a function of the arguments that returns a value or raises one.
 Answer = Any
 
 
 def registry(*primitives: Primitive, standard: bool = True) -> ToolRegistry:
-    """A registry without a store: the given primitives, beside the standard ones unless told otherwise.
+    """A registry without saved tools: the given primitives, and the built-in ones unless `standard` is false.
 
     Raises:
-        ValueError: two have the same name.
+        ValueError: two primitives have the same name.
     """
     return ToolRegistry(primitives, loaders=builtin_loaders() if standard else None)
 
 
 class FakeExecutor:
-    """Checks and runs sources for real, in the sandbox, while every tool call is answered from `answers`.
+    """Checks a source and runs it in the sandbox, with each tool call answered from `answers`.
 
-    Nothing is read, written, sent or started, and nothing is saved. `calls` lists what was asked, in order: name and
-    arguments. A tool without an answer fails with `permission_denied`.
+    No tool is run and nothing is saved. `calls` lists the calls in order, each as name and arguments. A call without an answer
+    fails with `permission_denied`.
+
+    Args:
+        answers: The answers by tool name, see `Answer`.
+        primitives: Primitives that the source may call, beside the built-in ones.
+        limits: The limits of a run.
     """
 
     def __init__(
@@ -61,10 +64,10 @@ class FakeExecutor:
         self._limits = limits or RunLimits()
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """What a program's call of `name` gets.
+        """Answer a program's call.
 
         Raises:
-            Failure: the answer is one, or there is none.
+            Failure: it is the answer, or there is no answer.
         """
         self.calls.append((name, arguments))
         if name not in self.answers:
@@ -77,16 +80,23 @@ class FakeExecutor:
         return answer
 
     def run(self, source: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Check a source and run it once; `result.value()` gives the output or raises the failure.
+        """Check a source and run it once.
+
+        Args:
+            source: The source of a tool.
+            arguments: Its arguments.
+
+        Returns:
+            The result; `result.value()` gives the output or raises the failure.
 
         Raises:
-            SourceError: the source is refused.
-            Exception: whatever a function among the answers raised, if it isn't a `Failure`: that is the test's own mistake.
+            SourceError: the source has errors.
+            Exception: an exception other than `Failure` that a function among the answers raised.
         """
         return asyncio.run(self.run_async(source, arguments))
 
     async def run_async(self, source: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """As `run`, inside an event loop."""
+        """As `run`, in a running event loop."""
         version = compile_version(check_or_raise(source, self.registry), "")
         log: list[str] = []
         mistakes: list[Exception] = []
@@ -118,28 +128,8 @@ class FakeExecutor:
                 raise mistakes[0]
 
 
-class FakeClock:
-    """A clock that stands until it is moved: call it for the time, in seconds."""
-
-    def __init__(self, now: float = 0.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        """Move it on.
-
-        Raises:
-            ValueError: `seconds` is negative; a monotonic clock doesn't go back.
-        """
-        if seconds < 0:
-            raise ValueError("a monotonic clock doesn't go back")
-        self.now += seconds
-
-
 class ScratchWorkspace:
-    """A contained workspace in a temporary folder, with a look at its files."""
+    """A workspace in a temporary folder, whose files a test can read."""
 
     def __init__(self, folder: Path, workspace: Workspace) -> None:
         self.folder = folder
@@ -150,14 +140,14 @@ class ScratchWorkspace:
         return (self.folder / path).read_text(encoding="utf-8")
 
     def files(self) -> dict[str, str]:
-        """Every text file in it, by path."""
+        """All files in it as text, by path."""
         found = sorted(p for p in self.folder.rglob("*") if p.is_file())
         return {p.relative_to(self.folder).as_posix(): p.read_text(encoding="utf-8") for p in found}
 
 
 @contextmanager
 def scratch_workspace(files: Mapping[str, str] | None = None) -> Iterator[ScratchWorkspace]:
-    """A workspace that holds `files` and is gone afterwards; its `folder` can be a service's `workspace`."""
+    """A temporary workspace with `files`, texts by path. Its `folder` can be the `workspace` of a service."""
     with tempfile.TemporaryDirectory(prefix="albert-test-") as name:
         folder = Path(name).resolve()
         (folder / ".albert").mkdir()

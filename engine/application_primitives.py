@@ -1,9 +1,9 @@
 """The application's own primitives, which the owner's rules name: ``primitives_from: [shop.tools, "shop.mail:send_invoice"]``.
 
-They are imported once, when the service starts, into its own process, and are authorized, recorded and listed like those that come
-with Albert Tools. What can't be had is left out, so it can't be called, and is told: by `albert doctor`, by lists, and to whoever
-calls a tool that there isn't. A function must stand under `@primitive`, for nobody else can say what its effects are. What lies in
-the workspace is never imported: tools can write there, and what they write must not become part of what judges them.
+They are imported once, when the service starts, and are judged, recorded and listed like the built-in ones. A primitive that can't
+be imported is left out and reported: by `albert doctor`, in lists, and to a caller of an unknown tool. A function needs
+`@primitive`, which states its effects. Modules in the workspace are never imported: tools can write there, and must not change the
+service.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from albert_tools.engine.model.primitive import Primitive
 
 
 class _Missing(Exception):
-    """Why an entry names nothing that can be used."""
+    """Why an entry can't be used."""
 
 
 def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: str | None) -> None:
-    """Import what `entries` name and register it; what can't be had goes to `registry.problems`.
+    """Import and register the primitives that `entries` name. Entries that fail go to `registry.problems`.
 
     Args:
-        registry: Where they go. A name that is taken stays with who has it.
-        entries: ``package.module:name`` for a primitive, or a list of them, of that name; ``package.module`` for all primitives
-            that are declared in a module.
-        workspace: The folder that tools work in, absolute; modules in it are refused.
+        registry: Where they are registered. A primitive whose name is taken is not.
+        entries: ``package.module:name`` for a primitive or a list of primitives; ``package.module`` for all primitives that are
+            declared in a module.
+        workspace: The absolute path of the workspace; modules in it are refused.
     """
     problems = list(registry.problems)
     imported = list(registry.imported)
@@ -48,8 +48,8 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
         except KeyboardInterrupt:
             raise
         except BaseException as fault:
-            # A module may answer for itself when it is asked for a name, and its values may be odd ones.
-            problems.append(f"primitives_from: {entry}: what it names can't be looked at: {describe_fault(fault)}")
+            # A module can have a `__getattr__`, and its values can raise anything.
+            problems.append(f"primitives_from: {entry}: it can't be read: {describe_fault(fault)}")
     registry.problems = tuple(problems)
     registry.imported = tuple(dict.fromkeys(imported))
 
@@ -69,10 +69,10 @@ def _found(entry: str, workspace: str | None) -> list[Primitive]:
     if not attribute:
         own = [v for v in vars(module).values() if isinstance(v, Primitive) and v.function.__module__ == name]
         if not own:
-            raise _Missing("no function of it stands under @primitive(effects=[…])")
+            raise _Missing("it has no function under @primitive(effects=[…])")
         return own
     if not hasattr(module, attribute):
-        raise _Missing(f"there is no {attribute!r} in it{did_you_mean(attribute, vars(module))}")
+        raise _Missing(f"it has no {attribute!r}{did_you_mean(attribute, vars(module))}")
     value: Any = getattr(module, attribute)
     found = list(value) if isinstance(value, list | tuple) else [value]
     for each in found:
@@ -83,12 +83,12 @@ def _found(entry: str, workspace: str | None) -> list[Primitive]:
 
 
 def _imported(name: str, workspace: str | None) -> ModuleType:
-    """The module, each package above it looked at before it is run."""
+    """Import a module. Each package above it is checked before it is imported."""
     parts = name.split(".")
     for i in range(1, len(parts) + 1):
         above = ".".join(parts[:i])
         try:
-            # What a module prints while it is imported is no answer of ours.
+            # A module's prints must not become part of our output.
             with contextlib.redirect_stdout(sys.stderr):
                 spec = importlib.util.find_spec(above)
                 if spec is None:
@@ -107,7 +107,7 @@ def _imported(name: str, workspace: str | None) -> ModuleType:
         except (_Missing, KeyboardInterrupt):
             raise
         except BaseException as fault:
-            # Whatever somebody's module raises, `SystemExit` too.
+            # A module can raise anything, `SystemExit` too.
             raise _Missing(f"its import failed: {describe_fault(fault)}") from fault
     return module
 
@@ -118,4 +118,4 @@ def _outside(name: str, places: Iterable[str | None], workspace: str | None) -> 
     root = os.path.realpath(workspace)
     for place in places:
         if place and os.path.commonpath([root, os.path.realpath(place)]) == root:
-            raise _Missing(f"{name} lies in the workspace, where tools can change it; install it elsewhere")
+            raise _Missing(f"{name} is in the workspace, where tools can change it; install it elsewhere")

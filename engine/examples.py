@@ -1,13 +1,13 @@
 """Running the examples of a source before it is saved.
 
-Each ``@example(...)`` gets a scratch workspace with its `files`, calls the tool with its `arguments`, and compares. Files are
-read and written for real, there; whatever would reach further (network, shell) is answered by the example's `stubs`::
+Each ``@example(...)`` gets a scratch workspace with its `files`, calls the tool with its `arguments`, and compares the result.
+Files are really read and written there. Tools that reach further (network, shell) are answered by the example's `stubs`::
 
     stubs={"http_request": {"status": 200, …}}          # the same answer each time
     stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer (or failure) after the other
     stubs={"http_request": {"$fails": "network_error"}}  # a failure with that code
 
-What the owner denies is denied here, too, and so is a gated primitive: an example is no way around the rules.
+Tools that the owner denies are denied here too, and so are gated primitives.
 """
 
 from __future__ import annotations
@@ -31,16 +31,23 @@ from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: An example shows how a tool works; one that takes longer than this is not one.
+#: The most seconds that an example may take.
 MAX_SECONDS = 10.0
 
 
 async def run_examples(
     version: ToolVersion, examples: tuple[Example, ...], pipeline: Pipeline, deny: frozenset[str] = frozenset()
 ) -> list[dict[str, Json]]:
-    """What went wrong, example by example: ``{line, message, expected, got}``; empty when all hold.
+    """Run the examples of a version that is not saved yet.
 
-    `deny` are tools that are only answered by stubs.
+    Args:
+        version: The version.
+        examples: Its examples.
+        pipeline: Runs them.
+        deny: The tools that only stubs may answer.
+
+    Returns:
+        The examples that failed, each ``{line, message, expected, got}``; empty if all pass.
     """
     found = []
     for example in examples:
@@ -64,7 +71,7 @@ async def _run(
             for path, content in example.files.items():
                 _place(folder, workspace, path, content)
         except Failure as failure:
-            return {"message": f"its files can't be laid out: {failure.message}", "hint": failure.hint}
+            return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
         limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
         context = ServiceContext(workspace, Governance(deny=deny, limits=limits), stubs, scratch=True)
@@ -77,19 +84,19 @@ def _place(folder: Path, workspace: Workspace, path: str, content: str) -> None:
     parts = path.split("/")[:-1]
     if path.startswith("/") or ".." in parts:
         raise Failure(
-            "permission_denied", f"{path!r} is not a path inside the workspace", hint="write it as 'folder/name.txt'"
+            "permission_denied", f"{path!r} is not a path inside the workspace", hint="write it like 'folder/name.txt'"
         )
-    # Authorized as a path first, so that only what can be one becomes a folder.
+    # Validate the path before its folders are made.
     workspace.spell(path)
     try:
         folder.joinpath(*parts).mkdir(parents=True, exist_ok=True)
         data = content.encode()
     except (FileExistsError, NotADirectoryError):
-        raise Failure("exists", f"{path!r} lies in a folder that is a file", hint="use another name") from None
+        raise Failure("exists", f"{path!r} is in a folder that is a file", hint="use another name") from None
     except OSError as error:
-        raise Failure("io_error", f"no folder can be made for {path[:80]!r}: {error.strerror}") from None
+        raise Failure("io_error", f"can't make the folder for {path[:80]!r}: {error.strerror}") from None
     except UnicodeEncodeError:
-        raise Failure("encoding_error", f"the text for {path!r} holds half a surrogate pair") from None
+        raise Failure("encoding_error", f"the text for {path!r} contains half a surrogate pair") from None
     workspace.replace(path, data)
 
 
@@ -103,14 +110,14 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
         if example.raises not in _kinds(error):
             where = f" in line {error.line}" if error.line else ""
             message = f"{wanted}, but it failed{where} with {error.code}: {error.message}"
-            return {"message": message, "expected": example.raises, "got": _told(error)}
+            return {"message": message, "expected": example.raises, "got": _error_document(error)}
     elif error is not None:
         where = f" in line {error.line}" if error.line else ""
-        return {"message": f"it failed{where}: {error.message}", "got": _told(error), "hint": error.hint}
+        return {"message": f"it failed{where}: {error.message}", "got": _error_document(error), "hint": error.hint}
     elif example.has_result:
         expected = _plain(example.result)
         if not _same(expected, result.output):
-            message = f"the result is another: expected {_shown(expected)}, got {_shown(result.output)}"
+            message = f"the result differs: expected {_shown(expected)}, got {_shown(result.output)}"
             return {"message": message, "expected": expected, "got": result.output}
     for path, content in example.expect_files.items():
         try:
@@ -118,30 +125,30 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
         except Failure as failure:
             return {"message": f"there should be a file {path!r}: {failure.message}", "expected": content, "got": None}
         if held != content:
-            message = f"the file {path!r} holds something else: expected {_shown(content)}, got {_shown(held)}"
+            message = f"the file {path!r} differs: expected {_shown(content)}, got {_shown(held)}"
             return {"message": message, "expected": content, "got": held}
     return None
 
 
 def _shown(value: Json) -> str:
-    """A value in a sentence: short, and for two long ones there are `expected` and `got`."""
+    """A value in a message, shortened; `expected` and `got` have it whole."""
     return brief(repr(value), 120)
 
 
 def _kinds(error: Failure) -> set[str]:
-    """What an example may call a failure: its code, or the exception's name."""
+    """The names by which an example can expect a failure: its code, or the exception's name."""
     kinds = {error.code, str(error.details.get("type", "")), str(error.details.get("code", ""))}
     if error.code != "exception":
         kinds.add("ToolError")
     return kinds - {""}
 
 
-def _told(error: Failure) -> Json:
+def _error_document(error: Failure) -> Json:
     return {"code": error.code, "message": error.message, "line": error.line}
 
 
 def _plain(value: Any) -> Any:
-    """A constant of the source as it comes out of the boundary."""
+    """A constant of the source in the form that a result has: tuples are lists."""
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, dict):
@@ -150,7 +157,7 @@ def _plain(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equal as Python has it, except that a bool is no number."""
+    """Equal as in Python, but a bool never equals a number."""
     if isinstance(a, bool) != isinstance(b, bool):
         return False
     if isinstance(a, list) and isinstance(b, list):

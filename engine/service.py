@@ -1,8 +1,7 @@
-"""The façade: everything that can be done with tools, as one object.
+"""`ToolService`, the façade: everything that an application can do with tools.
 
-It holds what belongs together (registry, store, sandbox, workspace, rules) and decides nothing itself: checking is `check`'s,
-judging and running the pipeline's. What takes time on disk or processor runs in a thread, so one service can serve many at once.
-The parts are given to it; `albert_tools.ToolService.open` is where the real ones are wired in.
+It holds the parts (registry, store, sandbox, workspace, rules) and makes no decision itself: the checker checks, the pipeline
+judges and runs. Slow work on the disk or the processor runs in a thread. `albert_tools.ToolService.open` connects the real parts.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Seconds that a session lives when nobody says otherwise.
+#: Seconds that a session lives by default.
 DAY = 24 * 3600.0
-#: Seconds between two looks whether another process wants a run stopped, and how many with nothing to do until none is taken.
-LOOK_SECONDS, MAX_IDLE_LOOKS = 0.25, 20
-#: Versions that a description lists; a tool's whole history is seldom asked for.
+#: Seconds between two checks whether another process has cancelled a run; how many checks without a run until they end.
+POLL_SECONDS, MAX_IDLE_POLLS = 0.25, 20
+#: Versions that a description lists.
 MAX_VERSIONS = 10
-#: Why a tool is refused that another mode would allow.
+#: The rationale codes of a denial that applies in the present mode only.
 _OF_MODE = ("mode", "tool_mode")
-#: Tools that are looked at for calls of one that was replaced.
+#: Tools that are searched for calls of a replaced tool.
 MAX_CALLERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A line of the list of tools. `outdated` or `problem` says why it can't run.
+    """A tool in the list. `outdated` or `problem` says why it can't run.
 
-    `changed` names the saved tools it calls in a version that is no longer the newest; it runs on with that one. `policy` is
-    what the rules say of every call in the present mode, whatever its arguments; see `ToolService.standing`.
+    `changed` names the composites that it calls in a version that is no longer the newest; it keeps calling that version. `policy`
+    is the decision of the rules on every call in the present mode, see `ToolService.standing`.
     """
 
     name: str
@@ -75,18 +74,23 @@ class Listed:
 
     @property
     def hidden(self) -> bool:
-        """Whether the present mode refuses it, whatever its arguments."""
+        """Whether the present mode denies every call of it."""
         return self.policy.get("rationale_code") in _OF_MODE
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything about one tool; `source`, `calls`, `created` and what follows are those of a saved one.
+    """Everything about one tool. `source`, `calls`, `created`, `newest` and `versions` are those of a composite.
 
-    `gated` needs the owner's permission. `resources` are the parameters of a primitive that rules judge, each with what as;
-    `policy` is what they say of every call now, `bounds` the seconds and the calls per hour that they leave it. `newest` has, for
-    each saved tool it calls, the version that a call would reach if it were defined now; None for one that was removed.
-    `versions` are the last ones saved, `total` says how many there are.
+    Attributes:
+        gated: Whether it needs the owner's permission.
+        newest: For each composite that it calls, the version that is the newest now; None if that tool was removed.
+        versions: The newest saved versions.
+        total: How many versions there are.
+        resources: The parameters of a primitive that rules judge, each with the kind of resource.
+        policy: The decision of the rules on every call in the present mode.
+        bounds: The seconds per call and the calls per hour that the rules allow.
+        confined: What of a primitive runs confined: ``function``, ``command``, or an empty text.
     """
 
     definition: ToolDefinition
@@ -101,12 +105,11 @@ class Description:
     resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
     policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     bounds: Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    #: What of a primitive runs confined: ``function``, ``command``, or nothing.
     confined: str = ""
 
     @property
     def changed(self) -> tuple[Callee, ...]:
-        """The callees that have been replaced or removed since; this tool runs on with what it was checked against."""
+        """The callees that were replaced or removed since. The tool keeps calling the versions that it was checked against."""
         return _changed(self.calls, self.newest)
 
     def as_dict(self) -> dict[str, Json]:
@@ -143,10 +146,10 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """What a definition outcome to: the version, the checker's warnings, and what it means for what was there.
+    """The result of a definition: the version, and the checker's warnings.
 
-    `outcome` is ``saved``, ``replaced`` (then `replaced` is the hash of what was the newest before) or ``unchanged``.
-    `callers` are saved tools that go on calling an older version, because that is what they were checked against.
+    `outcome` is ``saved``, ``unchanged`` or ``replaced``; then `replaced` is the version that was the newest before. `callers` are
+    the composites that still call an older version, because they were checked against it.
     """
 
     version: ToolVersion
@@ -158,20 +161,20 @@ class Defined:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What checking one source found; `examples` are those that `define` would run."""
+    """The result of checking one source. `examples` is how many examples `define` would run."""
 
     diagnostics: tuple[Diagnostic, ...]
     examples: int = 0
 
 
 class ToolService:
-    """Tools: defined, checked, kept, listed, run. Use it as an async context manager.
+    """Defines, checks, saves, lists and runs tools. Use it as an async context manager.
 
     Args:
-        registry: Primitives, and the store's tools.
-        store: Where saved tools live.
-        context: The workspace and the rules.
-        sandbox: Not started yet; it starts with the first run.
+        registry: The primitives and the saved tools.
+        store: The saved tools.
+        context: The workspace, the rules and the record.
+        sandbox: Not started yet; the service starts it for the first run of a composite.
     """
 
     def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
@@ -191,7 +194,7 @@ class ToolService:
         await self.close()
 
     async def close(self) -> None:
-        """End the sandbox and let go of the workspace. Nothing can be run or defined from here on."""
+        """Stop the sandbox and close the workspace and the ledger. From then on nothing can be run or defined."""
         self._closed = True
         if self._watching is not None:
             self._watching.cancel()
@@ -200,7 +203,7 @@ class ToolService:
         for held in (self.context.workspace, self.context.ledger):
             close = getattr(held, "close", None)
             if close is not None:
-                # What had to be on the disk was waited for; the rest of the log survives this process anyway.
+                # Entries that must be on the disk are there already.
                 with suppress(Failure):
                     close()
 
@@ -213,10 +216,14 @@ class ToolService:
         return self._sandbox
 
     async def prepare(self, name: str, spawned: Spawned | None = None, version: str | None = None) -> None:
-        """Start the sandbox for runs of one tool, with the façades that it and its callees import and no others.
+        """Start the sandbox for one tool only, with just the façades that the tool and its callees import.
 
-        `spawned` is a zygote that was started before; it is this service's from here on, also when this
-        fails. Without this, the sandbox starts at the first run and loads all.
+        Without this, the sandbox starts at the first run and loads all façades.
+
+        Args:
+            name: The tool.
+            spawned: A zygote that was started before. The service takes it over, also if this fails.
+            version: A version of the tool; the newest by default.
 
         Raises:
             Failure: `unknown_tool`, `damaged`, `sandbox_unavailable`.
@@ -230,7 +237,7 @@ class ToolService:
                 pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
         except Failure:
             if spawned is not None:
-                # It has nothing yet that it could leave behind, and by itself it would only end if nobody holds its other end.
+                # The zygote runs nothing yet, and would not end by itself while its socket is open.
                 spawned[1].close()
                 spawned[0].kill()
                 spawned[0].wait()
@@ -240,30 +247,40 @@ class ToolService:
 
     @property
     def confinement(self) -> str:
-        """The workers' fence, once one has been started: ``seccomp``, ``landlock`` or ``rlimits``."""
+        """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``; empty until the first one starts."""
         return self._sandbox.confinement
 
     # Authoring
 
     async def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
-        """Everything that is wrong with a source (or a structured form), warnings included; empty when nothing is.
+        """Check a source without saving it.
+
+        Args:
+            source: The text, or ``{name, description, parameters, implementation}``.
+
+        Returns:
+            All errors and warnings; empty if there are none.
 
         Raises:
-            Failure: `invalid_arguments` for a malformed structured form.
+            Failure: `invalid_arguments`: the structured form is malformed.
         """
         report = await self._in_thread(self._report, source)
         return report.diagnostics
 
     async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
-        """As `check`, each source with those before it as if they were saved."""
+        """Check several sources, each as if the ones before it were saved. The results are in the same order.
+
+        Raises:
+            Failure: as `check`.
+        """
 
         def work() -> builtins.list[Checkup]:
-            beside: dict[str, ToolDefinition] = {}
+            together: dict[str, ToolDefinition] = {}
             found = []
             for source in sources:
-                report = self._report(source, beside)
+                report = self._report(source, together)
                 if report.checked is not None:
-                    beside[report.checked.definition.name] = report.checked.definition
+                    together[report.checked.definition.name] = report.checked.definition
                 found.append(Checkup(report.diagnostics, len(report.checked.examples) if report.checked else 0))
             return found
 
@@ -276,18 +293,22 @@ class ToolService:
 
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
-            progress: Told what is being done.
+            progress: Called with what is being done: ``checking``, ``running 2 examples``, ``saving``.
+
+        Returns:
+            The definition of the saved version.
 
         Raises:
-            SourceError: the source is refused; carries every diagnostic.
-            Failure: `example_failed` (with expected and got in `details`), `invalid_arguments`, `io_error`, ….
+            SourceError: the source has errors; carries all diagnostics.
+            Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`.
+            RuntimeError: the service is closed.
         """
         return (await self.define_version(source, progress)).version.definition
 
     async def define_version(
         self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
     ) -> Defined:
-        """As `define`; says with the saved version what it replaced and who still calls that."""
+        """As `define`; also returns the warnings, what was replaced, and which tools still call an older version."""
         from albert_tools.engine.examples import run_examples
         from albert_tools.grammar.diagnostic import SourceError
 
@@ -306,7 +327,7 @@ class ToolService:
                 raise Failure(
                     "example_failed",
                     _failed_examples(len(problems), len(examples), first),
-                    hint=first.get("hint") or "mend the program or the example; nothing was saved",
+                    hint=first.get("hint") or "correct the program or the example; nothing was saved",
                     tool=version.name,
                     line=first["line"],
                     details={"examples": problems},
@@ -328,7 +349,7 @@ class ToolService:
         return Defined(version, warnings, "replaced", before, callers)
 
     def _callers(self, version: ToolVersion) -> tuple[str, ...]:
-        """The saved tools that call another version of a tool. Whoever calls it spells its name, so a search finds them."""
+        """The composites that call another version of a tool. Their sources have its name, so a search finds them."""
         found = []
         for summary in self.store.search(version.name, MAX_CALLERS):
             try:
@@ -340,15 +361,14 @@ class ToolService:
         return tuple(sorted(found))
 
     def _denied(self) -> frozenset[str]:
-        """What an example may not do for real. Without rules that is whatever reaches out of its scratch workspace."""
+        """The tools that an example may not really call. Without rules, those with effects outside the scratch workspace."""
         rules, authority = self.context.governance, self.context.authority
         if not isinstance(rules, Failure):
             return rules.denied | (frozenset() if authority is None else self._not_in_examples(authority))
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
 
     def _not_in_examples(self, authority: Authority) -> frozenset[str]:
-        """What the rules forbid in the present mode, or want a person asked about who would not be: all but files of the
-        scratch workspace."""
+        """The primitives that the rules deny in the present mode, or ask about, except those that only use the workspace."""
         found = []
         mode = authority.modes.mode
         for p in self.registry.primitives():
@@ -358,7 +378,7 @@ class ToolService:
         return frozenset(found)
 
     def _report(
-        self, source: str | bytes | Mapping[str, Any], beside: Mapping[str, ToolDefinition] | None = None
+        self, source: str | bytes | Mapping[str, Any], together: Mapping[str, ToolDefinition] | None = None
     ) -> Report:
         from albert_tools.engine.check.checker import Report, check
         from albert_tools.engine.check.rule import error
@@ -371,9 +391,9 @@ class ToolService:
             raise Failure(
                 "invalid_arguments",
                 f"expected a source, got {type(source).__name__}",
-                hint="give the text, or a form {name, description, parameters, implementation}",
+                hint="pass the text, or a form {name, description, parameters, implementation}",
             )
-        report = check(source, _Catalog(self.registry, beside or {}))
+        report = check(source, _Catalog(self.registry, together or {}))
         checked = report.checked
         if checked is not None and self.registry.primitive(checked.definition.name) is not None:
             function = checked.facts.tool
@@ -386,7 +406,7 @@ class ToolService:
             )
             return Report((*report.diagnostics, taken), None)
         if checked is not None:
-            # It would be outdated as soon as it was saved, so it is refused while somebody is there to hear why.
+            # The tool would be outdated as soon as it was saved.
             refused = [
                 error(
                     "outdated-callee",
@@ -395,7 +415,7 @@ class ToolService:
                     hint=f"define {name} again first, from its source",
                 )
                 for call, name in checked.facts.tool_calls
-                if name not in (beside or {}) and (why := self._outdated(name))
+                if name not in (together or {}) and (why := self._outdated(name))
             ]
             if refused:
                 return Report((*report.diagnostics, *refused), None)
@@ -420,7 +440,14 @@ class ToolService:
     # Running
 
     async def validate(self, name: str, arguments: Mapping[str, Any]) -> builtins.list[dict[str, str]]:
-        """Everything that is wrong with arguments, as ``{field, rule, message}``; empty when nothing is.
+        """Check the arguments of a call without making it.
+
+        Args:
+            name: The tool.
+            arguments: The arguments by name.
+
+        Returns:
+            All violations, each ``{field, rule, message}``; empty if there are none.
 
         Raises:
             Failure: `unknown_tool`, `damaged`.
@@ -441,20 +468,23 @@ class ToolService:
         log: Log | None = None,
         watch: Callable[[str], None] | None = None,
     ) -> ToolResult:
-        """Run a tool, primitive or saved; always one result, which says whether it went well.
+        """Run a tool.
 
         Args:
-            name: The tool.
-            arguments: By name.
-            version: A saved tool's version; the newest when not given.
-            session: The token of the session on whose behalf; the owner's own when not given.
-            request_id: Handed back in the result.
-            dedupe_key: The same call again under the same key (and session) gives the first one's result and does
-                nothing, in whatever process; other arguments under it are refused. Remembered for a day; empty is none.
+            name: The tool, a primitive or a composite.
+            arguments: The arguments by name.
+            version: A version of a composite; the newest by default.
+            session: The token of a session; without one the owner makes the call.
+            request_id: Any text; returned in the result.
+            dedupe_key: A second call under the same key, in the same session, gets the result of the first and does nothing.
+                Other arguments under the key are refused. A key is remembered for a day; an empty one means no key.
             trace: The caller's trace: a W3C traceparent, or the 32 hex digits of its id.
-            reason: What the caller says it is for, shown to whoever is asked.
-            log: Told each print as it happens: tool and text.
-            watch: Told the name of each tool that the program calls, as the call begins.
+            reason: What the call is for. It is shown to the person who is asked.
+            log: Called with tool and text for each print of the program.
+            watch: Called with the name of each tool that the program calls, when the call begins.
+
+        Returns:
+            The result. A failure of any kind is in its `error`.
 
         Raises:
             RuntimeError: the service is closed.
@@ -462,7 +492,7 @@ class ToolService:
         self._must_be_open()
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
-        self._watch_for_ends()
+        self._poll_cancellations()
         return await self._pipeline.invoke(invocation, self.context, log, watch=watch)
 
     # Sessions, approvals
@@ -472,14 +502,14 @@ class ToolService:
         """The sessions of this home.
 
         Raises:
-            Failure: `not_found`: nothing is recorded here.
+            Failure: `not_found`: this service keeps no record.
         """
-        return _there(self.context.sessions, "sessions")
+        return _recorded(self.context.sessions, "sessions")
 
     @property
     def approvals(self) -> Approvals:
-        """The questions to people, open and answered. Raises as `sessions`."""
-        return _there(self.context.approvals, "approvals")
+        """The questions to people and their answers. Raises as `sessions`."""
+        return _recorded(self.context.approvals, "approvals")
 
     def open_session(
         self,
@@ -491,10 +521,21 @@ class ToolService:
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:
-        """A session in this workspace, and its token; arguments as `Sessions.open`.
+        """Open a session in this workspace.
+
+        Args:
+            client: A name for the client, for the record.
+            cwd: The session's folder in the workspace.
+            tools: The tools that it may call; all by default.
+            seconds: How long it lives; None for no end.
+            budget: The most that it may use.
+            within: The token of the session that it is part of.
+
+        Returns:
+            The session and its token.
 
         Raises:
-            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; as `workspace.at` for `cwd`.
+            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `not_found` and others for `cwd`.
         """
         workspace = self.context.workspace
         if isinstance(workspace, Failure):
@@ -510,41 +551,56 @@ class ToolService:
 
     @property
     def runs(self) -> RunManager:
-        """The runs of this home: listed, shown, resumed, called off, replayed."""
+        """The runs of this home: list, show, resume, cancel and replay them."""
         return self._runs
 
     async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Go on with a run that waits for an answer, or whose process has died; gives its result.
+        """Resume a run that waits for an answer or whose process has died.
+
+        Args:
+            run: Its id, or the first digits of it.
+            log: As for `invoke`.
+
+        Returns:
+            The result of the run.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: it is over or under way; `diverged`: it can't go on here.
+            Failure: `not_found`, `damaged`; `exists`: the run is over, or another process runs it; `diverged`: the tool, the
+                workspace or the interpreter has changed.
             RuntimeError: the service is closed.
         """
         self._must_be_open()
-        self._watch_for_ends()
+        self._poll_cancellations()
         return await self._runs.resume(run, log)
 
-    def _watch_for_ends(self) -> None:
-        """Look now and then, while anything runs, whether another process wants a run stopped."""
+    def _poll_cancellations(self) -> None:
+        """While requests run, check now and then whether another process has cancelled a run."""
         if self.context.runs is None or (self._watching is not None and not self._watching.done()):
             return
 
         async def watch() -> None:
             idle = 0
-            while idle < MAX_IDLE_LOOKS and not self._closed:
-                await asyncio.sleep(LOOK_SECONDS)
+            while idle < MAX_IDLE_POLLS and not self._closed:
+                await asyncio.sleep(POLL_SECONDS)
                 idle = 0 if self._pipeline.active else idle + 1
                 self._runs.stop_cancelled()
 
         self._watching = asyncio.create_task(watch())
 
-    # Looking
+    # Descriptions and lists
 
     async def describe(self, name: str, version: str | None = None) -> Description:
-        """Everything about one tool.
+        """Describe one tool.
+
+        Args:
+            name: The tool.
+            version: A version of a composite; the newest by default.
+
+        Returns:
+            Its definition, source, versions and what the rules say about it.
 
         Raises:
-            Failure: `unknown_tool` (with the nearest name), `damaged`.
+            Failure: `unknown_tool` with the nearest name, `damaged`.
         """
         primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
@@ -576,15 +632,22 @@ class ToolService:
         return await self._in_thread(load)
 
     def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
-        """What the rules say of every call of a tool in the present mode, whatever its arguments; what it touches can only make it
-        graver. As a result's ``policy``, with the ``mode``; where nothing can be authorized, a denial that says why.
+        """The decision of the rules on every call of a tool in the present mode. The arguments of a call can make it stricter.
+
+        Args:
+            definition: The tool.
+            gated: Whether it is a gated primitive.
+
+        Returns:
+            A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If nothing can be judged, a denial
+            that says why.
         """
         try:
             authority = self.context.ruling(audit=False)[1]
         except Failure as failure:
             authority, why = None, failure
         else:
-            why = Failure("governance_unavailable", "nothing is authorized in a scratch workspace")
+            why = Failure("governance_unavailable", "there are no rules in a scratch workspace")
         if authority is None:
             said = Decision("deny", why.rule or "governance", "no_rule", why.message).as_dict()
             return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
@@ -604,12 +667,16 @@ class ToolService:
         return dataclasses.replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 
     async def list(self, hidden: bool = False) -> builtins.list[Listed]:
-        """Every tool: primitives as registered, then saved ones by name; damaged ones with their problem.
+        """List the tools.
 
-        A primitive that is forbidden in the present mode isn't listed, unless `hidden`.
+        Args:
+            hidden: Whether to list primitives that the present mode denies, too.
+
+        Returns:
+            Primitives in the order of registration, then saved tools by name; damaged ones with their `problem`.
 
         Raises:
-            Failure: `io_error` when the store can't be read.
+            Failure: `io_error`: the store can't be read.
         """
         primitives = [self._primitive(p) for p in self.registry.primitives()]
         offered = [listed for listed in primitives if hidden or not listed.hidden]
@@ -623,10 +690,17 @@ class ToolService:
         )
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
-        """Tools whose name, description or source speak of `text`: saved ones best first, then primitives.
+        """Search the names, descriptions and sources of the tools.
+
+        Args:
+            text: Words.
+            limit: The most tools to return.
+
+        Returns:
+            Saved tools, the best match first, then primitives.
 
         Raises:
-            Failure: `io_error` when the store can't be read.
+            Failure: `io_error`: the store can't be read.
         """
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
@@ -668,28 +742,28 @@ class ToolService:
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
-        """For each saved tool among them, the version that is the newest now; None when it was removed."""
+        """For each composite among the callees, the version that is the newest now; None if it was removed."""
         found: dict[str, str | None] = {}
         for callee in calls:
             if callee.kind == "composite":
                 try:
                     found[callee.name] = self.store.load(callee.name).version
                 except Failure as failure:
-                    # One that can't be read is told of by `outdated`, where it matters.
+                    # `outdated` reports a callee that can't be read.
                     found[callee.name] = None if failure.code == "unknown_tool" else callee.version
         return found
 
     async def remove(self, name: str) -> None:
-        """Take a saved tool off the list; its history stays, and tools pinned to it keep running.
+        """Remove a saved tool. Its versions stay in the store, so tools that were checked against them keep running.
 
         Raises:
-            Failure: `unknown_tool`; `permission_denied` for a primitive.
+            Failure: `unknown_tool`; `permission_denied`: it is a primitive.
         """
         if self.registry.primitive(name) is not None:
             raise Failure(
                 "permission_denied",
                 f"{name} is a primitive and can't be removed",
-                hint=f"only saved tools can be; `deny: [{name}]` in governance.yaml turns a primitive off",
+                hint=f"to turn a primitive off, write `deny: [{name}]` in governance.yaml",
                 rule="primitive",
                 tool=name,
             )
@@ -697,16 +771,17 @@ class ToolService:
         self._record("removal", tool=name)
 
     def _record(self, kind: str, **data: Json) -> None:
-        """Write down what has been done to the store, which keeps its own history too: a full disk doesn't undo it."""
+        """Append an entry about a change of the store. The change stays, even if the entry can't be written."""
         if self.context.ledger is not None:
             with suppress(Failure):
                 self.context.ledger.append(kind, data)
 
     def register(self, primitive: Primitive) -> None:
-        """Add a primitive of the application's own.
+        """Add a primitive of the application.
 
         Raises:
-            ValueError: its name is taken.
+            TypeError: it is not a primitive.
+            ValueError: another primitive has its name.
         """
         self.registry.register(primitive)
 
@@ -716,28 +791,28 @@ class ToolService:
 
 
 class _Catalog:
-    """What the checker looks names up in: primitives, then tools that stand beside, then saved ones."""
+    """The checker's catalogue: primitives, then the tools that are checked together, then saved tools."""
 
-    def __init__(self, registry: ToolRegistry, beside: Mapping[str, ToolDefinition]) -> None:
+    def __init__(self, registry: ToolRegistry, together: Mapping[str, ToolDefinition]) -> None:
         self._registry = registry
-        self._beside = beside
+        self._together = together
 
     def get(self, name: str) -> ToolDefinition | None:
-        if name in self._beside and self._registry.primitive(name) is None:
-            return self._beside[name]
+        if name in self._together and self._registry.primitive(name) is None:
+            return self._together[name]
         return self._registry.get(name)
 
     def names(self) -> builtins.list[str]:
-        return builtins.list(dict.fromkeys([*self._registry.names(), *self._beside]))
+        return builtins.list(dict.fromkeys([*self._registry.names(), *self._together]))
 
 
 def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:
     return tuple(c for c in calls if newest.get(c.name, c.version) != c.version)
 
 
-def _there(what: _T | None, name: str) -> _T:
+def _recorded(what: _T | None, name: str) -> _T:
     if what is None:
-        raise Failure("not_found", f"there are no {name} where nothing is recorded")
+        raise Failure("not_found", f"this service keeps no record, so there are no {name}")
     return what
 
 
@@ -747,7 +822,7 @@ def first_line(text: str) -> str:
 
 
 def _failed_examples(failed: int, of: int, first: dict[str, Any]) -> str:
-    which = f"the example in line {first['line']} did not come out as it says"
+    which = f"the example in line {first['line']} failed"
     if failed > 1:
-        which = f"{failed} of {of} examples did not come out as they say; the first, in line {first['line']}"
+        which = f"{failed} of {of} examples failed; the first, in line {first['line']}"
     return f"{which}: {first['message']}"

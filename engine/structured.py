@@ -1,9 +1,7 @@
-"""The structured form of a definition: name, description, parameters and the body alone, rendered to a source.
+"""The structured form of a definition: name, description, parameters and body, rendered to a source.
 
-Models that fill in forms better than they write whole files use it. It is rendered to the same text that anybody could have
-written and then goes the same way; nothing is trusted because it came in a form. But the text must mean what the form says:
-a description can't become a section, a type can't bring a parameter along, and what stands inside a string of the body
-stays as it is.
+It is for models that fill in forms better than they write files. The rendered source is checked like any other. It must mean what
+the form says: a description can't open a docstring section, a type can't add a parameter, and strings in the body keep their text.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _TYPES = {
     "null": "None",
 }
 
-#: Schemas within schemas; deeper ones become ``Any``.
+#: Nested schemas; a deeper one becomes ``Any``.
 MAX_SCHEMA_DEPTH = 8
 
 _HEADING = re.compile(r"\s*(Args|Arguments|Returns|Raises|Yields|Examples?|Notes?):\s*")
@@ -38,13 +36,18 @@ _HINT = "a definition is {name, description, parameters: [{name, type, descripti
 
 
 def render_source(form: Any) -> str:
-    """The source of ``{name, description, parameters, implementation}``.
+    """Render a structured form.
 
-    `parameters` is a list of ``{name, type, description?, default?}``, where `type` is an annotation (``list[str]``) or a JSON
-    Schema type (``string``); or a JSON Schema object with `properties` and `required`.
+    Args:
+        form: ``{name, description, parameters, implementation}``. `parameters` is a list of ``{name, type, description?,
+            default?}``, where `type` is an annotation (``list[str]``) or a JSON Schema type (``string``); or it is a JSON Schema
+            object with `properties` and `required`.
+
+    Returns:
+        The source.
 
     Raises:
-        Failure: `invalid_arguments`, with every violation.
+        Failure: `invalid_arguments`, with all violations in `details`.
     """
     from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -68,41 +71,43 @@ def render_source(form: Any) -> str:
     try:
         read = Form.model_validate(form)
     except ValidationError as error:
-        raise _refused([(".".join(map(str, e["loc"])), e["type"], _plainly(e)) for e in error.errors()]) from None
-    wrong = []
+        raise _refused([(".".join(map(str, e["loc"])), e["type"], _message_of(e)) for e in error.errors()]) from None
+    problems = []
     for where, name in [
         ("name", read.name),
         *((f"parameters.{i}.name", p.name) for i, p in enumerate(read.parameters)),
     ]:
         if not NAME.match(name):
-            wrong.append((where, "name", f"{name!r} is not a name: letters, digits and _, beginning with a letter"))
+            problems.append(
+                (where, "name", f"{name!r} is not a name: use letters, digits and _, and begin with a letter")
+            )
         elif keyword.iskeyword(name):
-            wrong.append((where, "name", f"{name!r} is a word of the language; {name}_ would do"))
+            problems.append((where, "name", f"{name!r} is a keyword; use {name}_ instead"))
     for what in ("description", "implementation"):
         if not getattr(read, what).strip():
-            wrong.append((what, "empty", "must not be empty"))
+            problems.append((what, "empty", "must not be empty"))
     required, optional = [], []
     for i, p in enumerate(read.parameters):
         annotation = _TYPES.get(p.type) or _spelled(p.type)
         if annotation is None:
-            said = (
+            message = (
                 f"{p.type!r} is not a type; use an annotation such as list[str], or a JSON Schema type such as string"
             )
-            wrong.append((f"parameters.{i}.type", "type", said))
+            problems.append((f"parameters.{i}.type", "type", message))
             continue
         if p.required or ("default" not in p.model_fields_set and p.required is None):
             required.append(f"{p.name}: {annotation}")
             continue
         default = p.default
         if isinstance(default, list | dict):
-            said = "a list or an object can't be a default; make the default null and fill it in in the body"
-            wrong.append((f"parameters.{i}.default", "default", said))
+            message = "a list or an object can't be a default; make the default null and set it in the body"
+            problems.append((f"parameters.{i}.default", "default", message))
             continue
         if default is None and "None" not in annotation and annotation != "Any":
             annotation += " | None"
         optional.append(f"{p.name}: {annotation} = {_literal(default)}")
-    if wrong:
-        raise _refused(wrong)
+    if problems:
+        raise _refused(problems)
     lines = [f"def {read.name}({', '.join(required + optional)}):", '    """' + _doc(read.description)]
     if read.parameters:
         texts = ((p.name, _line(p.description) or p.name) for p in read.parameters)
@@ -134,7 +139,7 @@ def _from_schema(schema: dict[str, Any]) -> Any:
 
 
 def _annotation(schema: Any, depth: int = 0) -> str:
-    """A JSON Schema as an annotation; what there is none for becomes ``Any``."""
+    """A JSON Schema as an annotation; ``Any`` if there is none for it."""
     if not isinstance(schema, dict) or depth > MAX_SCHEMA_DEPTH:
         return "Any"
     kind, either, values = schema.get("type"), schema.get("anyOf"), schema.get("enum")
@@ -157,7 +162,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _spelled(text: str) -> str | None:
-    """One annotation in its plain spelling; None when the text is not one expression, or spans lines."""
+    """An annotation in normal form; None if the text is not a single expression on one line."""
     if len(text) > 2_000:
         return None
     try:
@@ -174,9 +179,9 @@ def _literal(value: Any) -> str:
 
 
 def _doc(text: str) -> str:
-    """A text as it can stand in a docstring, to be read back as it is."""
+    """A text escaped for a docstring, so that the docstring reads as the text."""
     lines = _escaped(text.strip()).split("\n")
-    # A blank keeps what looks like a section's heading from being one.
+    # A blank before the colon keeps a line from being a section heading.
     lines = [f"{line.rstrip()[:-1]} :" if _HEADING.fullmatch(line) else line.rstrip() for line in lines]
     return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 
@@ -193,7 +198,7 @@ def _escaped(text: str) -> str:
 
 
 def _body(text: str) -> str:
-    """The body, indented by four. Lines that begin inside a string are left as they are: blanks there belong to the text."""
+    """The body, indented by four. Lines that begin inside a string are unchanged, because their blanks belong to the string."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").rstrip().split("\n")
     inside = _in_strings(lines)
     for i, line in enumerate(lines):
@@ -205,9 +210,9 @@ def _body(text: str) -> str:
 
 
 def _in_strings(lines: list[str]) -> set[int]:
-    """The numbers, from 0, of the lines that begin inside a string. What isn't Python any more has none from there on."""
+    """The numbers, from 0, of the lines that begin inside a string, up to the first syntax error."""
     found: set[int] = set()
-    # From 3.12 an f-string is several tokens, of which those in the middle hold the text.
+    # From Python 3.12 on, an f-string is several tokens, and the middle ones have the text.
     textual = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     try:
         for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
@@ -218,13 +223,13 @@ def _in_strings(lines: list[str]) -> set[int]:
     return found
 
 
-def _plainly(error: Any) -> str:
-    """A finding of pydantic's in our words, where they are better."""
+def _message_of(error: Any) -> str:
+    """The message for a pydantic error."""
     match error["type"]:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return "there is no such field"
+            return "unknown field"
     kind = str(error["type"]).removesuffix("_type").removesuffix("_parsing")
     return {
         "string": "expected a string",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Mapping
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -60,9 +59,9 @@ class ToolRegistry:
         loaded = self._primitives[name] = found()
         return loaded
 
-    def primitives(self) -> builtins.list[Primitive]:
+    def primitives(self) -> list[Primitive]:
         """All primitives, in the order of registration; loads them."""
-        return [found for name in builtins.list(self._primitives) if (found := self.primitive(name)) is not None]
+        return [found for name in list(self._primitives) if (found := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:
         """The definition that a call of `name` reaches now; None if the tool is unknown or damaged. Primitives take precedence."""
@@ -76,25 +75,9 @@ class ToolRegistry:
         except Failure:
             return None
 
-    def has(self, name: str) -> bool:
-        """Whether a call of `name` reaches something."""
-        return self.get(name) is not None
-
-    def names(self) -> builtins.list[str]:
+    def names(self) -> list[str]:
         """Every name that can be called: primitives in the order of registration, then saved tools by name."""
         found = list(self._primitives)
         if self._store is not None:
             found += [s.name for s in self._store.list() if s.problem is None and s.name not in self._primitives]
         return found
-
-    def list(self, category: str | None = None) -> builtins.list[ToolDefinition]:
-        """The definitions, primitives first; with `category` (a primitive's family, or ``saved``) only those in it."""
-        found = [p.definition for p in self.primitives() if category in (None, p.definition.family)]
-        if category in (None, "saved") and self._store is not None:
-            saved = (self.get(name) for name in self.names() if name not in self._primitives)
-            found += [definition for definition in saved if definition is not None]
-        return found
-
-    def categories(self) -> builtins.list[str]:
-        """The primitives' families in the order of registration, then ``saved``."""
-        return [*dict.fromkeys(p.definition.family for p in self.primitives()), "saved"]

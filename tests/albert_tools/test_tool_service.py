@@ -216,10 +216,10 @@ def test_structured_form(service: SyncToolService) -> None:
 @pytest.mark.parametrize(
     ("example", "said"),
     [
-        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, result="y"', "the result is another"),
+        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, result="y"', "the result differs"),
         ('arguments={"path": "b.txt"}, result="y"', "it failed in line 4: there is nothing at 'b.txt'"),
         ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, raises="not_found"', "it should fail with not_found"),
-        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, expect_files={"a.txt": "z"}', "holds something else"),
+        ('arguments={"path": "a.txt"}, files={"a.txt": "x"}, expect_files={"a.txt": "z"}', "differs: expected"),
         ('arguments={"path": "a.txt"}, files={"../a.txt": "x"}', "not a path inside"),
     ],
 )

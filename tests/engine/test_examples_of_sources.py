@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
-OTHER_DICT = "the result is another: expected {'a': 1}, got {'a': True}"
-OTHER_FILE = "the file 'a' holds something else: expected '1', got '2'"
+OTHER_DICT = "the result differs: expected {'a': 1}, got {'a': True}"
+OTHER_FILE = "the file 'a' differs: expected '1', got '2'"
 LAUNCH = 'return tools.launch(name="x")'
 
 
@@ -25,12 +25,12 @@ def test_files_are_laid_out_and_compared(bench: Any) -> None:
 @pytest.mark.parametrize(
     ("example", "body", "message", "expected", "got"),
     [
-        ('result="y"', 'return "x"', "the result is another: expected 'y', got 'x'", "y", "x"),
-        ("result=1", "return True", "the result is another: expected 1, got True", 1, True),
-        ("result=(1, [2])", "return [1, 2]", "the result is another: expected [1, [2]], got [1, 2]", [1, [2]], [1, 2]),
+        ('result="y"', 'return "x"', "the result differs: expected 'y', got 'x'", "y", "x"),
+        ("result=1", "return True", "the result differs: expected 1, got True", 1, True),
+        ("result=(1, [2])", "return [1, 2]", "the result differs: expected [1, [2]], got [1, 2]", [1, [2]], [1, 2]),
         ('result={"a": 1}', 'return {"a": True}', OTHER_DICT, {"a": 1}, {"a": True}),
-        ("result=None", "return 0", "the result is another: expected None, got 0", None, 0),
-        ('result=""', 'return "x" * 500', "the result is another: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
+        ("result=None", "return 0", "the result differs: expected None, got 0", None, 0),
+        ('result=""', 'return "x" * 500', "the result differs: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
         ('raises="ValueError"', "return 1", "it should fail with ValueError, but it gave 1", "ValueError", 1),
         (
             'raises="E"',
@@ -45,8 +45,8 @@ def test_files_are_laid_out_and_compared(bench: Any) -> None:
 )  # fmt: skip
 def test_expected_beside_got(bench: Any, example: str, body: str, message: str, expected: Any, got: Any) -> None:
     failure = bench.refused(body, f"@example(arguments={{}}, {example})\n")
-    assert failure.message == f"the example in line 1 did not come out as it says: {message}"
-    assert failure.hint == "mend the program or the example; nothing was saved"
+    assert failure.message == f"the example in line 1 failed: {message}"
+    assert failure.hint == "correct the program or the example; nothing was saved"
     assert (failure.line, failure.tool) == (1, "never_saved")
     (told,) = failure.details["examples"]
     assert (told["expected"], told["got"]) == (expected, got)
@@ -78,17 +78,17 @@ def test_what_a_tools_failure_may_be_called(bench: Any, kind: str) -> None:
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "a/..", ".", "", ".albert/governance.yaml", "a/"])
 def test_files_stay_in_the_scratch_folder(bench: Any, path: str) -> None:
     failure = bench.refused("return 1", f"@example(arguments={{}}, files={{{path!r}: ''}})\n")
-    assert "its files can't be laid out: " in failure.message
+    assert "its files can't be written: " in failure.message
 
 
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ('{"a": "", "a/b": ""}', "'a/b' lies in a folder that is a file"),
-        ('{"a": "", "a/b/c": ""}', "'a/b/c' lies in a folder that is a file"),
+        ('{"a": "", "a/b": ""}', "'a/b' is in a folder that is a file"),
+        ('{"a": "", "a/b/c": ""}', "'a/b/c' is in a folder that is a file"),
         (f'{{"{"n" * 300}/b": ""}}', "File name too long"),
         ('{"a\\0/b": ""}', "NUL"),
-        ('{"a": "\\ud800"}', "the text for 'a' holds half a surrogate pair"),
+        ('{"a": "\\ud800"}', "the text for 'a' contains half a surrogate pair"),
     ],
 )
 def test_files_that_can_not_be_laid_out(bench: Any, files: str, said: str) -> None:

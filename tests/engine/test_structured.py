@@ -18,8 +18,8 @@ from albert_tools.testing import registry
 
 CATALOG = registry()
 
-NO_NAME = "is not a name: letters, digits and _, beginning with a letter"
-NO_DEFAULT = "a list or an object can't be a default; make the default null and fill it in in the body"
+NO_NAME = "is not a name: use letters, digits and _, and begin with a letter"
+NO_DEFAULT = "a list or an object can't be a default; make the default null and set it in the body"
 NO_LIST = "parameters: expected a list of parameters, or a JSON Schema with `properties`"
 
 
@@ -70,7 +70,7 @@ def test_the_text() -> None:
     [
         (3, [": expected an object"]),
         ({}, ["name: is required", "description: is required", "implementation: is required"]),
-        (form(name=1, extra=2), ["name: expected a string", "extra: there is no such field"]),
+        (form(name=1, extra=2), ["name: expected a string", "extra: unknown field"]),
         (form(parameters=3), ["parameters: expected a list"]),
         (form(parameters=[3]), ["parameters.0: expected an object"]),
         (form(parameters=[{}]), ["parameters.0.name: is required"]),
@@ -80,7 +80,7 @@ def test_the_text() -> None:
         (form(parameters={"properties": {}, "required": True}), ["parameters.required: expected a list of names"]),
         (form(name="a b"), [f"name: 'a b' {NO_NAME}"]),
         (form(name="f():\n    pass\ndef g"), [f"name: 'f():\\n    pass\\ndef g' {NO_NAME}"]),
-        (form(name="class"), ["name: 'class' is a word of the language; class_ would do"]),
+        (form(name="class"), ["name: 'class' is a keyword; use class_ instead"]),
         (form(description=" "), ["description: must not be empty"]),
         (form(implementation="\n"), ["implementation: must not be empty"]),
         (form(parameters=[{"name": "a"}, {"name": "b="}]), [f"parameters.1.name: 'b=' {NO_NAME}"]),

@@ -137,8 +137,8 @@ def test_they_are_documented_like_ours(shop: Shop) -> None:
 WRONG = {
     "shop_": "there is no module 'shop_': install it in the Python that runs Albert Tools",
     "shop.tool": "there is no module 'shop.tool': shop has none",
-    "shop": "no function of it stands under @primitive(effects=[…])",
-    "shop.tools:send_invoise": "there is no 'send_invoise' in it; did you mean 'send_invoice'?",
+    "shop": "it has no function under @primitive(effects=[…])",
+    "shop.tools:send_invoise": "it has no 'send_invoise'; did you mean 'send_invoice'?",
     "shop.tools:no_primitive": "it is a function and no primitive; put @primitive(effects=[…]) over the function",
     "shop.tools:NUMBER": "it is of type int and no primitive",
     "shop.raises": "its import failed: ValueError: not today",
@@ -182,7 +182,7 @@ def test_a_module_that_can_not_be_looked_at(shop: Shop, text: str, attribute: st
     listed = shop("tools", "--json")
     assert listed.code == 0, listed.err
     assert "send_invoice" in {t["name"] for t in listed.document()["tools"]}
-    assert f"primitives_from: shop.odd{attribute}: what it names can't be looked at" in shop("doctor", "--quick").out
+    assert f"primitives_from: shop.odd{attribute}: it can't be read" in shop("doctor", "--quick").out
 
 
 def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
@@ -221,7 +221,7 @@ def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
     # `python -m` looks for modules in the current folder, too.
     done = shop.anew("tools")
     for name in ("local", "pack", "linked"):
-        assert f"{name} lies in the workspace, where tools can change it" in done.err
+        assert f"{name} is in the workspace, where tools can change it" in done.err
     assert not mark.exists()
     assert "read_order" in done.out
 

@@ -126,7 +126,7 @@ def test_the_folder_that_we_stand_in_is_gone(ready, tmp_path: Path) -> None:
     script = f"rmdir {gone}; exec {ready.command[0]} {entry} run current_time"
     done = subprocess.run(["sh", "-c", script], cwd=gone, env=ready.environ, capture_output=True, text=True)
     assert done.returncode == 3
-    assert "where the workspace is can't be told" in done.stderr
+    assert "the workspace can't be found" in done.stderr
     assert "Traceback" not in done.stderr
 
 

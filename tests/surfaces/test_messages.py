@@ -75,7 +75,7 @@ def test_an_argument_given_twice(mixed: Albert) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "help_"),
     [
-        (["remove", "read_file"], 3, "only saved tools can be"),
+        (["remove", "read_file"], 3, "to turn a primitive off"),
         (["remove", "no_such"], 1, "`albert list` says what there is"),
         (["run", "no_such"], 1, "`albert list` says what there is"),
         (["show", "no_such", "--version", "1234567"], 1, "`albert list` says what there is"),

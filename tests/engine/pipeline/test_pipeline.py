@@ -24,7 +24,7 @@ from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
 from albert_tools.engine.sandbox.worker.pool import Sandbox
-from albert_tools.testing import FakeClock, registry, scratch_workspace
+from albert_tools.testing import registry, scratch_workspace
 from tests.engine.conftest import Deeper
 from tests.helpers.effort import examples
 from tests.helpers.gate import GATE, until, until_async
@@ -190,6 +190,19 @@ def test_rules_that_are_no_rules_deny() -> None:
         assert result.error is not None
         assert result.error.code == "governance_unavailable"
         assert "can't be judged, so it is denied" in result.error.message
+
+
+class FakeClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
 
 
 def test_no_time_is_left() -> None:
@@ -418,7 +431,10 @@ def test_a_result_is_what_was_promised(bench: Any) -> None:
     assert error.message == 'the output of wrong doesn\'t fit its result type: expected integer, got string "s"'
     bench.define(catching("tools.wrong()"))
     assert bench.value("t")[:2] == ["invalid_result", "wrong"]
-    assert bench.error("untrue").message == 'the output of untrue doesn\'t fit its result type: expected integer, got string "no"'
+    assert (
+        bench.error("untrue").message
+        == 'the output of untrue doesn\'t fit its result type: expected integer, got string "no"'
+    )
 
 
 def test_budgets_span_nested_runs(make_bench: Any) -> None:
