@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Question as Question
     from albert_tools.engine.authority.sessions import Budget as Budget
     from albert_tools.engine.authority.sessions import Session as Session
-    from albert_tools.engine.call.registry import ToolRegistry as ToolRegistry
+    from albert_tools.engine.call.tool_registry import ToolRegistry as ToolRegistry
     from albert_tools.engine.model.definition import ToolDefinition as ToolDefinition
     from albert_tools.engine.model.definition import ToolParameter as ToolParameter
     from albert_tools.engine.model.failure import Failure as Failure
@@ -49,7 +49,7 @@ _PUBLIC = {
     "ToolDefinition": "albert_tools.engine.model.definition",
     "ToolInvocation": "albert_tools.engine.model.result",
     "ToolParameter": "albert_tools.engine.model.definition",
-    "ToolRegistry": "albert_tools.engine.call.registry",
+    "ToolRegistry": "albert_tools.engine.call.tool_registry",
     "ToolResult": "albert_tools.engine.model.result",
     "ToolService": "albert_tools.service",
     "primitive": "albert_tools.engine.model.primitive",

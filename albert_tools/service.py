@@ -17,8 +17,8 @@ from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import Log, ServiceContext
-from albert_tools.engine.call.registry import ToolRegistry
 from albert_tools.engine.call.resource_locks import ResourceLocks
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.definition import ToolVersion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from albert_tools.engine.call.errors import cannot_authorize, shown
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean

@@ -30,7 +30,7 @@ from albert_tools.engine.call.errors import describe_fault, notify, shown
 from albert_tools.engine.call.journal import Step
 from albert_tools.engine.call.ledger import Recorder, new_id
 from albert_tools.engine.call.lookup import Lookup, Target
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.failure import Failure

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check
 from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity

@@ -17,7 +17,7 @@ from albert_tools import CallContext, InterruptedCall, Settled, ToolService, pri
 from albert_tools.engine import service as engine
 from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Fold, Following

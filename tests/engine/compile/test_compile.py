@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile import gate
 from albert_tools.engine.compile.lower import lower

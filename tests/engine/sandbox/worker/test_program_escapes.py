@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.registry import ToolRegistry
+from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.gate import Refused, judge
 from albert_tools.engine.model.definition import Program
