@@ -325,14 +325,6 @@ def docstring(function: tree.FunctionDef) -> str | None:
     return None
 
 
-def docstring(function: tree.FunctionDef) -> str | None:
-    """The docstring as written, or None."""
-    match function.body[0]:
-        case tree.ExprStmt(value=tree.Strings() as strings) if isinstance(strings.constant, str):
-            return strings.constant
-    return None
-
-
 def is_typed_dict(cls: tree.ClassDef) -> bool:
     """Whether a class is a TypedDict: ``class Row(TypedDict):``."""
     return len(cls.bases) == 1 and isinstance(cls.bases[0], tree.Name) and cls.bases[0].id == "TypedDict"
