@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from albert_tools.engine.check import annotation_schemas
+from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
 from albert_tools.engine.check.partial_check import partial_findings
-from albert_tools.engine.check.registry import RULES
 from albert_tools.engine.model.definition import (
     EFFECTS,
     Callee,
