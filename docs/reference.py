@@ -11,7 +11,7 @@ from pathlib import Path
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.codes import WHEN_DEFINED
-from albert_tools.engine.check.registry import RULE_MODULES
+from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import RunLimits

@@ -525,7 +525,7 @@ class _Writer:
 
     def tool_call(self, scope: _Scope) -> str:
         name = self.pick(self.tools)
-        given = []
+        arguments = []
         for p in self.catalog.get(name).parameters:
             if p.required or self.chance(3):
                 kind = {"string": "str", "integer": "int", "boolean": "bool", "array": "list", "object": "dict"}.get(
@@ -533,8 +533,8 @@ class _Writer:
                 )
                 value = self.expr(scope, kind, 1)
                 # The checker checks a literal against the parameter's schema, which this module does not read.
-                given.append(f"{p.name}={kind}({value})" if _literal(value) else f"{p.name}={value}")
-        return f"tools.{name}({', '.join(given)})"
+                arguments.append(f"{p.name}={kind}({value})" if _literal(value) else f"{p.name}={value}")
+        return f"tools.{name}({', '.join(arguments)})"
 
     # Expressions, by type.
 

@@ -1,4 +1,4 @@
-"""The language's tests are programs: every chunk under `tests/cases`, held to its own comments."""
+"""The language's tests are programs: every chunk under `tests/cases` must do what its comments say."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.helpers.harness import Chunk, Outcome, catalog, chunks, errors, misma
 
 ROOT = Path(__file__).parent.parent
 
-#: How a file's chunks are run at once: one process for all of them.
+#: Runs all chunks of a file in one process.
 Engine = Callable[[list[Chunk]], list[Outcome]]
 
 
 @pytest.mark.parametrize("chunk", chunks("parse") + chunks("check"), ids=lambda c: c.id)
 def test_findings(chunk: Chunk) -> None:
-    """Exactly the findings that the comments name, each with a way out, and each fix an edit after which it is gone."""
+    """The findings are exactly those in the comments. Each has a way out, and each fix removes its finding."""
     report = _report(chunk.source)
     problem = mismatches(chunk, report.diagnostics)
     assert not problem, f"{chunk.file}.tool:{chunk.line}\n{problem}"
@@ -41,7 +41,7 @@ def test_findings(chunk: Chunk) -> None:
 def _ways_out(chunk: Chunk, report: Report) -> None:
     before = errors(report.diagnostics)
     for d in report.diagnostics:
-        assert d.hint or d.fix or "did you mean" in d.message, f"{d.code} says no way out: {d.message}"
+        assert d.hint or d.fix or "did you mean" in d.message, f"{d.code} has no hint, fix or nearest name: {d.message}"
         if d.fix is None or d.severity != Severity.ERROR:
             continue
         fixed = d.fix.apply(chunk.source)
@@ -53,7 +53,7 @@ def _ways_out(chunk: Chunk, report: Report) -> None:
 @pytest.mark.parametrize("engine", ["cpython", "lowered", "sandbox"])
 @pytest.mark.parametrize("chunk", chunks("run"), ids=lambda c: c.id)
 def test_runs(chunk: Chunk, engine: str) -> None:
-    """CPython does what the comments say; every other engine does what CPython did."""
+    """CPython does what the comments say, and every other engine does the same as CPython."""
     oracle = _outcomes("cpython", chunk.file)[chunk.id]
     if engine != "cpython":
         ours = _outcomes(engine, chunk.file)[chunk.id]
@@ -69,7 +69,7 @@ def test_runs(chunk: Chunk, engine: str) -> None:
 
 @cache
 def _report(source: str) -> Report:
-    """What the checker says, asked once for all engines."""
+    """The checker's report, made once for all engines."""
     return check(source, catalog())
 
 
@@ -132,7 +132,7 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
 
 
 def _in_the_sandbox(these: list[Chunk]) -> list[Outcome]:
-    """Every chunk in a worker of its own, with all that stands around it in earnest."""
+    """Every chunk in a worker of its own, in the real sandbox."""
 
     async def run() -> list[Outcome]:
         sandbox = Sandbox()
@@ -154,7 +154,7 @@ async def _sandboxed(sandbox: Sandbox, chunk: Chunk) -> Outcome:
     unanswered = list(enumerate(chunk.transcript))
 
     async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
-        # Reads may overlap in `parallel`, so an answer goes by what was asked, not by when.
+        # Reads may overlap in `parallel`, so an answer is found by its arguments, not by the order of calls.
         entry = next((e for e in unanswered if e[1][:2] == (name, json.loads(json.dumps(arguments)))), None)
         calls.append((entry[0] if entry else len(chunk.transcript), name, arguments))
         if entry is None:

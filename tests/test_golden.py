@@ -1,4 +1,4 @@
-"""Whole rendered listings, carets and all. `pytest --golden-update` rewrites them; review what it wrote."""
+"""Whole rendered listings. `pytest --golden-update` rewrites them; review the changes."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def test_listing(name: str, golden_update: bool) -> None:
     assert all(len(line) <= 80 or " | " not in line[:8] for line in shown.split("\n"))
 
 
-def test_nothing_to_say() -> None:
+def test_no_findings_render_as_nothing() -> None:
     assert render((), "x", "f") == ""
 
 
-def test_no_golden_file_is_left_over() -> None:
+def test_every_golden_file_has_its_source() -> None:
     assert {p.stem for p in GOLDEN.glob("*.txt")} == set(SOURCES)
 
 
-def test_colours_add_nothing_but_colours() -> None:
+def test_colours_change_nothing_else() -> None:
     import re
 
     source = SOURCES["many_findings"]
@@ -64,7 +64,7 @@ def test_colours_add_nothing_but_colours() -> None:
 HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202eabc\u2066 \u200b \r \n \x00 \ud800 \U000e0041 \u2028 \xa0"
 
 
-def test_nothing_reaches_the_terminal_that_it_would_obey() -> None:
+def test_no_control_characters_reach_the_terminal() -> None:
     at = Span(1, 1, 1, 3)
     fix = Fix(HOSTILE, (Edit(at, HOSTILE),))
     d = Diagnostic("code", HOSTILE, at, hint=HOSTILE, fix=fix)
@@ -80,25 +80,25 @@ def test_nothing_reaches_the_terminal_that_it_would_obey() -> None:
     "span",
     [Span(1, 1, 1, 1), Span(1, 5, 1, 5), Span(1, 50, 1, 60), Span(9, 1, 9, 2), Span(1, 2, 3, 1), Span(2, 1, 2, 1)],
 )
-def test_any_place_can_be_shown(span: Span) -> None:
+def test_any_span_can_be_rendered(span: Span) -> None:
     shown = render([Diagnostic("code", "text", span, severity=Severity.WARNING)], "ab\t\n\ncd", "f", width=1)
     assert shown.startswith("warning[code]: text\n")
     assert f"f:{span.line}:{span.column}" in shown
     assert ("^" in shown) == (span.line < 9)
 
 
-def test_a_caret_stands_under_its_place() -> None:
+def test_the_caret_is_below_its_column() -> None:
     line = "\tx = 你\u202e + y"
     at = line.index("y") + 1
     shown = render([Diagnostic("code", "text", Span(1, at, 1, at + 1))], line, "f").split("\n")
     text, caret = shown[3], shown[4]
     before = text[: text.index("y")]
-    # Each of the two wide or spelled characters takes more cells than characters in the source.
+    # A wide or escaped character takes more cells than one.
     assert caret.index("^") == len(before) + 1
     assert before.endswith("你\\u202e + ")
 
 
-def test_a_long_fix_is_cut() -> None:
+def test_a_long_fix_is_shortened() -> None:
     fix = Fix("add", (Edit(Span(1, 1, 1, 1), "y\n" * 20),))
     shown = render([Diagnostic("code", "text", Span(1, 1, 1, 2), fix=fix)], "x", "f")
     assert shown.count(" + y") == 8

@@ -1,4 +1,4 @@
-"""The harness is held to what its page says: a test that can't fail would be worse than none."""
+"""The harness does what its page says: a test that can't fail would be worse than none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def finding(line: int, column: int, code: str, message: str, hint: str = "") -> 
 MARKED = '# title\nx = 1  # error: 3 [one] "a "b" c"  # error: 5 [two] "d"\n# warning: [three] "e"\n# hint: "f"'
 
 
-def test_lines_are_the_file_s_own_and_markers_are_taken_out() -> None:
+def test_line_numbers_are_kept_and_markers_removed() -> None:
     c = chunk(MARKED)
     assert c.source == "\n" * 10 + "# title\nx = 1\n"
     assert [(f.line, f.severity, f.code, f.message, f.column, f.hint) for f in c.findings] == [
@@ -47,7 +47,7 @@ def test_matching_is_one_to_one() -> None:
         assert "unexpected" in problem
 
 
-def test_a_hint_is_compared_where_one_is_expected() -> None:
+def test_an_expected_hint_is_compared() -> None:
     c = chunk('# title\nx = 1  # error: [one] "a"  # hint: "b"')
     assert harness.mismatches(c, (finding(12, 3, "one", "a", "b"),)) == ""
     assert harness.mismatches(c, (finding(12, 3, "one", "a", "c"),))
@@ -69,18 +69,18 @@ def test_run_markers() -> None:
 
 
 @pytest.mark.parametrize("text", ["x = 1", "# t\nx = 1  # error: nothing", "# t\n# result: (", "# t\n# calls: f(1)"])
-def test_a_file_that_can_t_be_read_says_where(text: str) -> None:
+def test_an_unreadable_chunk_names_its_line(text: str) -> None:
     with pytest.raises(AssertionError, match=r"here:1[12]"):
         chunk(text)
 
 
-def test_every_folder_has_its_share() -> None:
+def test_every_folder_has_many_chunks() -> None:
     assert len(harness.chunks("parse")) >= 60
     assert len(harness.chunks("check")) >= 150
     assert len(harness.chunks("run")) >= 130
 
 
-def test_the_page_names_every_marker() -> None:
+def test_the_page_lists_every_marker() -> None:
     page = (harness.CASES / "README.md").read_text(encoding="utf-8")
     words = harness._MARKER.pattern.split("(")[1].split(")")[0].split("|")
     assert all(f"# {word}: " in page for word in words)

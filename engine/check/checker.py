@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from albert_tools.engine.check import annotation_schemas
+from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
 from albert_tools.engine.check.partial_check import partial_findings
-from albert_tools.engine.check.registry import RULES
 from albert_tools.engine.model.definition import (
     EFFECTS,
     Callee,
@@ -101,15 +101,15 @@ MAX_TRIAL_BYTES = 64 * 1024
 def _with_working_fixes(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
     """The findings; a fix that does not work is taken off."""
     before = _errors(found)
-    left = MAX_TRIAL_BYTES
-    kept: list[Diagnostic] = []
+    budget = MAX_TRIAL_BYTES
+    verified: list[Diagnostic] = []
     for d in found:
         if d.fix is not None:
-            left -= len(facts.module.source)
-            if left < 0 or not _fix_works(d, before, facts):
+            budget -= len(facts.module.source)
+            if budget < 0 or not _fix_works(d, before, facts):
                 d = replace(d, fix=None)
-        kept.append(d)
-    return tuple(kept)
+        verified.append(d)
+    return tuple(verified)
 
 
 def _fix_works(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) -> bool:

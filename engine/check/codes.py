@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.check.registry import RULE_MODULES
+from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 

@@ -120,8 +120,8 @@ def judge(text: str) -> None:
     bound |= {n.name or "" for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler | ast.MatchAs | ast.MatchStar)}
     bound |= {n.rest or "" for n in ast.walk(tree) if isinstance(n, ast.MatchMapping)}
     bound |= {(n.asname or n.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
-    for taken in sorted(bound & GLOBALS):
-        errors.append(f"{taken!r} is redefined")
+    for name in sorted(bound & GLOBALS):
+        errors.append(f"{name!r} is redefined")
     for free in sorted(set(names) - bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
         errors.append(f"{free!r} is not a name that programs have")
     if errors:

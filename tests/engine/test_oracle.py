@@ -1,4 +1,4 @@
-"""Fuzzing the back end: programs that the strategies write give in the sandbox what CPython gives, whatever tools answer."""
+"""Fuzzing the back end: generated programs give the same result in the sandbox and in CPython, for any answers of tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = Callable[[strategies.Program, int], tuple[Any, str, list[str]]]
 
 
 def answer(seed: int, name: str, arguments: dict[str, Any]) -> Any:
-    """What a tool answers: anything, or a failure, but always the same to the same question."""
+    """The answer of a tool: some value or a failure, the same for the same arguments."""
     asked = json.dumps([seed, name, arguments], sort_keys=True).encode()
     number = int.from_bytes(hashlib.sha256(asked).digest()[:4], "little")
     if number % 4 == 0:
@@ -42,7 +42,7 @@ def answer(seed: int, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def by_cpython(program: strategies.Program, seed: int) -> tuple[Any, str, list[str]]:
-    """The oracle."""
+    """Run a program in CPython: its result, its log, its calls."""
     log = io.StringIO()
     calls: list[str] = []
 
@@ -94,7 +94,7 @@ def by_sandbox() -> Iterator[Run]:
 
         async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
             calls.append(json.dumps([name, arguments], sort_keys=True))
-            # Answers come in any order.
+            # Answers arrive in any order.
             await asyncio.sleep(len(key) % 3 / 2000)
             return answer(seed, name, arguments)
 
@@ -119,7 +119,7 @@ def agree(program: strategies.Program, seed: int, by_sandbox: Run) -> None:
     ours, theirs = by_sandbox(program, seed), by_cpython(program, seed)
     assert repr(ours[0]) == repr(theirs[0]), program.source
     assert ours[1] == theirs[1], program.source
-    # Overlapping reads after the first error may have been asked for already; nothing of the sequential run is missing.
+    # Overlapping reads may start before the first error, so the sandbox may make more calls, but no fewer.
     assert set(theirs[2]) <= set(ours[2])
     if "parallel" not in program.source:
         assert ours[2] == theirs[2]

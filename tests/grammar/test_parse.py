@@ -1,6 +1,7 @@
-"""The grammar at its edges: what it reads, what it refuses, and that nothing makes it raise."""
+"""The grammar: what it accepts, what it refuses, and that no input makes it raise."""
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,12 @@ def codes(source: str | bytes) -> list[str]:
     return [d.code for d in parse(source).diagnostics]
 
 
-def test_every_form_of_the_language_reads_as_python_reads_it() -> None:
+def test_every_form_has_the_tree_of_python() -> None:
     module = parse_or_raise(EVERY_FORM)
     assert same(to_python(module), ast.parse(EVERY_FORM))
 
 
-def test_spans_cover_the_text_they_stand_for() -> None:
+def test_a_span_covers_the_text_of_its_node() -> None:
     module = parse_or_raise('x = 1\ny = f"a{name!r}b"\n')
     second = module.body[1]
     field = second.value.pieces[0].parts[1].value  # type: ignore[union-attr]
@@ -35,8 +36,6 @@ def test_spans_cover_the_text_they_stand_for() -> None:
 
 def test_a_difference_between_the_readings_refuses_the_text() -> None:
     module = parse_or_raise("x = 1\n")
-    import dataclasses
-
     forged = dataclasses.replace(module, source="x = 2\n")
     found = disagreement(forged)
     assert found is not None
@@ -64,14 +63,14 @@ def test_a_difference_between_the_readings_refuses_the_text() -> None:
         ("x = [y async for y in z]", "no-async"),
     ],
 )
-def test_python_outside_the_language_gets_its_rewrite(source: str, code: str) -> None:
+def test_python_outside_the_language_gets_a_rewrite(source: str, code: str) -> None:
     found = parse(source)
     assert found.module is None
     assert code in [d.code for d in found.diagnostics]
     assert all(d.hint for d in found.diagnostics)
 
 
-def test_all_constructs_outside_are_reported_at_once() -> None:
+def test_all_constructs_outside_the_language_are_reported() -> None:
     assert codes("while x:\n    with y: pass\n") == ["no-while", "no-with"]
     assert len({code for code, _, _ in CONSTRUCTS.values()}) > 5
 
@@ -107,7 +106,7 @@ def test_all_constructs_outside_are_reported_at_once() -> None:
         ("case = 1\ncase x: pass", "syntax"),
     ],
 )
-def test_bad_texts_are_refused_with_a_code(source: str | bytes, code: str) -> None:
+def test_a_bad_text_is_refused_with_its_code(source: str | bytes, code: str) -> None:
     assert codes(source) == [code]
 
 
@@ -116,20 +115,20 @@ def test_soft_keywords_are_names_elsewhere(name: str) -> None:
     parse_or_raise(f"{name} = [1]\n{name}[0] = {name}\nf({name}={name})\nx.{name}({name})\n")
 
 
-def test_layout_is_python_s() -> None:
+def test_layout_follows_python() -> None:
     parse_or_raise("if a:\n    b = [\n  1,  # one\n]\n\n# note\n    c = 2\nelse: d = 1; e = 2\n")
     parse_or_raise("x = 1 + \\\n    2\r\ny = 3\r")
     assert codes("if a:\n    b = 1\n  c = 2\n") == ["syntax"]
 
 
-def test_caps_are_what_they_say() -> None:
+def test_the_size_limit() -> None:
     assert parse("x" * 10, max_bytes=5).diagnostics[0].code == "source-too-large"
     assert parse("#" * (layout.MAX_SOURCE_BYTES - 1) + "\n").module is not None
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(st.text(max_size=60), st.binary(max_size=60)))
-def test_no_text_makes_it_raise(source: str | bytes) -> None:
+def test_no_input_makes_it_raise(source: str | bytes) -> None:
     found = parse(source)
     assert (found.module is None) == bool(found.diagnostics)
 

@@ -1,4 +1,4 @@
-"""Every stage has room for the deepest tree that is read, whatever the stack it is called on."""
+"""Every stage handles the deepest tree that is accepted, however deep the caller's stack is."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHAPES = {
 }
 
 
-def deep_down(call: Callable[[], R], left: int = 60) -> R:
-    """`call`, with about `left` frames to the limit."""
+def near_the_limit(call: Callable[[], R], left: int = 60) -> R:
+    """`call`, made with about `left` frames left."""
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back
@@ -40,20 +40,20 @@ def deep_down(call: Callable[[], R], left: int = 60) -> R:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_deepest_tree_on_the_deepest_stack(shape: str) -> None:
+def test_the_deepest_tree_on_an_almost_full_stack(shape: str) -> None:
     source = f'def t(x: int) -> Any:\n    """Show."""\n    return {SHAPES[shape]}\n'
     catalog: Catalog = registry()
     shallow = parse(source), check(source, catalog)
-    deep = deep_down(lambda: (parse(source), check(source, catalog)))
+    deep = near_the_limit(lambda: (parse(source), check(source, catalog)))
     assert deep == shallow
     if shallow[0].module is not None:
-        assert deep_down(lambda: format_source(source)) == format_source(source)
+        assert near_the_limit(lambda: format_source(source)) == format_source(source)
     checked = shallow[1].checked
     if checked is not None:
-        assert deep_down(lambda: compile_program(checked)) == compile_program(checked)
+        assert near_the_limit(lambda: compile_program(checked)) == compile_program(checked)
 
 
-def test_what_needs_more_than_all_there_is() -> None:
+def test_endless_recursion_is_an_error() -> None:
     @with_room
     def endless(n: int) -> int:
         return endless.__wrapped__(n + 1)  # type: ignore[attr-defined, no-any-return]

@@ -1,4 +1,4 @@
-"""The formatter: reading its text gives the tree again, writing it again gives the text, and no comment is lost."""
+"""The formatter: its text has the same tree and comments, and formatting it again does not change it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import shlex
 import statistics
 import textwrap
 import tokenize
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,27 +19,17 @@ from hypothesis import strategies as st
 
 from albert_tools.grammar.diagnostic import SourceError
 from albert_tools.grammar.parse import parse
-from albert_tools.grammar.unparse import format_source, unparse
+from albert_tools.grammar.unparse import format_source
 from tests.helpers.effort import examples
+from tests.helpers.formatting import assert_formats
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parents[1] / "examples" / "tools").glob("*.tool"))
 
 
-def holds(source: str) -> None:
-    module = parse(source).module
-    assert module is not None
-    text = unparse(module)
-    again = parse(text)
-    assert again.module == module, text
-    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
-    assert Counter(c.text for c in again.module.comments) == Counter(c.text for c in module.comments)
-    assert unparse(again.module) == text
-
-
 @pytest.mark.parametrize("path", [HERE / "every_form.tool", *EXAMPLES], ids=lambda path: path.stem)
-def test_laws_on_tools(path: Path) -> None:
-    holds(path.read_text())
+def test_tools_are_formatted(path: Path) -> None:
+    assert_formats(path.read_text())
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -49,18 +38,18 @@ def test_examples_are_canonical(path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", [json.encoder, posixpath, shlex, statistics, textwrap], ids=lambda m: m.__name__)
-def test_laws_on_functions_that_others_wrote(module: object) -> None:
+def test_functions_of_the_standard_library_are_formatted(module: object) -> None:
     source = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
     lines = source.split("\n")
-    tried = 0
+    formatted = 0
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
             first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
             text = textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno]))
             if parse(text).module is not None:
-                holds(text)
-                tried += 1
-    assert tried > 3
+                assert_formats(text)
+                formatted += 1
+    assert formatted > 3
 
 
 CASES = {
@@ -132,7 +121,7 @@ CASES = {
             ]
         """,
     ),
-    "two comments that would meet on a line get a line each": (
+    "two comments for one line get a line each": (
         """
         def f(a):
             return [a # one
@@ -154,23 +143,23 @@ CASES = {
             ]
         """,
     ),
-    "brackets only where the tree needs them": (
+    "unneeded brackets are removed": (
         "def f(a, b):\n    return ((a) + ((b) * (a - (b)))) ** (-a) if (not (a)) else (lambda: (a))",
         "def f(a, b):\n    return (a + b * (a - b)) ** -a if not a else (lambda: a)\n",
     ),
-    "quotes become double where nothing else changes": (
+    "quotes become double if nothing else changes": (
         "def f():\n    return 'a', 'say \"x\"', f'{x}', '\\'', b'x', '''t'''",
         'def f():\n    return "a", \'say "x"\', f\'{x}\', \'\\\'\', b"x", """t"""\n',
     ),
-    "a comma at the end asks for a line each": (
+    "a trailing comma puts each element on its own line": (
         "def f():\n    return g(1, 2,)",
         "def f():\n    return g(\n        1,\n        2,\n    )\n",
     ),
-    "several statements on a line get a line each": (
+    "each statement gets its own line": (
         "def f():\n  x = 1; y = 2 # both\n  if x: return y\n  return x",
         "def f():\n    x = 1\n    y = 2  # both\n    if x:\n        return y\n    return x\n",
     ),
-    "long chains break in brackets of their own": (
+    "a long chain is broken inside its own brackets": (
         "def f():\n    return first_condition_of_all and second_condition_of_all or third_condition_of_all and fourth_one_of_all",
         "def f():\n    return (\n        first_condition_of_all and second_condition_of_all\n"
         "        or third_condition_of_all and fourth_one_of_all\n    )\n",
@@ -179,14 +168,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_form(name: str) -> None:
+def test_canonical_form(name: str) -> None:
     source, wanted = (textwrap.dedent(text).lstrip("\n") for text in CASES[name])
     assert format_source(source) == wanted
-    holds(source)
+    assert_formats(source)
 
 
 def _places(text: str) -> list[int]:
-    """Where a comment can be put: the ends of lines, and after each token in brackets."""
+    """The offsets where a comment can be inserted: ends of lines, and after each token in brackets."""
     starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
     places, depth = [], 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -199,15 +188,15 @@ def _places(text: str) -> list[int]:
 
 @examples(10)
 @given(st.data())
-def test_laws_whatever_is_remarked_where(data: st.DataObject) -> None:
+def test_comments_at_any_place_are_formatted(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(EXAMPLES)).read_text()
     chosen = data.draw(st.lists(st.sampled_from(_places(text)), min_size=1, max_size=4, unique=True))
     for i, at in enumerate(sorted(chosen, reverse=True)):
         text = text[:at] + data.draw(st.sampled_from(["  # {}\n", "\n# {}\n", "\n\n  # {}\n\n"])).format(i) + text[at:]
     if parse(text).module is not None:
-        holds(text)
+        assert_formats(text)
 
 
-def test_what_cannot_be_read_is_refused() -> None:
+def test_a_source_with_errors_is_refused() -> None:
     with pytest.raises(SourceError):
         format_source("def f(:\n")

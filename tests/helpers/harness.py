@@ -1,7 +1,7 @@
-"""Reads the language's tests, which are programs with their expectations in comments (`tests/cases/README.md`).
+"""Reads the language's tests: programs with their expectations in comments (`tests/cases/README.md`).
 
-A file is a run of chunks. Each chunk becomes a source of its own, padded with empty lines so that every line number
-that is reported is the file's own; the comments that hold expectations are taken out before anything reads the source.
+A file is a list of chunks. Each chunk becomes a source, padded with empty lines so that line numbers are those of the file. The
+comments with expectations are removed before anything reads the source.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ CASES = Path(__file__).parents[1] / "cases"
 _FINDING = re.compile(r'(error|warning): (?:(\d+) )?\[([a-z-]+)\] "(.*)"\Z')
 _RAISES = re.compile(r'(\w+)(?:\[(\w+)\])? "(.*)"\Z')
 _CALL = re.compile(r'([\w.]+)(\(.*?\))(?: -> (.*)| raises (\w+) "(.*)")?\Z')
-#: A marker begins with its word; what follows the last quote or value on the line is the next marker.
+#: A marker begins with its word. A line may have several.
 _MARKER = re.compile(r"[ ]*# (error|warning|hint|raises|calls|prints|result|arguments): ")
 _CHARACTER = re.compile(r"<U\+([0-9A-F]{4,5})>")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What an ``error:`` or ``warning:`` marker expects; `column` and `hint` only where they are given."""
+    """The finding that an ``error:`` or ``warning:`` marker expects; `column` and `hint` are optional."""
 
     line: int
     severity: str
@@ -41,7 +41,7 @@ class Finding:
     hint: str | None = None
 
     def matches(self, d: Diagnostic) -> bool:
-        """Whether this is the finding that was expected."""
+        """Whether `d` is this finding."""
         if self.code == "syntax" == d.code and sys.version_info[:2] != (3, 11):
             return self.line == d.span.line
         return (
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: a result, or an error with its type, its code (of a ToolError) and text, and the line it left from."""
+    """The end of a run: a result, or an error with its type, its code (of a ToolError), its text and its line."""
 
     result: Any = None
     error: str | None = None
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass
 class Chunk:
-    """One test: its title, its source at the file's own lines, and what is expected of it."""
+    """One test: its title, its source at the line numbers of the file, and its expectations."""
 
     file: str
     title: str
@@ -89,7 +89,7 @@ class Chunk:
 
 @cache
 def chunks(folder: str) -> tuple[Chunk, ...]:
-    """All chunks of a folder of `cases`, in order; a title occurs once."""
+    """All chunks of a folder of `cases`, in order. Titles are unique within a file."""
     found = [chunk for path in sorted((CASES / folder).glob("*.tool")) for chunk in _read(path)]
     twice = [name for name, n in Counter(c.id for c in found).items() if n > 1]
     assert not twice, f"titles that occur more than once: {twice}"
@@ -164,23 +164,23 @@ def _mark(chunk: Chunk, word: str, text: str, line: int, trailing: bool) -> None
 
 
 def mismatches(chunk: Chunk, found: tuple[Diagnostic, ...]) -> str:
-    """What was expected and didn't come, and what came unexpected; empty when the two match one to one."""
+    """The missing and the unexpected findings, as text; empty if expected and found match one to one."""
     left = list(found)
-    said: list[str] = []
+    lines: list[str] = []
     for finding in chunk.findings:
         match = next((d for d in left if finding.matches(d)), None)
         if match is None:
-            said.append(f"missing: {finding}")
+            lines.append(f"missing: {finding}")
         else:
             left.remove(match)
     for d in left:
         marker = f'# {d.severity}: {d.span.column} [{d.code}] "{d.message}"'
-        said.append(f"unexpected, line {d.span.line}: {marker}\n    hint: {d.hint}")
-    return "\n".join(said)
+        lines.append(f"unexpected, line {d.span.line}: {marker}\n    hint: {d.hint}")
+    return "\n".join(lines)
 
 
 def errors(found: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
-    """The errors, without their places: what a fix must take away from, and may not add to."""
+    """The errors without their places. A fix must remove one and may not add any."""
     return Counter((d.code, d.message) for d in found if d.severity == Severity.ERROR)
 
 
@@ -188,7 +188,7 @@ def errors(found: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
 
 
 class FixedCatalog:
-    """A catalogue that is always the same."""
+    """A fixed catalogue."""
 
     def __init__(self, definitions: list[ToolDefinition]) -> None:
         self.definitions = {d.name: d for d in definitions}

@@ -1,8 +1,8 @@
-"""The oracle: CPython itself runs the sources of `cases/run`, in a process of its own.
+"""The oracle: CPython runs the sources of `cases/run` in a process of its own.
 
-`python -m tests.helpers.oracle` reads one JSON list of programs from its input and writes one list of outcomes. A program is either
-a source as it stands, run under the prelude, or its lowered text, run under plain stand-ins for what a worker defines.
-Nothing here is the sandbox's code but the boundary's `export`, so agreement means something.
+`python -m tests.helpers.oracle` reads a JSON list of programs and writes a list of outcomes. A program is either a source, run
+under the prelude, or its lowered text, run with simple replacements for the names that a worker defines. Only `export` and the
+prelude come from the sandbox, so the comparison is meaningful.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 def execute(program: dict[str, Any]) -> dict[str, Any]:
-    """Run one program; the outcome as JSON: result, error, code, text, line, printed, calls."""
+    """Run one program. The outcome is JSON: result, error, code, text, line, printed, calls."""
     log = io.StringIO()
     calls: list[tuple[str, Any]] = []
     outcome: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def _plain(program: dict[str, Any], answer: Answer, print_: Callable[..., None])
         return answer(name, dict(zip(program["parameters"].get(name, ()), args, strict=False)) | kwargs)
 
     names = prelude(call, print_)
-    # What annotations name. They are erased, so they aren't evaluated; a TypedDict's base is.
+    # The names of annotations. Annotations are not evaluated, but the base of a TypedDict is.
     names |= {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional": Optional}
     flags = __future__.annotations.compiler_flag
     exec(compile(program["text"], "<tool>", "exec", flags=flags, dont_inherit=True), names)  # noqa: S102 (a case of ours)
@@ -98,7 +98,7 @@ def _lowered(program: dict[str, Any], answer: Answer, print_: Callable[..., None
 
 
 def main() -> None:
-    """Answer one batch."""
+    """Run one batch."""
     json.dump([execute(p) for p in json.load(sys.stdin)], sys.stdout)
 
 

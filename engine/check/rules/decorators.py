@@ -129,7 +129,7 @@ def _example_arguments(
     at: tree.Expr, keys: tuple[tree.Expr | None, ...], tool: tree.FunctionDef
 ) -> Iterator[Diagnostic]:
     names = [p.name for p in tool.params]
-    given = [str(key.constant) for key in keys if isinstance(key, tree.Strings)]
+    named = [str(key.constant) for key in keys if isinstance(key, tree.Strings)]
     for key in keys:
         if isinstance(key, tree.Strings) and key.constant not in names:
             near = nearest(str(key.constant), names)
@@ -138,10 +138,10 @@ def _example_arguments(
                 key,
                 f"{tool.name} has no parameter {key.constant!r}" + (f"; did you mean {near!r}?" if near else ""),
                 hint=f"the parameters are {', '.join(names) or 'none'}",
-                fix=replace(key, f'"{near}"') if near and near not in given else None,
+                fix=replace(key, f'"{near}"') if near and near not in named else None,
             )
-            given.append(near or "")
-    missing = [p.name for p in tool.params if p.default is None and p.name not in given]
+            named.append(near or "")
+    missing = [p.name for p in tool.params if p.default is None and p.name not in named]
     if missing:
         yield error(
             "decorator",

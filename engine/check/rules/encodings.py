@@ -27,24 +27,24 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     for node in facts.nodes:
         if not isinstance(node, tree.Call):
             continue
-        given: tree.Expr | tree.Keyword | None = None
+        encoding: tree.Expr | tree.Keyword | None = None
         if (
             isinstance(node.func, tree.Attribute)
             and node.func.attr in ("encode", "decode")
             and facts.facade(node.func) is None
         ):
-            given = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
+            encoding = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
         elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
-            given = _argument(node, 1, "encoding")
+            encoding = _argument(node, 1, "encoding")
         elif facts.facade(node.func) is not None:
-            given = next((k.value for k in node.keywords if k.arg == "encoding"), None)
-        if given is None:
+            encoding = next((k.value for k in node.keywords if k.arg == "encoding"), None)
+        if encoding is None:
             continue
-        name = given.constant if isinstance(given, tree.Strings) else None
+        name = encoding.constant if isinstance(encoding, tree.Strings) else None
         if not isinstance(name, str) or name.lower() not in vocabulary.ENCODINGS:
             yield error(
                 "encoding",
-                given,
+                encoding,
                 "an encoding must be written as a literal the language knows",
                 hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
             )

@@ -126,7 +126,7 @@ def _helper_arguments(call: tree.Call, helper: tree.FunctionDef) -> Iterator[Dia
             hint=_spell(helper),
         )
         return
-    given = {p.name for p in plain[: len(call.args)]}
+    passed = {p.name for p in plain[: len(call.args)]}
     for k in call.keywords:
         assert k.arg is not None
         if k.arg not in names:
@@ -136,10 +136,10 @@ def _helper_arguments(call: tree.Call, helper: tree.FunctionDef) -> Iterator[Dia
                 f"{helper.name} has no parameter {k.arg!r}{did_you_mean(k.arg, names)}",
                 hint=_spell(helper),
             )
-        elif k.arg in given:
+        elif k.arg in passed:
             yield error("arguments", k, f"the argument {k.arg!r} is given twice", hint=_spell(helper))
-        given.add(k.arg)
-    missing = [p.name for p in helper.params if p.default is None and p.name not in given]
+        passed.add(k.arg)
+    missing = [p.name for p in helper.params if p.default is None and p.name not in passed]
     if missing:
         yield error(
             "arguments",
@@ -214,11 +214,11 @@ def _count(number: int, what: str) -> str:
 
 def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
     """The fix that removes one named argument, with the comma before it."""
-    given = [*call.args, *call.keywords]
-    place = next(i for i, part in enumerate(given) if part is keyword)
+    passed = [*call.args, *call.keywords]
+    place = next(i for i, part in enumerate(passed) if part is keyword)
     s = keyword.span
     if place:
-        before = given[place - 1].span
+        before = passed[place - 1].span
         s = Span(before.end_line, before.end_column, s.end_line, s.end_column)
     return Fix(f"leave out {keyword.arg}", (Edit(s, ""),))
 

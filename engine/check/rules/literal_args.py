@@ -40,20 +40,20 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if definition is None:
             continue
         named = {p.name: p for p in definition.parameters}
-        given = [*zip(definition.parameters, call.args, strict=False)]
-        given += [(named[k.arg], k.value) for k in call.keywords if k.arg in named]
-        for parameter, value in given:
+        arguments = [*zip(definition.parameters, call.args, strict=False)]
+        arguments += [(named[k.arg], k.value) for k in call.keywords if k.arg in named]
+        for parameter, value in arguments:
             if isinstance(value, tree.Starred):
                 break
             if not _plain(value):
                 continue
-            for wrong in violations(value_of(value), parameter.schema, parameter.name):
-                fix = _fix(value, parameter, wrong)
+            for violation in violations(value_of(value), parameter.schema, parameter.name):
+                fix = _fix(value, parameter, violation)
                 takes = brief(parameter.description or spell(parameter.schema), _MAX_DESCRIPTION)
                 yield error(
                     "tool-value",
                     value,
-                    f"{name} does not take this value: {wrong['message']}",
+                    f"{name} does not take this value: {violation['message']}",
                     hint=fix.title if fix is not None else f"{parameter.name}: {takes}",
                     fix=fix,
                 )
@@ -78,11 +78,11 @@ def _plain(node: tree.Expr) -> bool:
     return False
 
 
-def _fix(node: tree.Expr, parameter: ToolParameter, wrong: Violation) -> Fix | None:
+def _fix(node: tree.Expr, parameter: ToolParameter, violation: Violation) -> Fix | None:
     """The fix that writes the nearest choice."""
     choices = parameter.schema.get("enum", ())
     value = value_of(node)
-    if wrong["rule"] != "enum" or not isinstance(value, str) or wrong["field"] != parameter.name:
+    if violation["rule"] != "enum" or not isinstance(value, str) or violation["field"] != parameter.name:
         return None
     meant = nearest(value, [c for c in choices if isinstance(c, str) and c.isidentifier()])
     return replace(node, f'"{meant}"') if meant is not None else None

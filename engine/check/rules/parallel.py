@@ -268,8 +268,8 @@ def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
         case tree.Call(func=func, args=args) if args:
             if _mutating(facts, func):
                 return [args[0]]
-            kept = not isinstance(args[0], tree.Call | tree.GeneratorExp)
-            return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and kept else []
+            stored = not isinstance(args[0], tree.Call | tree.GeneratorExp)
+            return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and stored else []
         case tree.AugAssign(target=tree.Name() as name):
             return [] if _only_rebinds(node) else [name]
         case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):

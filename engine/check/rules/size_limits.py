@@ -98,10 +98,10 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
                 reported.add(id(child))
             elif depth[id(child)] > facts.limits.expression_depth:
                 reported.add(id(child))
-                whole = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
-                if whole in statements:
+                statement = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
+                if statement in statements:
                     continue  # once for each expression
-                statements.add(whole)
+                statements.add(statement)
                 yield error(
                     "expression-depth",
                     child,

@@ -139,7 +139,7 @@ def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
 
 def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Diagnostic]:
     names = [p.name for p in definition.parameters]
-    given: set[str] = set()
+    passed: set[str] = set()
     for i, arg in enumerate(call.args):
         if isinstance(arg, tree.Starred):
             yield error("tool-star", arg, "a tool's arguments can't be unpacked with *", hint="name each argument")
@@ -152,13 +152,13 @@ def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Dia
                 hint=definition.signature(),
             )
             return
-        given.add(names[i])
+        passed.add(names[i])
     for k in call.keywords:
         if k.arg is None:
             yield error("tool-star", k, "a tool's arguments can't be unpacked with **", hint="name each argument")
             return
         if k.arg not in names:
-            near = nearest(k.arg, [n for n in names if n not in given])
+            near = nearest(k.arg, [n for n in names if n not in passed])
             at = Span(k.span.line, k.span.column, k.span.line, k.span.column + len(k.arg))
             yield error(
                 "tool-arguments",
@@ -167,11 +167,11 @@ def _tool_arguments(call: tree.Call, definition: ToolDefinition) -> Iterator[Dia
                 hint=definition.signature(),
                 fix=Fix(f"write {near}", (Edit(at, near),)) if near else None,
             )
-            given.add(near or "")
-        elif k.arg in given:
+            passed.add(near or "")
+        elif k.arg in passed:
             yield error("tool-arguments", k, f"the argument {k.arg!r} is given twice", hint=definition.signature())
-        given.add(k.arg)
-    missing = [p.name for p in definition.parameters if p.required and p.name not in given]
+        passed.add(k.arg)
+    missing = [p.name for p in definition.parameters if p.required and p.name not in passed]
     if missing:
         yield error(
             "tool-arguments",

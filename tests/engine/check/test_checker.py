@@ -1,4 +1,4 @@
-"""What checking yields besides findings, and that no text makes it raise. The rules themselves: `tests/cases/check`."""
+"""The result of a check besides its findings, and that no text makes it raise. `tests/cases/check` tests the rules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def whole() -> Checked:
     return check_or_raise(WHOLE, catalog())
 
 
-def test_a_definition_is_read_off_the_function(whole: Checked) -> None:
+def test_the_definition_comes_from_the_function(whole: Checked) -> None:
     d = whole.definition
     assert (d.name, d.description) == ("report", "Write a report.\n\nMore of it.")
     assert (d.kind, d.timeout, d.depth) == ("composite", 90.0, 2)
@@ -88,7 +88,7 @@ def test_a_definition_is_read_off_the_function(whole: Checked) -> None:
     assert {p.name: p.default for p in d.parameters if not p.required}["pair"] == [1, "x"]
 
 
-def test_callees_are_pinned_and_effects_joined_through_helpers(whole: Checked) -> None:
+def test_callees_are_pinned_and_effects_collected_through_helpers(whole: Checked) -> None:
     assert [(c.name, c.kind) for c in whole.calls] == [
         ("read_file", "primitive"),
         ("summarise", "composite"),
@@ -109,7 +109,7 @@ def test_examples_are_read(whole: Checked) -> None:
     assert [WHOLE.split("\n")[e.line - 1][:8] for e in whole.examples] == ["@example"] * 2
 
 
-def test_a_typed_dict_that_names_itself_has_a_schema_that_ends() -> None:
+def test_a_recursive_typed_dict_has_a_finite_schema() -> None:
     source = (
         "class Node(TypedDict):\n    children: list[Node]\n\n"
         'def t(node: Node) -> int:\n    """Count."""\n    return len(node["children"])\n'
@@ -118,7 +118,7 @@ def test_a_typed_dict_that_names_itself_has_a_schema_that_ends() -> None:
     assert 1 < str(schema).count("children") < 20
 
 
-def test_a_refusal_carries_all_findings() -> None:
+def test_the_error_carries_all_findings() -> None:
     with pytest.raises(SourceError) as refused:
         check_or_raise("def t(x) -> int:\n    return y\n", catalog())
     assert [d.code for d in refused.value.diagnostics] == ["no-docstring", "no-annotation", "unknown-name"]
@@ -160,7 +160,7 @@ ALL_WORDS = sorted({word for source in SOURCES for word in WORDS.findall(source)
     st.sampled_from(SOURCES),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 2), st.sampled_from(ALL_WORDS)), min_size=1, max_size=4),
 )
-def test_no_text_makes_it_raise_and_every_fix_holds(source: str, changes: list[tuple[int, int, str]]) -> None:
+def test_no_text_makes_it_raise_and_every_fix_works(source: str, changes: list[tuple[int, int, str]]) -> None:
     words = WORDS.findall(source)
     for at, taken, word in changes:
         words[at % len(words) : at % len(words) + taken] = [word]

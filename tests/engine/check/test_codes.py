@@ -10,7 +10,7 @@ import pytest
 
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.check.codes import CODES, WHEN_DEFINED
-from albert_tools.engine.check.registry import RULE_MODULES
+from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
 from tests.helpers.harness import catalog

@@ -1,4 +1,4 @@
-"""A text with Python outside the language in it: everything else that is wrong is told in the same turn, and nothing that isn't."""
+"""A source with Python outside the language: its other problems are reported too, and nothing that is not a problem."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def fetch(url, *args):
 '''
 
 
-def test_everything_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     report = check(MANY, registry())
     assert report.checked is None
     assert [(d.code, d.span.line, d.span.column) for d in report.diagnostics] == [
@@ -63,7 +63,7 @@ def test_everything_at_once() -> None:
 
 
 def with_statement(path: Path, statement: str) -> str:
-    """An example with a statement more at the start of its tool's body."""
+    """An example with one more statement at the start of its tool."""
     source = path.read_text()
     module = parse(source).module
     assert module is not None
@@ -76,11 +76,11 @@ def with_statement(path: Path, statement: str) -> str:
 
 
 @pytest.mark.parametrize("statement", OUTSIDE)
-def test_of_a_good_text_only_what_is_outside_is_told(statement: str) -> None:
-    # Each example with three of them, and each of them with a third of the examples.
+def test_a_correct_source_has_no_other_findings(statement: str) -> None:
+    # Each statement goes into a third of the examples.
     for path in EXAMPLES[list(OUTSIDE).index(statement) % 3 :: 3]:
         report = check(with_statement(path, statement), registry())
-        # Some examples call others, which this registry hasn't.
+        # Some examples call others, which are not in this registry.
         found = {d.code for d in report.diagnostics} - {"unknown-tool"}
         assert found == {OUTSIDE[statement]}, (path.name, report.diagnostics)
 
@@ -117,5 +117,5 @@ SNIPPETS = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(SNIPPETS, max_size=20).map(" ".join))
-def test_it_never_raises(source: str) -> None:
+def test_no_text_makes_it_raise(source: str) -> None:
     check(source, registry())

@@ -1,4 +1,4 @@
-"""Lowering and the second gate: what comes out, and that the gate's lists are the language's."""
+"""Lowering and the second gate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lowered(body: str, before: str = "") -> str:
     return lower(check_or_raise(f'{before}def t(x: Any) -> Any:\n    """T."""\n{body}', CATALOG)).text
 
 
-def test_what_the_gate_lets_through_is_the_vocabulary() -> None:
+def test_the_lists_of_the_gate_equal_the_vocabulary() -> None:
     names = set(vocabulary.METHODS) | set(vocabulary.ATTRIBUTES) | {m.split(".")[1] for m in vocabulary.TYPE_METHODS}
     for module, table in vocabulary.facades().items():
         names |= {*module.split(".")[1:], *(part for entry in table for part in entry.split("."))}
@@ -31,7 +31,7 @@ def test_what_the_gate_lets_through_is_the_vocabulary() -> None:
     assert vocabulary.MODULES == gate.MODULES
 
 
-def test_every_other_kind_of_node_is_refused() -> None:
+def test_other_kinds_of_nodes_are_refused() -> None:
     kinds = {
         name for name in dir(ast) if isinstance(getattr(ast, name), type) and issubclass(getattr(ast, name), ast.AST)
     }
@@ -74,12 +74,12 @@ def test_every_other_kind_of_node_is_refused() -> None:
         ("__call('x', {**{}})", "must name its tool"),
     ],
 )
-def test_gate(text: str, said: str) -> None:
+def test_the_gate_refuses(text: str, said: str) -> None:
     with pytest.raises(gate.Refused, match=said):
         gate.judge(text)
 
 
-def test_limits_pass_every_handler_and_finally() -> None:
+def test_a_limit_passes_every_handler_and_finally() -> None:
     text = lowered(
         "    try:\n        y = 1\n    except ValueError:\n        y = 2\n    else:\n        y = 3\n    finally:\n        print(x)\n"
         "    try:\n        y = 4\n    finally:\n        print(y)\n    return y\n"
@@ -89,7 +89,7 @@ def test_limits_pass_every_handler_and_finally() -> None:
     assert sum(isinstance(n, ast.Try) for n in ast.walk(ast.parse(text))) == 3
 
 
-def test_plain_strings_mean_the_same() -> None:
+def test_f_strings_written_as_calls_give_the_same_text() -> None:
     from albert_tools.engine.compile.lower import _Lowering
     from albert_tools.grammar.to_python import to_python
 
@@ -101,7 +101,7 @@ def test_plain_strings_mean_the_same() -> None:
     assert names["t"]("é") == "a'é'é'\\xe9'é"  # type: ignore[operator]
 
 
-def test_a_disagreement_of_the_two_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_of_the_gate_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     checked = check_or_raise('def t() -> int:\n    """T."""\n    return len("a")\n', CATALOG)
     monkeypatch.setattr(gate, "GLOBALS", frozenset())
     with pytest.raises(Failure, match="the checks disagree") as caught:
@@ -109,7 +109,7 @@ def test_a_disagreement_of_the_two_saves_nothing(monkeypatch: pytest.MonkeyPatch
     assert caught.value.code == "internal_error"
 
 
-def test_lines_lead_back_to_the_source() -> None:
+def test_lines_map_back_to_the_source() -> None:
     program = compile_program(
         check_or_raise(
             'import json\n\n\ndef t(x: Any) -> Any:\n    """T."""\n    y = {\n        "a": 1,\n    }\n\n    return y\n',

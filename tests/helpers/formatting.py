@@ -1,0 +1,21 @@
+"""What must be true of every formatted text."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from albert_tools.grammar.parse import parse
+from albert_tools.grammar.unparse import unparse
+
+
+def assert_formats(source: str) -> None:
+    """The formatted text has the same tree and the same comments, and formatting it again does not change it."""
+    parsed = parse(source)
+    assert parsed.module is not None, parsed.diagnostics
+    text = unparse(parsed.module)
+    again = parse(text).module
+    assert again == parsed.module, text
+    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
+    assert Counter(c.text for c in again.comments) == Counter(c.text for c in parsed.module.comments)
+    assert unparse(again) == text, text
