@@ -21,9 +21,9 @@ def test_where_all_is_there_nothing_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("manager", "said"),
-    [("apt-get", "sudo apt-get install ripgrep"), ("brew", "brew install ripgrep"), (None, "install ripgrep")],
+    [("apt-get", "sudo apt-get install git"), ("brew", "brew install git"), (None, "install git")],
 )
 def test_what_is_missing_is_named(tmp_path: Path, manager: str | None, said: str) -> None:
-    path = put(tmp_path, *(p.name for p in PROGRAMS if p.name != "rg"), *([manager] if manager else []))
+    path = put(tmp_path, *(p.name for p in PROGRAMS if p.name != "git"), *([manager] if manager else []))
     (lacking,) = missing(path)
-    assert advice([lacking], path).endswith(f"\n  rg       for {lacking.wanted_for}\nGet them with: {said}")
+    assert advice([lacking], path).endswith(f"\n  git      for {lacking.wanted_for}\nGet them with: {said}")

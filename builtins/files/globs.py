@@ -1,11 +1,10 @@
-"""Patterns of paths, as `.gitignore` and shells write them, matched in time that no pattern can make long.
+"""Patterns of paths, as `.gitignore` and shells write them, matched in linear time.
 
-The libraries for this make a regular expression of a pattern, and Python's can take ages for one with many stars. Here a name is
-matched star by star, going back to the last star only, which takes at most the product of both lengths; and a path part by part, by
-the set of places in the pattern that can be next.
+All patterns of a call become one regular expression for RE2, which takes time linear in the path and a bounded amount of memory.
+(`pathspec` would use Python's `re`, which takes very long for some patterns with many stars.)
 
-A pattern without a slash is held against the last part of a path, at any depth; one with a slash against the whole. ``*`` and ``?``
-and ``[abc]`` stay within a part, ``**`` is any number of parts, ``{a,b}`` is either.
+A pattern without a slash is matched against the last name of a path, at any depth; one with a slash against the whole path. ``*``,
+``?`` and ``[abc]`` stay within a name, ``**`` is any number of names, ``{a,b}`` is either.
 """
 
 from __future__ import annotations
@@ -20,11 +19,15 @@ from albert_tools.engine.model.failure import Failure
 MAX_PATTERN = 1000
 MAX_ALTERNATIVES = 64
 
-#: Parts that a pattern has, in all that its braces stand for.
+#: Names in a pattern, in all alternatives of its braces.
 MAX_PARTS = 500
 
-#: A part of a pattern, as tests of one character each; None is a star.
-_Part = list[Callable[[str], bool] | None]
+#: Bytes that RE2 may use for all patterns of a call, and characters of the expression that they make: reading it takes memory, too.
+_MEMORY = 64 << 20
+_MAX_EXPRESSION = 1_000_000
+
+#: In a name: an escaped character, a set (inverted or not), a character, or a backslash at the end.
+_TOKEN = re.compile(r"\\(.)|\[([!^]?+)(.[^]]*)\]|([^\\])|\\", re.DOTALL)
 
 
 class Globs:
@@ -34,43 +37,70 @@ class Globs:
         """`field` names the argument in the failure.
 
         Raises:
-            Failure: `invalid_arguments`: one is no pattern.
+            Failure: `invalid_arguments`: a pattern is invalid, or all together are too large.
         """
-        self._names: list[_Part] = []
-        self._paths: list[list[_Part | None]] = []
-        for pattern in patterns:
-            if len(pattern) > MAX_PATTERN:
-                raise _wrong(field, pattern, f"it has more than {MAX_PATTERN:,} characters")
-            alternatives = _alternatives(pattern, field)
-            if sum(each.count("/") + 1 for each in alternatives) > MAX_PARTS:
-                raise _wrong(field, pattern, f"it has more than {MAX_PARTS} parts, in all that its braces stand for")
-            for each in alternatives:
-                self._add(each, pattern, field)
+        expressions = [expression for pattern in patterns for expression in _expressions(pattern, field)]
+        self._fits = _compiled(expressions, field) if expressions else None
 
     def __bool__(self) -> bool:
-        return bool(self._names or self._paths)
+        return self._fits is not None
 
     def matches(self, path: str) -> bool:
         """Whether a path, with ``/`` and without one at its beginning or end, matches."""
-        parts = path.split("/")
-        return any(_fits(part, parts[-1]) for part in self._names) or any(_leads(p, parts) for p in self._paths)
+        return self._fits is not None and self._fits(path.encode("utf-8", "replace")) is not None
 
-    def _add(self, text: str, pattern: str, field: str) -> None:
-        parts = [p for p in text.removeprefix("./").split("/") if p]
-        if not parts or "\0" in text:
-            raise _wrong(field, pattern, "it is empty" if not parts else "a path can't hold a NUL")
+
+def _compiled(expressions: list[str], field: str) -> Callable[[bytes], object]:
+    import re2
+
+    together = "|".join(expressions)
+    too_large = refused_argument(
+        field, "the patterns are too large together", hint="give fewer or shorter patterns", rule="pattern"
+    )
+    if len(together) > _MAX_EXPRESSION:
+        raise too_large
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    options.never_capture = True
+    options.dot_nl = True
+    try:
+        fits: Callable[[bytes], object] = re2.compile(together.encode(), options).fullmatch
+    except re2.error:
+        raise too_large from None
+    finally:
+        # The library would keep the last 128 expressions, each with all its memory.
+        re2.purge()
+    return fits
+
+
+def _expressions(pattern: str, field: str) -> Iterator[str]:
+    """A regular expression for each alternative of a pattern."""
+    if len(pattern) > MAX_PATTERN:
+        raise _invalid(field, pattern, f"it has more than {MAX_PATTERN:,} characters")
+    if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in pattern):
+        raise _invalid(field, pattern, "a path can't hold a NUL or half a surrogate pair")
+    alternatives = _alternatives(pattern, field)
+    if sum(each.count("/") + 1 for each in alternatives) > MAX_PARTS:
+        raise _invalid(field, pattern, f"it has more than {MAX_PARTS} names, in all alternatives of its braces")
+    for each in alternatives:
+        parts = [part for part in each.removeprefix("./").split("/") if part]
+        if not parts:
+            raise _invalid(field, pattern, "it is empty")
         if ".." in parts:
-            raise _wrong(field, pattern, "'..' is in no path; say with `path` where to look")
-        if len(parts) == 1 and "/" not in text and parts[0] != "**":
-            self._names.append(_compiled(parts[0], pattern, field))
-            return
-        # Several ``**`` in a row are no more than one.
-        once = [p for n, p in enumerate(parts) if p != "**" or parts[n - 1 : n] != ["**"]]
-        self._paths.append([None if p == "**" else _compiled(p, pattern, field) for p in once])
+            raise _invalid(field, pattern, "no path holds '..'; name the folder to look in with `path`")
+        *above, last = parts
+        at_any_depth = "/" not in each
+        start = (
+            "(?:.*/)?"
+            if at_any_depth
+            else "".join("(?:[^/]+/)*" if part == "**" else f"{_name(part, pattern, field)}/" for part in above)
+        )
+        yield start + (".+" if last == "**" else _name(last, pattern, field))
 
 
 def _alternatives(pattern: str, field: str) -> list[str]:
-    """Every pattern that one with braces stands for. Braces in braces are taken from the inside out."""
+    """Every pattern that one with braces stands for. Braces in braces are expanded from the inside out."""
     found, ahead = [], [pattern]
     while ahead:
         text = ahead.pop()
@@ -80,96 +110,39 @@ def _alternatives(pattern: str, field: str) -> list[str]:
         else:
             ahead += [text[: inner.start()] + choice + text[inner.end() :] for choice in inner[1].split(",")]
         if len(found) + len(ahead) > MAX_ALTERNATIVES:
-            raise _wrong(field, pattern, f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
+            raise _invalid(field, pattern, f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
     return found
 
 
-def _compiled(part: str, pattern: str, field: str) -> _Part:
-    found: _Part = []
-    at = 0
-    while at < len(part):
-        c = part[at]
-        at += 1
-        if c == "*":
-            if not found or found[-1] is not None:
-                found.append(None)
-        elif c == "?":
-            found.append(lambda _: True)
-        elif c == "[":
-            at, test = _set(part, at, pattern, field)
-            found.append(test)
+def _name(part: str, pattern: str, field: str) -> str:
+    """The regular expression of a part without a slash."""
+    found = []
+    for token in _TOKEN.finditer(part):
+        escaped, inverted, members, plain = token.groups()
+        if members is not None:
+            found.append(_set(members, bool(inverted)))
+        elif escaped is None and plain is None:
+            raise _invalid(field, pattern, "it ends with a backslash")
+        elif plain == "[":
+            raise _invalid(field, pattern, "'[' has no ']'; write [[] for the character itself")
         else:
-            if c == "\\":
-                if at == len(part):
-                    raise _wrong(field, pattern, "it ends with a backslash")
-                c, at = part[at], at + 1
-            found.append(c.__eq__)
-    return found
+            found.append({"*": "[^/]*", "?": "[^/]"}.get(plain) or _literal(escaped or plain))
+    return "".join(found)
 
 
-def _set(part: str, at: int, pattern: str, field: str) -> tuple[int, Callable[[str], bool]]:
-    inverted = part[at : at + 1] in ("!", "^")
-    at += inverted
-    end = part.find("]", at + 1)
-    if end < 0:
-        raise _wrong(field, pattern, "'[' has no ']'; write [[] for the character itself")
-    ranges = list(_ranges(part[at:end]))
-    return end + 1, lambda c: any(low <= c <= high for low, high in ranges) != inverted
+def _set(members: str, inverted: bool) -> str:
+    ranges = re.findall(r"(.)-(.)|(.)", members, re.DOTALL)
+    spelled = "".join(
+        f"{_literal(low or single)}-{_literal(high or single)}" for low, high, single in ranges if low <= high
+    )
+    # A set such as [z-a] holds nothing, and no name holds a slash.
+    return f"[^/{spelled}]" if inverted else f"[{spelled}]" if spelled else r"[^\x00-\x{10FFFF}]"
 
 
-def _ranges(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
-    while at < len(text):
-        if at + 2 < len(text) and text[at + 1] == "-":
-            yield text[at], text[at + 2]
-            at += 3
-        else:
-            yield text[at], text[at]
-            at += 1
+def _literal(character: str) -> str:
+    return character if character.isascii() and character.isalnum() else rf"\x{{{ord(character):X}}}"
 
 
-def _fits(part: _Part, name: str) -> bool:
-    """Whether a name fits a part. A later star makes up for whatever an earlier one took, so only the last is tried again."""
-    at = here = 0
-    star, mark = -1, 0
-    while here < len(name):
-        if at < len(part) and part[at] is None:
-            star, mark = at, here
-            at += 1
-            continue
-        test = part[at] if at < len(part) else None
-        if test is not None and test(name[here]) is True:
-            at, here = at + 1, here + 1
-        elif star >= 0:
-            mark += 1
-            at, here = star + 1, mark
-        else:
-            return False
-    return all(test is None for test in part[at:])
-
-
-def _leads(pattern: list[_Part | None], parts: list[str]) -> bool:
-    places = _stepped(pattern, {0})
-    for name in parts:
-        following = set()
-        for place in places:
-            if place < len(pattern):
-                part = pattern[place]
-                if part is None:
-                    following |= {place, place + 1}
-                elif _fits(part, name):
-                    following.add(place + 1)
-        places = _stepped(pattern, following)
-        if not places:
-            return False
-    return len(pattern) in places
-
-
-def _stepped(pattern: list[_Part | None], places: set[int]) -> set[int]:
-    """The places, and those behind a ``**`` that stands for nothing; at the very end it stands for one part at least."""
-    return places | {place + 1 for place in places if place < len(pattern) - 1 and pattern[place] is None}
-
-
-def _wrong(field: str, pattern: str, why: str) -> Failure:
-    wrong = f"{pattern[:80]!r} is no pattern: {why}"
+def _invalid(field: str, pattern: str, why: str) -> Failure:
+    wrong = f"{pattern[:80]!r} is not a valid pattern: {why}"
     return refused_argument(field, wrong, rule="pattern", said=f"{field}: {wrong}")

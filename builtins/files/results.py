@@ -56,7 +56,7 @@ def read_result(
         handle: As it stands in the result, "b3:" and 64 hex digits.
         offset: The byte to begin at.
         limit: The most bytes to return.
-        pattern: A regular expression (RE2's syntax) that lines are to match; plain text where RE2 is not installed.
+        pattern: A regular expression (RE2's syntax) that lines are to match.
     """
     contents = context.contents
     if contents is None:

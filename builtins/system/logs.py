@@ -78,7 +78,7 @@ async def read_system_logs(
         lines: The most entries to return.
         since_seconds: The oldest age of an entry.
         unit: Only entries of exactly this service or program, for example "ssh.service" (journald) or "sshd".
-        pattern: Only messages that match this regular expression (RE2 syntax; plain text if RE2 is not installed).
+        pattern: Only messages that match this regular expression (RE2 syntax).
         source: The log to read; "auto" for the one that this machine has.
     """
     import time

@@ -1,17 +1,20 @@
-"""Patterns that come from an agent, matched in time that is linear in the text, whatever the pattern.
+"""Regular expressions of agents, matched against lines in time that is linear in the text (RE2).
 
-A pattern of Python's own `re` can take longer than the age of the world. RE2 (Google's library, the extra `patterns`) can't. Its
-syntax without any special character is plain text, and that is searched for without the library as well; so a pattern means the
-same with it and without it, or is refused.
+Python's own `re` takes exponential time for some patterns; RE2 never does. A pattern is matched against each line by itself. Where
+possible, a text of many lines is still searched as a whole, which is much faster: RE2 is told to match no newline, and to take
+``^`` and ``$`` for the ends of lines. A pattern without special characters is searched for as plain text.
+
+A text is UTF-8. Its lines end with ``\\n``, which is no part of them; what follows the last one is a line if it isn't empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.messages import install_command
 
 #: Characters of a pattern.
 MAX_PATTERN = 1000
@@ -19,42 +22,122 @@ MAX_PATTERN = 1000
 _MEMORY = 8 << 20
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
+#: What may mean something else in a text of many lines than in each line: ends of the text, bytes, quoting, flags switched off.
+_NEEDS_SINGLE_LINES = re.compile(r"\\[AzCQ]|\(\?[A-Za-z]*-")
+
+#: What to write instead of what RE2 does not have, by a part of its message.
+_ADVICE = (
+    (r"\(\?<?[=!]", "RE2 has no lookaround, (?=…) and the like: search for less, and filter the lines that are found"),
+    (
+        r"sequence: \\[1-9]|operator: \(\?P",
+        "RE2 has no backreferences: write the text again, or filter the lines that are found",
+    ),
+    (r"sequence: \\Z", "write $ for the end of the line"),
+    (r"sequence: \\[uU]", r"write the character itself, or \x{…} with its number in hexadecimal"),
+    (r"escape sequence", r"put a backslash only before a special character, or write one of \d \w \s \b \t"),
+    (r"bad repetition operator", "RE2 has no possessive repetition; write (?:a*)* to repeat a repetition"),
+    (r"perl operator|capture group", "write (?:…) for a group, (?P<name>…) for a named one, (?i) to ignore case"),
+    (r"repetition size", "RE2 repeats up to 1000 times; write * or + for any number"),
+    (r"too large", "write a shorter pattern, or smaller numbers of repetitions"),
+)
+
+
+class LinePattern:
+    """A pattern in RE2's syntax, to be matched against lines."""
+
+    def __init__(self, pattern: str, ignore_case: bool = False) -> None:
+        """Compile a pattern.
+
+        Raises:
+            Failure: `invalid_arguments`: it is too long or invalid, or asks for a newline.
+        """
+        _demand_text(pattern)
+        plain = not ignore_case and _SPECIAL.isdisjoint(pattern)
+        self._single_lines = not plain and _NEEDS_SINGLE_LINES.search(pattern) is not None
+        self._find = _plain(pattern) if plain else _expression(pattern, ignore_case, self._single_lines)
+
+    def matches(self, line: str) -> bool:
+        """Whether a line has a match."""
+        return self._find(line.encode("utf-8", "replace"), 0) >= 0
+
+    def lines(self, text: bytes) -> Iterator[tuple[int, bytes]]:
+        """The number, from 1, and the content of each line that has a match."""
+        if not text:
+            return
+        if self._single_lines:
+            lines = text.removesuffix(b"\n").split(b"\n")
+            yield from ((n, line) for n, line in enumerate(lines, 1) if self._find(line, 0) >= 0)
+            return
+        # Behind the last newline there is no line, though `^` and `$` match there.
+        last = len(text) - text.endswith(b"\n")
+        number, counted, start = 1, 0, 0
+        while 0 <= (at := self._find(text, start)) <= last:
+            number += text.count(b"\n", counted, at)
+            counted = at
+            end = text.find(b"\n", at)
+            end = len(text) if end < 0 else end
+            yield number, text[text.rfind(b"\n", 0, at) + 1 : end]
+            start = end + 1
+            if start > last:
+                return
+
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Tells whether a line holds a match of `pattern` (RE2's syntax).
+    """Whether a line has a match of `pattern`, as a function.
 
     Raises:
-        Failure: `invalid_arguments`: too long, not a pattern, or more than plain text while there is no RE2.
+        Failure: as `LinePattern`.
     """
-    if len(pattern) > MAX_PATTERN:
-        raise Failure("invalid_arguments", f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN}")
-    if _SPECIAL.isdisjoint(pattern):
-        return lambda text: pattern in text
-    try:
-        import re2
-    except ImportError as error:
-        raise Failure(
-            "invalid_arguments",
-            "a pattern that is more than plain text needs RE2, which is not installed",
-            hint=f"search for plain text, or: {install_command('patterns')}",
-        ) from error
+    return LinePattern(pattern).matches
+
+
+#: The place of the first match in a text at or behind an offset; -1 if there is none.
+_Find = Callable[[bytes, int], int]
+
+
+def _plain(pattern: str) -> _Find:
+    wanted = pattern.encode()
+    return lambda text, at: text.find(wanted, at)
+
+
+def _expression(pattern: str, ignore_case: bool, single_lines: bool) -> _Find:
+    import re2
+
     options = re2.Options()
     options.max_mem = _MEMORY
     options.log_errors = False
+    options.never_capture = True
+    options.never_nl = True
+    options.case_sensitive = not ignore_case
+    flags = "" if single_lines else "(?m)"
     try:
-        compiled = re2.compile(pattern, options)
+        search: Any = re2.compile(f"{flags}{pattern}".encode(), options).search
     except re2.error as error:
-        reason: Any = error.args[0] if error.args else error
-        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        said = f"{pattern[:80]!r} is no pattern: {reason}"
-        raise Failure("invalid_arguments", said, hint=advice(reason)) from error
-    return lambda text: compiled.search(text) is not None
+        reason: Any = error.args[0]
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        reason = reason.replace(f" {flags}", " ")
+        hint = next((hint for part, hint in _ADVICE if re.search(part, reason)), None)
+        raise _invalid(f"{pattern[:80]!r} is not a valid pattern: {reason}", hint) from None
+    finally:
+        # The library would keep the last 128 expressions, each with all its memory.
+        re2.purge()
+
+    def find(text: bytes, at: int) -> int:
+        found = search(text, at)
+        return -1 if found is None else int(found.start())
+
+    return find
 
 
-def advice(reason: object) -> str | None:
-    """What to do about a pattern that RE2 refuses, for what others have and it hasn't."""
-    if "perl operator" in str(reason):
-        return "RE2 has no lookaround, (?=…) and the like: search for less, and look through what is found"
-    if "escape sequence" in str(reason):
-        return "RE2 has no backreferences and few escapes; a character that means something is escaped by \\ or [ ]"
-    return None
+def _demand_text(pattern: str) -> None:
+    if len(pattern) > MAX_PATTERN:
+        raise _invalid(f"it has {len(pattern):,} characters, more than {MAX_PATTERN:,}")
+    if any("\ud800" <= c <= "\udfff" for c in pattern):
+        raise _invalid("it holds half a surrogate pair, which no text does")
+    if "\n" in pattern or any(escape[0] == r"\n" for escape in re.finditer(r"\\.", pattern)):
+        hint = "search for one of the lines, and read_file around it"
+        raise _invalid("it asks for a newline, and is matched against one line at a time", hint)
+
+
+def _invalid(why: str, hint: str | None = None) -> Failure:
+    return refused_argument("pattern", why, hint=hint, said=f"pattern: {why}")

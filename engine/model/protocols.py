@@ -264,7 +264,7 @@ class ContentStore(Protocol):
         """At most `limit` bytes from `offset` on, proved. Raises as `get`."""
 
     def matching(self, ref: str, pattern: str, offset: int, limit: int) -> Matches:
-        """The lines that match `pattern` (RE2's syntax; plain text where there is no RE2) and begin at `offset` or behind.
+        """The lines that match `pattern` (RE2's syntax) and begin at or after `offset`.
 
         Until they have `limit` bytes together, but at least one; in linear time. Raises as `get`.
         """

@@ -28,6 +28,9 @@ BLOCK = 1 << 20
 #: How a folder is opened whose names are read.
 LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
+#: How a file is opened that was looked at.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
 EntryType = Literal["file", "directory", "symlink", "other"]
 
 #: Takes what is at a name, None for nothing, in the moment before it is changed; may raise.
@@ -62,7 +65,7 @@ def type_of(mode: int) -> EntryType:
 def facts_of(folder: int, name: str) -> os.stat_result | None:
     """The facts of what is at a name, of a link itself; None where there is nothing."""
     with suppress(FileNotFoundError):
-        return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
     return None
 
 
@@ -113,9 +116,8 @@ def open_file(
         OSError: as `demand_file`, or what the system says.
         Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
     """
-    encoded = os.fsencode(name)
-    demand_file(seen or os.stat(encoded, dir_fd=folder, follow_symlinks=False), path)
-    opened = os.open(encoded, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
+    demand_file(seen or os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+    opened = os.open(name, _READ, dir_fd=folder)
     try:
         facts = os.fstat(opened)
         demand_file(facts, path)
@@ -220,7 +222,7 @@ def replace(
         if new:
             openat.rename_new(folder, temporary, folder, name)
         else:
-            os.rename(temporary, os.fsencode(name), src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
@@ -235,9 +237,9 @@ def remove(folder: int, name: str, facts: os.stat_result) -> None:
         OSError: ``ENOTEMPTY``, or what the system says.
     """
     if stat.S_ISDIR(facts.st_mode):
-        os.rmdir(os.fsencode(name), dir_fd=folder)
+        os.rmdir(name, dir_fd=folder)
     else:
-        os.unlink(os.fsencode(name), dir_fd=folder)
+        os.unlink(name, dir_fd=folder)
     sync(folder)
 
 
@@ -293,4 +295,4 @@ def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str
 
 def spoken(name: str) -> str:
     """A name as text. Bytes that are not UTF-8 are shown as escapes; no method takes such a name again."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")

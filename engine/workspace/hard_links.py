@@ -1,13 +1,11 @@
-"""Files with several names, and whether one of the names is in a forbidden place.
+"""Files with several names (hard links): does one of the names lie in a forbidden place?
 
-A hard link is not a way to a file: it *is* the file, under one more name, and nothing about it says where the other names are.
-To refuse every such file would refuse what version control and package caches are full of. So a file with several names is
-looked for in the places that are known and forbidden (keys, profiles, Albert's own), by identity. Files with one name, which
-is nearly all, cost nothing.
+A hard link does not lead to a file: it *is* the file, under one more name, and doesn't say where the other names are. Refusing all
+such files would refuse much of what version control and package caches hold. So a file with several names is searched for, by
+identity, in the known forbidden places (keys, profiles, Albert's own). Files with one name, which are nearly all, cost nothing.
 
-What a place holds is kept per folder until the folder changes, as its inode says: a new name in it is such a change. A folder
-that changed just now may change again without a new time, so it is not kept; nor is one with symbolic links, whose targets may
-change alone.
+What a folder of such a place holds is cached until its inode changes; a new name in it changes the inode. A folder that changed
+just now may change again without a new time, so it isn't cached; nor is one with symbolic links, whose targets may change.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from typing import NamedTuple
 
 from albert_tools.engine.workspace.openat import identity
 
-#: Files of forbidden places that are looked at; a browser's profile has some ten thousand. With more, nothing is certain.
+#: Files of forbidden places that are compared; a browser's profile has some ten thousand.
 MAX_FILES = 200_000
 
-#: Nanoseconds in which two changes of a folder may bear the same time.
+#: Nanoseconds in which two changes of a folder may have the same time.
 _MOMENT_NS = 50_000_000
 
 Identity = tuple[int, int]
@@ -40,7 +38,7 @@ class _Folder(NamedTuple):
 
 
 class TooMany(Exception):
-    """There are more than `MAX_FILES`."""
+    """There are more than `MAX_FILES` to compare."""
 
 
 class LinkIndex:
@@ -53,10 +51,10 @@ class LinkIndex:
         self._lock = Lock()
 
     def place_of(self, facts: os.stat_result) -> Path | None:
-        """The place that a file, known by its `facts`, has a name in, itself or further down; None when there is none.
+        """The place in which, at any depth, a file with these facts has a name; None if in none.
 
         Raises:
-            TooMany: that can't be told.
+            TooMany: the places hold too many files.
         """
         wanted = identity(facts)
         with self._lock:
@@ -70,7 +68,7 @@ class LinkIndex:
             return False
         if not stat.S_ISDIR(top.st_mode):
             return identity(top) == wanted
-        # Folders on another device are looked through as well: an overlay gives its files other devices than its folders.
+        # Folders on another device are searched as well: an overlay gives its files other devices than its folders.
         return self._below(str(place), wanted)
 
     def _below(self, top: str, wanted: Identity) -> bool:
@@ -80,7 +78,7 @@ class LinkIndex:
             try:
                 here = self._folder(path, os.stat(path))
             except OSError:
-                # Gone, or closed to us; then no name in it was given away by us either.
+                # Deleted, or closed to us; then no tool of ours made a link to a file in it.
                 continue
             if wanted in here.files:
                 return True
@@ -92,9 +90,9 @@ class LinkIndex:
 
     def _folder(self, path: str, facts: os.stat_result) -> _Folder:
         key = path, identity(facts)
-        kept = self._folders.get(key)
-        if kept is not None and kept.changed == facts.st_ctime_ns:
-            return kept
+        cached = self._folders.get(key)
+        if cached is not None and cached.changed == facts.st_ctime_ns:
+            return cached
         now = time.time_ns()
         files, folders, linked = set(), [], False
         with os.scandir(path) as entries:
@@ -106,7 +104,7 @@ class LinkIndex:
                 try:
                     files.add(identity(os.stat(entry.path)))
                 except OSError:
-                    continue  # A link to nothing, or gone meanwhile.
+                    continue  # A link to nothing, or deleted meanwhile.
                 if len(files) > MAX_FILES:
                     raise TooMany
         found = _Folder(facts.st_ctime_ns, frozenset(files), tuple(folders))

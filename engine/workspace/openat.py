@@ -1,12 +1,11 @@
-"""Reaching a folder beneath another one, without ever being led out of it.
+"""Opening a folder beneath an open folder, without being led out of it.
 
-A path is text, and what text leads to can change between looking and opening. So nothing here is opened by a
-path from the root of the file system: every step starts at a folder that is already open, and follows no
-symbolic link. Where Linux has `openat2`, the kernel takes all steps at once and refuses links and escapes
-itself; elsewhere each step is an `openat` with ``O_NOFOLLOW``, which comes to the same.
+What a path leads to can change between looking and opening. So nothing here is opened by a path from the root of the file system:
+every step starts at an open folder and follows no symbolic link. Where Linux has `openat2`, the kernel takes all steps at once and
+refuses links and escapes itself; elsewhere each step is an `openat` with ``O_NOFOLLOW``.
 
-Links are resolved apart from that, by reading them: `follow` says where a path with links in it really leads,
-and what it answers is opened like any other path. If a link is swapped in between, the opening fails.
+Links are resolved separately: `follow` reads them and says where a path really leads, and that path is opened like any other. If
+a link is put in its way meanwhile, opening it fails.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from functools import cache
 
 Parts = tuple[str, ...]
 
-#: As many links as Linux follows in one path; more is taken for a loop.
+#: The most links that Linux follows in one path; more are taken for a loop.
 MAX_LINKS = 40
 
-#: A folder that is only stepped through or named: needs search permission, not read permission.
+#: How a folder is opened that is only stepped through: this needs search permission, not read permission.
 FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: The same number on every architecture, as for all system calls since Linux 5.1.
+#: The number of the system call, the same on every architecture.
 _OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
@@ -73,8 +72,7 @@ def open_folder(root: int, parts: Sequence[str]) -> int:
     """A descriptor of the folder at `parts` beneath the open folder `root`; no part may be a link or ``..``.
 
     Raises:
-        OSError: ``ELOOP`` where a part is a link, ``ENOTDIR`` where it is another kind of thing, ``ENOENT``,
-        …
+        OSError: ``ELOOP`` where a part is a link, ``ENOTDIR`` where it is no folder, ``ENOENT``, …
     """
     kernel = kernel_open()
     if kernel is None or ".." in parts:
@@ -99,11 +97,11 @@ def _walk(root: int, parts: Sequence[str]) -> int:
 
 def _step(folder: int, name: str) -> int:
     try:
-        return os.open(os.fsencode(name), FOLDER, dir_fd=folder)
+        return os.open(name, FOLDER, dir_fd=folder)
     except NotADirectoryError:
-        # Systems differ in what they call a link where a folder was asked for; here it is always ELOOP.
+        # Systems report a link in place of a folder by different errors; here it is always ELOOP.
         with suppress(FileNotFoundError):
-            if stat.S_ISLNK(os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False).st_mode):
+            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise
 
@@ -121,15 +119,15 @@ def follow(root: int, parts: Sequence[str]) -> Parts:
     while ahead:
         name = ahead.pop()
         if name == "..":
-            # Only links bring `..` here, and `done` has no link in it: the part before is the real parent.
+            # `..` comes only from links, and `done` has no link in it, so its last part is the real parent.
             if not done:
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
             done.pop()
             continue
         folder = open_folder(root, done)
         try:
-            found = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
-            target = os.readlink(os.fsencode(name), dir_fd=folder) if stat.S_ISLNK(found.st_mode) else None
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            target = os.readlink(name, dir_fd=folder) if stat.S_ISLNK(found.st_mode) else None
         finally:
             os.close(folder)
         if target is None:
@@ -140,23 +138,21 @@ def follow(root: int, parts: Sequence[str]) -> Parts:
         links += 1
         if links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        text = os.fsdecode(target)
-        if text.startswith("/"):
+        if target.startswith("/"):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        ahead.extend(reversed([p for p in text.split("/") if p not in ("", ".")]))
+        ahead.extend(reversed([p for p in target.split("/") if p not in ("", ".")]))
     return tuple(done)
 
 
 def identity(facts: os.stat_result) -> tuple[int, int]:
-    """What makes two names one object, however they are spelled."""
+    """What is equal for two names of one object."""
     return facts.st_dev, facts.st_ino
 
 
 def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
-    """The identities of `folder` and of the folders above it up to `root`; None when `root` is not above it.
+    """The identities of `folder` and of the folders above it up to `root`; None if `root` is not above it.
 
-    The folder is asked, not the path that led to it, so no spelling (case, Unicode form, bind mount) can
-    mislead.
+    The open folder is asked, not a path, so no spelling (case, Unicode form, bind mount) can mislead.
     """
     top = identity(os.fstat(root))
     here = os.dup(folder)
@@ -177,9 +173,9 @@ def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
 
 
 def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
-    """Give what is in the open folder `from_folder` another name, if nothing has it; in one step where the system can.
+    """Rename a file in the open folder `from_folder` to a name that nothing has; in one step where the system can.
 
-    Where it can't, the file has both names for a moment.
+    Elsewhere the file has both names for a moment.
 
     Raises:
         OSError: ``EEXIST``, ``EXDEV``, …
@@ -190,7 +186,7 @@ def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
         try:
             rename(from_folder, old, folder, new)
         except OSError as error:
-            # A file system that knows nothing of it.
+            # A file system that doesn't support it.
             if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
                 raise
         else:
@@ -201,7 +197,7 @@ def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
 
 @cache
 def _rename_new() -> Callable[[int, bytes, int, bytes], None] | None:
-    """The system's renaming that replaces nothing, or None where there is none."""
+    """The system call that renames and replaces nothing, or None where it is missing."""
     import ctypes
 
     # The flag that replaces nothing: RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS.

@@ -95,7 +95,7 @@ class Place(NamedTuple):
 
     def at(self, parts: openat.Parts) -> Place:
         """Other parts beneath the same top."""
-        return self._replace(parts=parts)
+        return Place(self.path, self.tree, parts)
 
 
 class Resolver:
@@ -372,7 +372,7 @@ def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, opena
     folder = -1
     try:
         folder = openat.open_folder(top, parts[:-1])
-        facts = os.stat(os.fsencode(parts[-1]) if parts else ".", dir_fd=folder, follow_symlinks=False)
+        facts = os.stat(parts[-1] if parts else ".", dir_fd=folder, follow_symlinks=False)
         if not follow or not stat.S_ISLNK(facts.st_mode):
             return folder, parts, facts
     except OSError as error:

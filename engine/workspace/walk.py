@@ -92,7 +92,7 @@ def walk_folder(
 def _opened(met: Met, closed: set[tuple[int, int]]) -> int | None:
     """A folder, open for reading; None if it is one of `closed`, or can't be opened."""
     try:
-        handle = os.open(os.fsencode(met.name), LISTED | os.O_NOFOLLOW, dir_fd=met.folder)
+        handle = os.open(met.name, LISTED | os.O_NOFOLLOW, dir_fd=met.folder)
     except OSError:
         return None
     if openat.identity(os.fstat(handle)) in closed:

@@ -134,7 +134,7 @@ class Workspace(Resolver):
             self.judge.demand(real.absolute, "read")
             with self._folder(folder_place) as folder:
                 name = real.parts[-1] if real.parts else "."
-                facts = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+                facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 kind, sha256, link = files.type_of(facts.st_mode), None, None
                 if kind == "symlink":
                     link = files.spoken(os.readlink(name, dir_fd=folder))
@@ -150,7 +150,7 @@ class Workspace(Resolver):
         try:
             opened = self._open_name(folder, name, path)
         except PermissionError:
-            return os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False), None
+            return os.stat(name, dir_fd=folder, follow_symlinks=False), None
         with opened:
             return opened.facts, opened.digest() if opened.facts.st_size <= MAX_READ else None
 
@@ -224,7 +224,7 @@ class Workspace(Resolver):
         place = self._demand(path, "delete")
         with self._changing(place, folders=True) as folder:
             name = place.parts[-1]
-            facts = os.stat(os.fsencode(name), dir_fd=folder, follow_symlinks=False)
+            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
             kind, sha256 = files.type_of(facts.st_mode), None
             if kind == "directory":
                 with self._folder(place, writing=True):
@@ -301,7 +301,7 @@ class Workspace(Resolver):
             if new:
                 openat.rename_new(old_folder, old_name, folder, name)
             else:
-                os.rename(os.fsencode(old_name), os.fsencode(name), src_dir_fd=old_folder, dst_dir_fd=folder)
+                os.rename(old_name, name, src_dir_fd=old_folder, dst_dir_fd=folder)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
@@ -311,7 +311,7 @@ class Workspace(Resolver):
                 raise _same_file(target.path) from None
             data = opened.reread(limit)
             files.replace(folder, name, target.path, data, demand, new=new, mode=facts.st_mode)
-            os.unlink(os.fsencode(old_name), dir_fd=old_folder)
+            os.unlink(old_name, dir_fd=old_folder)
 
     def make_folder(self, path: str, *, parents: bool = True) -> list[str]:
         """Make the folder at `path`; with `parents`, those above it as well. The paths of those that were made, for records.
@@ -338,7 +338,7 @@ class Workspace(Resolver):
                 self._demand_unsealed(each)
                 with self._folder(place.at(parts[:n]), writing=True) as folder:
                     try:
-                        os.mkdir(os.fsencode(parts[n]), dir_fd=folder)
+                        os.mkdir(parts[n], dir_fd=folder)
                     except FileExistsError:
                         if self._is_folder(each):
                             continue

@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from albert_tools.builtins.files import line_search
 from albert_tools.builtins.files.find_files import find_files
-from albert_tools.builtins.files.line_search import find_ripgrep
 from albert_tools.builtins.files.search_text import search_text
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.workspace.workspace import Workspace
-
-RIPGREP = find_ripgrep("/nowhere")
 
 
 async def find(context: Any, pattern: str, **more: Any) -> Any:
@@ -31,16 +24,6 @@ async def search(context: Any, pattern: str, **more: Any) -> Any:
 
 def lines(result: Any) -> list[tuple[str, int]]:
     return [(m["path"], m["line"]) for m in result["matches"]]
-
-
-@pytest.fixture(params=["ripgrep", "re2"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each way of searching; everything here must hold for both."""
-    if request.param == "re2":
-        monkeypatch.setattr(line_search, "find_ripgrep", lambda workspace: None)
-    elif RIPGREP is None:
-        pytest.skip("ripgrep is not installed")
-    return str(request.param)
 
 
 @pytest.fixture
@@ -87,7 +70,7 @@ async def test_finding_no_more_than_wanted(context: Any, tree: Path) -> None:
         assert (len(found["paths"]), found["truncated"]) == (min(limit, 4), truncated)
 
 
-async def test_searching(context: Any, tree: Path, engine: str) -> None:
+async def test_searching(context: Any, tree: Path) -> None:
     """Neither ignore files nor links have a say; what is no text is passed over."""
     found = await search(context, r"^import o.$")
     assert lines(found) == [("a.py", 1), ("src/.hidden/c.py", 1), ("src/b.py", 2), ("src/node_modules/d.py", 1)]
@@ -100,63 +83,17 @@ async def test_searching(context: Any, tree: Path, engine: str) -> None:
     assert caught.value.rule == "outside_workspace"
 
 
-async def test_searching_no_more_than_wanted(context: Any, tree: Path, engine: str) -> None:
+async def test_searching_no_more_than_wanted(context: Any, tree: Path) -> None:
     for limit, count, files in ((1, 1, 5), (3, 3, 7), (4, 4, 7), (9, 4, 7)):
         found = await search(context, r"import\sos", limit=limit)
         assert (len(found["matches"]), found["truncated"]) == (count, limit < 4)
         assert found["files"] == files
 
 
-async def test_a_long_line_is_cut(context: Any, root: Path, engine: str) -> None:
+async def test_a_long_line_is_cut(context: Any, root: Path) -> None:
     (root / "a").write_text("x" + "é" * 5000 + "end\n" + "\U0001f600" * 600)
     found = await search(context, r"end$|\x{1f600}")
     assert [m["text"] for m in found["matches"]] == ["x" + "é" * 499, "\U0001f600" * 500]
-
-
-async def test_a_program_in_the_workspace_is_not_run(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = root / "rg"
-    program.write_text(f"#!/bin/sh\ntouch {root}/was-run\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{root}:.:{os.environ['PATH']}")
-    monkeypatch.chdir(root)
-    assert lines(await search(context, "touc.")) == [("rg", 2)]
-    assert not (root / "was-run").exists()
-
-
-CONTENT = st.one_of(st.text("ab\n é\r", max_size=40).map(str.encode), st.binary(max_size=40))
-SEARCHED = st.sampled_from(["a.", "^b", "a$", "[^a]", r"\bb", "é|a{2}", r"\s+$", "x*", r"a\W"])
-
-
-@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(CONTENT, max_size=6), SEARCHED, st.booleans(), st.integers(1, 10))
-def test_the_same_with_ripgrep_and_without(
-    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], pattern: str, ignore_case: bool, limit: int
-) -> None:
-    root = tmp_path_factory.mktemp("search").resolve()
-    for n, content in enumerate(contents):
-        (root / f"d{n % 2}").mkdir(exist_ok=True)
-        (root / f"d{n % 2}" / f"{n}").write_bytes(content)
-    found = []
-    for way in (find_ripgrep, lambda workspace: None):
-        with pytest.MonkeyPatch.context() as patch, Workspace(root) as workspace:
-            patch.setattr(line_search, "find_ripgrep", way)
-            effects: list[Any] = []
-            context = Told(workspace, effects)
-            result = search_text.function(context, pattern, ignore_case=ignore_case, limit=limit)
-            found.append((result, effects))
-    assert found[0] == found[1]
-
-
-class Told:
-    """A call context that remembers the effects."""
-
-    def __init__(self, workspace: Workspace, effects: list[Any]) -> None:
-        self.workspace = workspace
-        self._effects = effects
-
-    def effect(self, kind: str, **facts: Any) -> None:
-        self._effects.append((kind, facts))
 
 
 async def test_what_is_too_deep_is_said_and_can_be_passed_over(context: Any, root: Path) -> None:

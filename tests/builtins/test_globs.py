@@ -1,6 +1,9 @@
-"""What patterns of paths match, and that none takes long."""
+"""Patterns of paths: what they match, which are invalid, and that none takes long."""
 
 from __future__ import annotations
+
+import resource
+import sys
 
 import pytest
 from hypothesis import given
@@ -42,15 +45,30 @@ PATHS = ["a.py", "a.pyc", ".hidden", "src/a.py", "src/b/a.py", "src/b/test_a.py"
         ("*t*a*.p*y", ["src/b/test_a.py"]),
     ],
 )
-def test_what_matches(pattern: str, matching: list[str]) -> None:
+def test_matching_paths(pattern: str, matching: list[str]) -> None:
     globs = Globs([pattern])
     assert [p for p in PATHS if globs.matches(p)] == matching
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "/", "./", "[a", "a\\", "../x", "a/../b", "a\0", "x" * 1001, "{a,b}" * 7, "{a,b}/" * 6 + "x/" * 2]
+    "pattern",
+    [
+        "",
+        "/",
+        "./",
+        "[a",
+        "[!]",
+        "a\\",
+        "\ud800",
+        "../x",
+        "a/../b",
+        "a\0",
+        "x" * 1001,
+        "{a,b}" * 7,
+        "{a,b}/" * 6 + "x/" * 2,
+    ],
 )
-def test_what_is_no_pattern(pattern: str) -> None:
+def test_invalid_patterns(pattern: str) -> None:
     with pytest.raises(Failure) as caught:
         Globs([pattern], "exclude")
     assert caught.value.code == "invalid_arguments"
@@ -62,14 +80,29 @@ def test_what_is_no_pattern(pattern: str) -> None:
 )
 def test_no_pattern_takes_long(pattern: str) -> None:
     globs = Globs([pattern])
-    # What tries every way to read a pattern never comes to an end here.
+    # A matcher that backtracks does not finish here.
     assert not globs.matches("a" * 255)
     assert not globs.matches("/".join(["a" * 20] * 190))
 
 
+def test_many_patterns_take_bounded_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    globs = Globs([f"**/{'a*b*c*' * 20}{n}" for n in range(400)])
+    assert globs.matches("x/" + "abc" * 20 + "399")
+    assert not globs.matches("abc" * 100)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000 * (
+        1024 if sys.platform == "darwin" else 1
+    )
+
+
+def test_patterns_that_are_too_large_together_are_refused() -> None:
+    with pytest.raises(Failure, match="too large together") as caught:
+        Globs(["?" * 1000] * 1000, "exclude")
+    assert caught.value.code == "invalid_arguments"
+
+
 @given(st.text("ab*?/.", min_size=1, max_size=8), st.text("ab./", min_size=1, max_size=8))
-def test_as_pathlib_has_it_within_names(pattern: str, path: str) -> None:
-    """Where there is one name only, a star means what it means to everybody."""
+def test_single_names_match_as_in_fnmatch(pattern: str, path: str) -> None:
     from fnmatch import fnmatchcase
 
     pattern, path = pattern.replace("/", "") or "*", path.replace("/", "") or "a"

@@ -27,7 +27,6 @@ class Program(NamedTuple):
 
 PROGRAMS = [
     Program("git", "git", "git with real repositories"),
-    Program("rg", "ripgrep", "search_text, which must find the same with it and without"),
     Program("bash", "bash", "commands, and how they are read before they run"),
     *(
         [

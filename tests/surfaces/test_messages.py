@@ -227,7 +227,7 @@ def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
             ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
             ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
             ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
-            ("search_text", {"pattern": "(?=x)"}, "is no pattern", "no lookaround"),
+            ("search_text", {"pattern": "(?=x)"}, "is not a valid pattern", "no lookaround"),
             ("git", {"operation": "STATSU"}, '"STATSU" is no choice; did you mean "STATUS"?', "git takes operation: "),
             ("git", {"operation": "nope"}, "expected one of ", ""),
             ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
