@@ -1,4 +1,4 @@
-"""A workspace on disk, and a call context that remembers the effects."""
+"""A workspace on disk, and a call context that collects effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.governed import Governed, governing
 
 @dataclass
 class Context:
-    """What a primitive is told, as the tests want it."""
+    """The context of a call, settable by tests."""
 
     workspace: Workspace
     remaining: float = 30.0
@@ -43,6 +43,6 @@ def context(root: Path) -> Iterator[Context]:
 
 @pytest.fixture
 def govern(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
-    """Makes homes with a service each: ``govern(governance={…})``."""
+    """Makes homes, each with a service: ``govern(governance={…})``."""
     with governing(tmp_path) as make:
         yield make
