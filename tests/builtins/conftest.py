@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.governed import Governed, governing
 
@@ -39,6 +40,14 @@ def root(tmp_path: Path) -> Path:
 def context(root: Path) -> Iterator[Context]:
     with Workspace(root) as workspace:
         yield Context(workspace)
+
+
+@pytest.fixture(params=["bwrap", "landlock"])
+def confinement(request: pytest.FixtureRequest, context: Context) -> str:
+    """The confinement of the test's commands."""
+    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
+    context.settings["confinement"] = request.param
+    return str(request.param)
 
 
 @pytest.fixture

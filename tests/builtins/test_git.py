@@ -18,7 +18,6 @@ from albert_tools.builtins.shell import shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
-from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace import git_lock
 from tests.helpers.catalogue_rows import Row, running
 
@@ -55,10 +54,7 @@ def repository(root: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
-def confined(request: Any, context: Any) -> None:
-    assert request.param in found().kinds, found().missing.get(request.param)
-    context.settings["confinement"] = request.param
+pytestmark = pytest.mark.usefixtures("confinement")
 
 
 async def git(context: Any, operation: str, *args: str, **more: Any) -> Any:
@@ -196,7 +192,7 @@ async def test_a_folder_without_a_repository(context: Any, root: Path) -> None:
         ("LOG", ["--exec-path=x"]),
     ],
 )
-async def test_dangerous_options_are_refused(context: Any, repository: Path, operation: str, args: list[str]) -> None:
+async def test_dangerous_options_are_refused(context: Any, operation: str, args: list[str]) -> None:
     url = {"url": "https://example.org/x.git"} if operation == "CLONE" else {}
     with pytest.raises(Failure) as caught:
         await git(context, operation, *args, **url)
