@@ -1,8 +1,8 @@
-"""What the rules of the network cost: a request through `http_request`, judged and recorded, beside one by httpx itself.
+"""The cost of judging and recording requests: `http_request` compared with httpx alone.
 
-Server and caller are two processes of one machine, so nearly all of it is the callers' own work; on a real network the difference
-drowns. Each side keeps its connection, and each is called in turn, a block of requests each. A second table is about a server that
-takes a few milliseconds, as near ones do.
+Server and client are two processes of one machine, so nearly all of the time is the client's; on a real network the difference is
+lost. Each side keeps its connection; the sides take turns, in blocks of requests. The second column is for a server that answers
+after a few milliseconds, as nearby ones do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from albert_tools.builtins.net.client import Call, Client
 #: Requests in a block.
 BLOCK = 50
 
-#: Answers anything with 10 KiB, after as many milliseconds as the path says.
+#: Answers every request with 10 KiB, after the milliseconds in its path.
 _SERVER = """
 import asyncio
 async def serve(reader, writer):
@@ -49,7 +49,7 @@ Request = Callable[[], Awaitable[Any]]
 
 
 def table(rounds: int) -> list[str]:
-    """The lines of the table."""
+    """The table, as lines of Markdown."""
     with _server() as port:
         found = {delay: asyncio.run(_measured(f"http://127.0.0.1:{port}/{delay}", rounds)) for delay in (0, 5)}
     lines = ["| a request, answered | at once, µs | ratio | after 5 ms, µs | ratio |", "|---|---:|---:|---:|---:|"]
@@ -103,7 +103,7 @@ async def _measured(url: str, rounds: int) -> dict[str, float]:
         for _ in range(rounds):
             for name, side in sides.items():
                 await side()
-                # Loading certificates makes this one slow enough to need few.
+                # Loading certificates makes this side slow: few requests are enough.
                 block = 2 if side is fresh else BLOCK
                 started = time.perf_counter()
                 for _ in range(block):
@@ -113,7 +113,7 @@ async def _measured(url: str, rounds: int) -> dict[str, float]:
 
 
 class _Context(SimpleNamespace):
-    """As much of a call's context as the client asks for."""
+    """The part of a call's context that the client uses."""
 
     def __init__(self) -> None:
         from albert_tools.engine.policy.addresses import LOCALHOST
@@ -121,4 +121,4 @@ class _Context(SimpleNamespace):
         super().__init__(network=SimpleNamespace(named=LOCALHOST), remaining=30.0, settings={})
 
     def effect(self, kind: str, **facts: Any) -> None:
-        """Nobody keeps it."""
+        """Ignore it."""

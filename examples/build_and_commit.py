@@ -1,7 +1,7 @@
-"""From a text to a commit: a saved tool writes a program, reads it back, mends it, runs its tests and commits it.
+"""From a text to a commit: a saved tool writes a program, reads it back, fixes it, runs its tests and commits it.
 
-All that it does passes the rules and is on record. At the end the ledger, the counters, the files and the repository are held
-against one another: each call was decided before anything was done, and what is in the commit is what was written and tested.
+Every step is judged by the rules and recorded. At the end the script compares the ledger, the counters, the files and the
+repository: each call was decided before it ran, and the commit has what was written and tested.
 
 Run it with ``python examples/build_and_commit.py``; it needs git and pytest, and keeps everything in a temporary folder.
 """
@@ -20,7 +20,7 @@ from albert_tools.telemetry import Counters
 
 SOURCE = Path(__file__).with_name("tools") / "build_and_commit.tool"
 
-#: What the owner says: tests may run, and of git's operations only these two; all others are denied, PUSH among them.
+#: The owner's rules: tests may run, and git may ADD and COMMIT. All other operations of git are denied.
 RULES = {
     "tools": {
         "run_tests": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 600},
@@ -39,41 +39,47 @@ WORK = {
     "message": "Areas of rectangles",
 }
 
-#: What the saved tool calls, in order.
+#: The calls of the saved tool, in order.
 STEPS = ["write_file", "file_info", "read_file", "run_tests", "edit_file", "run_tests", "git", "git", "git_status"]
 
 
 def plain_git(folder: Path, *words: str) -> bytes:
-    """git as a person would use it, without the configuration of whoever that is."""
+    """Run git unconfined, without the user's configuration."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     return subprocess.run(["git", *words], cwd=folder, env=environment, check=True, capture_output=True).stdout
 
 
 def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
+<<<<<<< HEAD
     """Hold against one another what was recorded, counted, written and committed."""
     entries = service.within(lambda s: list(s.context.ledger.entries()))
     proof = service.within(lambda s: s.context.ledger.verify())
+=======
+    """Compare the ledger, the counters, the files and the commit; a summary of each."""
+    entries = service.within(lambda s: list(s.surroundings.ledger.entries()))
+    proof = service.within(lambda s: s.surroundings.ledger.verify())
+>>>>>>> refs/heads/builtins
     assert proof.ok, proof.problems
     calls: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "result"}
     (whole,) = (call for call, e in calls.items() if e.data["tool"] == "build_and_commit")
     steps = {call: e for call, e in calls.items() if e.data.get("parent") == whole}
-    # Each step was decided, and only then done; the record of what it did is behind the decision, and names the same effects.
+    # Each step was decided before it ran, and its recorded effects are those of the result.
     assert [e.data["tool"] for e in steps.values()] == STEPS
     assert all(calls[call].n < ends[call].n and ends[call].data["ok"] for call in steps)
     assert all(e.data["verdict"] == "allow" and e.data["rule_id"] for e in steps.values())
     recorded = [effect for call in steps for effect in ends[call].data.get("effects", [])]
     assert [(e["kind"], e["tool"]) for e in recorded] == [(e.kind, e.tool) for e in result.effects]
 
-    # The hash of what was written, of what was read back, and what the record has of both.
+    # The hashes of what was written and read back.
     first = hashlib.sha256(PROGRAM.encode()).hexdigest()
     assert [e["sha256"] for e in recorded if e.get("path") == "area.py"][:3] == [first] * 3
-    # And of what was mended: in the answer, on the disk, and in the commit.
+    # The fixed file is the same in the result, on disk and in the commit.
     output = result.value()
-    mended = PROGRAM.replace(WORK["wrong"], WORK["right"]).encode()
+    fixed = PROGRAM.replace(WORK["wrong"], WORK["right"]).encode()
     committed = plain_git(folder, "show", f"{output['commit']}:area.py")
-    assert (folder / "area.py").read_bytes() == committed == mended
-    assert output["sha256"] == hashlib.sha256(mended).hexdigest()
+    assert (folder / "area.py").read_bytes() == committed == fixed
+    assert output["sha256"] == hashlib.sha256(fixed).hexdigest()
     assert plain_git(folder, "log", "--format=%H %an %s").decode().split() == [
         *(output["commit"], "Albert", "Tools"),
         *WORK["message"].split(),
@@ -92,14 +98,14 @@ def account(service: SyncToolService, counters: Counters, result: ToolResult, fo
 
 
 def main() -> None:
-    """Set the scene, do the work, account for it."""
+    """Prepare a project, run the tool, and check the records."""
     with tempfile.TemporaryDirectory() as temporary:
         top = Path(temporary).resolve()
         folder = top / "project"
         (folder / ".albert").mkdir(parents=True)
         (folder / "test_area.py").write_text(TESTS)
         plain_git(folder, "init", "-q", "-b", "main")
-        # Plugins for pytest that the machine happens to have take no part.
+        # Without the plugins that happen to be installed.
         (folder / "pytest.ini").write_text("[pytest]\naddopts = --disable-plugin-autoload\n")
         (folder / ".git" / "info" / "exclude").write_text(".albert/\npytest.ini\n")
         counters = Counters()
@@ -107,7 +113,7 @@ def main() -> None:
             service.define(SOURCE.read_text(encoding="utf-8"))
             result = service.invoke("build_and_commit", WORK)
             print(f"done: {result.value()['clean'] and 'the tests pass, and nothing is left to commit'}")
-            # What it was not given, it can't do either.
+            # The rules allow no PUSH.
             assert service.invoke("git", {"operation": "PUSH"}).error.denied
             print("\n".join(account(service, counters, result, folder)))
 

@@ -1,4 +1,4 @@
-"""The demonstration: the whole way of a tool, on real files, each step a process of its own, as an agent would do it.
+"""The demonstration: define, run and govern tools on real files. Each step is a process of its own, as for an agent.
 
 It works in a temporary folder and leaves nothing behind. `make demo` runs it.
 """
@@ -17,12 +17,12 @@ COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def tell(text: str) -> None:
-    """The storyteller."""
+    """Print a line of the story."""
     print(f"\n\x1b[1m{text}\x1b[0m" if COLOUR else f"\n{text}", flush=True)
 
 
 class Stage:
-    """A project and an Albert home of their own."""
+    """A fresh project and a fresh home."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
@@ -35,24 +35,24 @@ class Stage:
             subprocess.run(["git", *words], cwd=self.project, check=True)
 
     def albert(self, *arguments: str, expect: int = 0, shown: str | None = None) -> None:
-        """Run the command in a new process; the demonstration fails when it ends otherwise than expected."""
+        """Run the command in a new process; an unexpected exit code ends the demonstration."""
         words = shown or " ".join(f'"{a}"' if " " in a else a for a in arguments)
         print(f"\x1b[32m$\x1b[0m albert {words}" if COLOUR else f"$ albert {words}", flush=True)
         command = [sys.executable, "-m", "albert_tools.surfaces.cli", *arguments]
         code = subprocess.run(command, cwd=self.project, env=self.environment, check=False).returncode
         if code != expect:
-            sys.exit(f"this should have ended with exit code {expect}, and ended with {code}")
+            sys.exit(f"expected exit code {expect}, got {code}")
         if code:
             print(f"(exit code {code})", flush=True)
 
 
 def main() -> None:
-    """The story."""
+    """Tell the story."""
     with tempfile.TemporaryDirectory(prefix="albert-demo-") as folder:
         stage = Stage(Path(folder).resolve())
         tools = sorted(str(path) for path in (HERE / "tools").glob("*.tool"))
 
-        tell("An agent has written some tools. Each is checked, its examples are run, and it is saved.")
+        tell("An agent has written some tools. Each is checked, its examples run, and it is saved.")
         stage.albert("define", *tools, shown=f"define examples/tools/*.tool   # {len(tools)} files")
 
         tell("Another process runs one of them, on a real file.")
@@ -61,38 +61,36 @@ def main() -> None:
         stage.albert("run", "find_and_replace", "path=notes.md", "find=cat", "replace=dog")
         print(f"notes.md: {notes.read_text().splitlines()[2]}", flush=True)
 
-        tell("Tools call tools, side by side where they only read.")
+        tell("Tools call tools, in parallel if they only read.")
         stage.albert("run", "project_report", "output=report.md")
         print((stage.project / "report.md").read_text(), end="", flush=True)
 
-        tell("This one is not a tool yet. Everything that is wrong with it is said at once, and what to write instead.")
+        tell("This source has mistakes. All are reported at once, with what to write instead.")
         stage.albert("define", str(HERE / "data" / "refused.tool"), expect=1, shown="define refused.tool")
 
-        tell("Reading a repository is allowed; git runs confined, and nothing that the repository names runs with it.")
+        tell("Reading a repository is allowed. Git runs confined, and no program that the repository names runs.")
         stage.albert("run", "git_summary", "days=7")
 
-        tell(
-            "Every way out of the workspace is denied. Commands ask a person: nobody is here, so this one waits, and is not done."
-        )
+        tell("Paths outside the workspace are denied. Commands need a person's approval: this one waits for it.")
         stage.albert("run", "read_file", "path=../../etc/passwd", expect=3)
         stage.albert("run", "bash", "command=wc -l *.md", expect=4)
 
         tell(
-            "The owner allows commands, in governance.yaml. They see the workspace and the system's programs, and nothing else."
+            "The owner allows commands in governance.yaml. They see the workspace and the system's programs, and nothing else."
         )
         stage.rules.parent.mkdir(parents=True, exist_ok=True)
         stage.rules.write_text("allow: [bash]\n")
         stage.albert("run", "bash", "command=wc -l *.md; ls -A ~; cat /etc/shadow; ls /proc | grep -c '[0-9]'")
 
-        tell("Dangerous ones ask all the same, however they are spelled.")
+        tell("Dangerous commands still need approval, however they are spelled.")
         stage.albert("run", "bash", "command=bash -c 'r\\m -r\"f\" ~/*'", expect=4)
 
-        tell("A program may be wrong in other ways. This one would run for years; it may compute for two seconds.")
+        tell("This program would run for years. It may compute for two seconds.")
         stage.albert("define", str(HERE / "data" / "endless.tool"), shown="define endless.tool")
         stage.albert("run", "endless", "steps=1000000000000", expect=1)
 
         tell(
-            "`albert doctor` proves that every limit holds on this machine. `albert prompt` is the guide to give a model."
+            "`albert doctor` proves that every limit works on this machine. `albert prompt` is the guide to give a model."
         )
 
 

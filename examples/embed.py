@@ -1,4 +1,4 @@
-"""An application with two primitives of its own, and a tool that uses them.
+"""An application with two primitives of its own and a tool that uses them.
 
 Run it with ``python examples/embed.py``. It keeps everything in a temporary folder.
 """
@@ -14,7 +14,7 @@ from albert_tools import Failure, SourceError, ToolService, primitive
 
 
 class Order(TypedDict):
-    """What the application has in its database."""
+    """An order in the application's database."""
 
     id: int
     customer: str
@@ -32,25 +32,25 @@ ORDERS: list[Order] = [
 def orders_of(customer: str) -> list[Order]:
     """List a customer's orders as [{"id", "customer", "total"}], oldest first.
 
-    Fails with `not_found` when there is no such customer.
+    Fails with `not_found` if there is no such customer.
 
     Args:
         customer: The customer's name.
     """
     found = [order for order in ORDERS if order["customer"] == customer]
     if not found:
-        raise Failure("not_found", f"there is no customer {customer!r}")
+        raise Failure("not_found", f"no customer is named {customer!r}")
     return found
 
 
 @primitive(effects=["read"], family="shop")
 async def exchange_rate(currency: str) -> float:
-    """Give the rate from euro to a currency.
+    """Return the rate from euro to a currency.
 
     Args:
         currency: For example "USD".
     """
-    await asyncio.sleep(0)  # where an application would ask its bank
+    await asyncio.sleep(0)  # an application would ask its bank here
     return {"EUR": 1.0, "USD": 1.25}[currency]
 
 
@@ -61,11 +61,11 @@ SOURCE = '''
     result={"Ada": 20.0},
 )
 def totals(customers: list[str], currency: str = "EUR") -> dict[str, float]:
-    """Add up what customers have ordered; customers who don't exist are left out.
+    """Add up the orders of customers; unknown customers are left out.
 
     Args:
         customers: Their names.
-        currency: The currency to give totals in.
+        currency: The currency of the totals.
     """
     rate = tools.exchange_rate(currency=currency)
     found = {}
@@ -83,7 +83,7 @@ def totals(customers: list[str], currency: str = "EUR") -> dict[str, float]:
 
 
 async def main() -> dict[str, float]:
-    """Define the tool, run it, and show what a mistake looks like."""
+    """Define the tool, run it, and show two mistakes."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()

@@ -1,8 +1,8 @@
-"""An orchestrator: an application that lets an agent's tools work on real files, and accounts for what they did.
+"""An orchestrator: an application that runs an agent's tools on real files, and handles every kind of failure.
 
-It publishes a small site from notes, in steps that go wrong in every way there is: one is denied, one takes too long, one fails and
-is tried again, one fails and can be done without, one waits for a person, one is a repeat; and a last one must not go on at all.
-At the end it holds the counters and the ledger against what it has seen.
+It publishes a small site from notes. One step is denied, one times out, one fails and is retried, one fails but is optional, one
+waits for a person, one is repeated, and after the last one the work must stop. At the end it compares the counters and the ledger
+with what it has seen.
 
 Run it with ``python examples/orchestrator.py``. It keeps everything in a temporary folder.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from albert_tools import Budget, CallContext, Failure, ToolResult, ToolService, primitive
 from albert_tools.telemetry import Counters
 
-#: What the owner says: a person is asked before anything is published, and nobody reads what is private.
+#: The owner's rules: publishing needs a person's approval, and private notes are not readable.
 RULES = {
     "tools": {"publish": {"requires_approval_in_modes": ["NORMAL"]}, "read_file": {"forbidden_paths": ["private"]}}
 }
@@ -26,13 +26,13 @@ LEASE = ["build_site", "read_file", "write_file", "list_directory", "fetch_title
 
 NOTES = {"index.md": "# Hello\n", "about.md": "# About\n", "private/diary.md": "Dear diary\n"}
 
-#: A saved tool, as an agent would write it. What can be done without is caught where it is called; the rest ends the run.
+#: A saved tool, as an agent would write it. It catches the failure of the optional step; any other ends the run.
 SOURCE = '''
 def build_site(pages: list[str]) -> dict[str, Any]:
-    """Build pages of a site from notes, and publish them.
+    """Build pages of a site from notes and publish them.
 
     Args:
-        pages: Names of notes, without their ending.
+        pages: Names of notes, without .md.
     """
     title = tools.fetch_title()
     footer = ""
@@ -48,7 +48,7 @@ def build_site(pages: list[str]) -> dict[str, Any]:
 
 
 class Press:
-    """The application's own primitives, and what they have really done."""
+    """The application's own primitives, and what they did."""
 
     def __init__(self) -> None:
         self.fetched = 0
@@ -57,21 +57,21 @@ class Press:
     def primitives(self) -> list[Any]:
         @primitive(effects=["network"], idempotent=True)
         def fetch_title() -> str:
-            """Fetch the site's title; the line is bad, and the first attempt fails."""
+            """Fetch the site's title. The first attempt fails."""
             self.fetched += 1
             if self.fetched == 1:
-                raise Failure("network_error", "the line is dead", retryable=True)
+                raise Failure("network_error", "the connection broke", retryable=True)
             return "Notes"
 
         @primitive(effects=["read"], timeout=0.2)
         async def render_footer(seconds: float) -> str:
-            """Render a footer, which takes `seconds`; it is ended after a fifth of one."""
+            """Render a footer, which takes `seconds`; the timeout is 0.2 s."""
             await asyncio.sleep(seconds)
             return "<footer></footer>"
 
         @primitive(effects=["network"])
         def publish(folder: str, context: CallContext) -> str:
-            """Publish a folder. The key of the call is the same however often a run is gone on with."""
+            """Publish a folder. `context.key` is the same whenever the run is resumed."""
             self.released.append(context.key)
             context.effect("network", folder=folder)
             return f"release {len(self.released)}"
@@ -80,35 +80,35 @@ class Press:
 
 
 class Abort(Exception):
-    """Why the work can't go on."""
+    """The work cannot continue."""
 
 
 class Orchestrator:
-    """Makes the calls, remembers how each came out, and decides what a failure means for the work."""
+    """Makes calls, reports each result, and decides whether the work continues."""
 
     def __init__(self, service: ToolService, token: str) -> None:
         self.service, self.token = service, token
         self.report: list[str] = []
 
     async def call(self, tool: str, arguments: dict[str, Any], *, needed: bool = True, **options: Any) -> ToolResult:
-        """One call in the session; what a failure means is for whoever calls, but for one kind.
+        """Make one call in the session; the caller handles its failure.
 
         Raises:
-            Abort: it was denied in a way that no other call would escape: by the mode, or since nothing can be judged.
+            Abort: the mode denied the call, or the rules are unusable. Every other call would be denied too.
         """
         result = await self.service.invoke(tool, arguments, session=self.token, **options)
-        self.tell(tool, result, "" if result.ok or needed else "; done without")
+        self.tell(tool, result, "" if result.ok or needed else "; optional")
         if result.error is not None and result.error.rationale in ("mode", "unavailable"):
             raise Abort(f"{result.error.message} ({result.error.rule})")
         return result
 
     def tell(self, tool: str, result: ToolResult, more: str = "") -> None:
         error = result.error
-        said = "ok" if error is None else f"{error.code} [{error.rule or error.category}] {error.message}"
-        self.report.append(f"{tool:12} {'again: ' if result.repeated else ''}{said}{more}")
+        text = "ok" if error is None else f"{error.code} [{error.rule or error.category}] {error.message}"
+        self.report.append(f"{tool:12} {'again: ' if result.repeated else ''}{text}{more}")
 
     async def answered(self, tool: str, result: ToolResult, choice: Any) -> ToolResult:
-        """The run waits for a person: show the question, answer it, and go on with the run where it stood."""
+        """Show the question that a run waits for, answer it, and resume the run."""
         question = self.service.approvals.get(result.error.details["approval"])
         self.report.append(f"{'a person':12} is asked: {question.message}; says {choice}")
         self.service.approvals.answer(question.id, choice, "the editor")
@@ -118,17 +118,17 @@ class Orchestrator:
 
 
 async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
-    """The whole day."""
-    # A denial is an answer: it names its rule, and the work goes on with what is allowed.
+    """Do all steps."""
+    # Denials name their rule; the work continues with what is allowed.
     denied = await orchestrator.call("read_file", {"path": "private/diary.md"})
     assert denied.error.denied
-    await orchestrator.call("bash", {"command": "id"})  # not within the lease
+    await orchestrator.call("bash", {"command": "id"})  # not in the lease
 
-    # A failure that can be done without.
+    # An optional step fails.
     await orchestrator.call("list_directory", {"path": "drafts"}, needed=False)
 
-    # The build: a retry and a timeout within it, and then it waits for a person. Nothing is published before the answer,
-    # and nothing that was done before is done again after it.
+    # The build has a retry and a timeout, and then waits for a person. Nothing is published before the answer, and no
+    # earlier step runs again after it.
     pages = {"pages": ["index", "about"]}
     built = await orchestrator.call("build_site", pages, dedupe_key="monday", reason="the weekly release")
     assert not press.released
@@ -137,26 +137,36 @@ async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     assert built.value() == {"pages": 2, "released": "release 1"}
     assert (site / "index.html").stat().st_mtime_ns == before
 
-    # An agent that lost the answer asks again, under the same key, and nothing is published twice.
+    # An agent that lost the result repeats the call with the same dedupe key; nothing is published twice.
     again = await orchestrator.call("build_site", pages, dedupe_key="monday")
     assert (again.repeated, again.output, len(press.released)) == (True, built.output, 1)
 
+<<<<<<< HEAD
     # A failure to abort on: somebody has locked everything down. Whatever else is asked for would be denied as well.
     orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
+=======
+    # The mode LOCKDOWN denies every call: the work must stop.
+    orchestrator.service.surroundings.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
+>>>>>>> refs/heads/builtins
     await orchestrator.call("write_file", {"path": "site/late.html", "content": ""})
-    raise AssertionError("nothing is done after that")
+    raise AssertionError("LOCKDOWN must stop the work")
 
 
 def account(service: ToolService, counters: Counters, press: Press) -> list[str]:
+<<<<<<< HEAD
     """Hold what was counted and what was recorded against one another."""
     counted, ledger = counters.snapshot(), service.context.ledger
+=======
+    """Compare the counters with the ledger; a summary of both."""
+    counted, ledger = counters.snapshot(), service.surroundings.ledger
+>>>>>>> refs/heads/builtins
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends = {e.data["call"]: e for e in entries if e.kind == "result"}
     denied = [e for e in entries if e.kind == "denied"]
     proof = ledger.verify()
     assert proof.ok, proof.problems
-    # Every call that was made was decided first, and has ended; what was published was answered for by a person.
+    # Every call was decided before it ended, and a person approved every publication.
     assert all(calls[call].n < end.n for call, end in ends.items())
     published = [e for e in calls.values() if e.data["tool"] == "publish"]
     assert [e.data["verdict"] for e in published] == ["ask"] * len(press.released)
@@ -171,7 +181,7 @@ def account(service: ToolService, counters: Counters, press: Press) -> list[str]
 
 
 async def main() -> None:
-    """Set the scene, work, account for it."""
+    """Prepare the notes, do the work, and check the records."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder).resolve() / "notes"
         (workspace / "site").mkdir(parents=True)
@@ -184,7 +194,7 @@ async def main() -> None:
             home=home, workspace=workspace, governance=RULES, primitives=own, telemetry=counters
         ) as service:
             await service.define(SOURCE)
-            # The agent gets a session of its own: these tools and no others, for an hour, and not more than a hundred calls.
+            # The agent gets a session: only these tools, for an hour, at most a hundred calls.
             session, token = service.open_session("agent", tools=LEASE, seconds=3600, budget=Budget(calls=100))
             orchestrator = Orchestrator(service, token)
             try:

@@ -13,6 +13,7 @@ from albert_tools.builtins.models.answers import Completion, Events, believable,
 from albert_tools.builtins.models.inference_result import MAX_PROMPT, Inference
 from albert_tools.builtins.models.providers import Provider, provider_of
 from albert_tools.builtins.text_encoding import decode, encode
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import CallContext, ContentStore
@@ -46,9 +47,7 @@ class Request(NamedTuple):
             raise Failure("not_found", "this service has no content store, so prompts can't be stored")
         prompt = await _text(contents, self.prompt, self.prompt_hash, "the prompt")
         if prompt is None:
-            message = "give either prompt or prompt_hash"
-            violations = [{"field": "prompt", "rule": "required", "message": f"prompt: {message}"}]
-            raise Failure("invalid_arguments", message, details={"violations": violations})
+            raise refused_argument("prompt", "give either prompt or prompt_hash", rule="required")
         system = await _text(contents, self.system or None, self.system_hash or None, "the system prompt")
         texts = [each for each in (system, prompt) if each is not None]
         sent = "".join(text for text, _ in texts)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from albert_tools.builtins.net.extract_text import extract
-from albert_tools.builtins.net.urls import MAX_URL
+from albert_tools.builtins.net.urls import MAX_URL, read_url
 from albert_tools.builtins.text_encoding import decode
 from albert_tools.engine.model.bounds import MiB
 from albert_tools.engine.model.failure import Failure
@@ -35,8 +36,6 @@ class Page(TypedDict):
 
 
 def _refuse(arguments: Mapping[str, Any]) -> None:
-    from albert_tools.builtins.net.urls import read_url
-
     read_url(arguments["url"])
 
 
@@ -81,14 +80,14 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
     from albert_tools.builtins.net.client import Call, Client
     from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
-    started = _now()
+    started = time.monotonic()
     wanted = {"accept": "text/html, application/xhtml+xml, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"}
     call = Call("GET", url, wanted, follow=FOLLOWED, most=MAX_PAGE)
     answer = await context.keep(Client).fetch(context, call)
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     title = ""
     if kind in _HTML:
-        left = context.remaining - (_now() - started) - 0.5
+        left = context.remaining - (time.monotonic() - started) - 0.5
         arguments = {"data": answer.body, "charset": answer.charset, "url": answer.url, "links": links}
         found = await run_confined(extract, arguments, seconds=max(1.0, left), imports=["trafilatura", "lxml.html"])
         title, text = str(found["title"])[:1000], str(found["text"])
@@ -105,9 +104,3 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
         "truncated": answer.truncated or len(text) > limit,
         "retry_after_ms": answer.retry_after_ms,
     }
-
-
-def _now() -> float:
-    import time
-
-    return time.monotonic()

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from albert_tools.builtins.net.bounds import MAX_BODY, MAX_FOLLOWED
+from albert_tools.builtins.net.bounds import MAX_FOLLOWED
 from albert_tools.builtins.net.headers import check_headers
 from albert_tools.builtins.net.secrets import SecretReference
-from albert_tools.builtins.net.urls import MAX_URL
+from albert_tools.builtins.net.urls import MAX_URL, read_url
 from albert_tools.builtins.text_encoding import decode, encode
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
-
-__all__ = ["MAX_BODY", "http_request"]
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -33,8 +31,6 @@ class HttpResponse(TypedDict):
 
 
 def _refuse(arguments: Mapping[str, Any]) -> None:
-    from albert_tools.builtins.net.urls import read_url
-
     read_url(arguments["url"])
     check_headers(arguments["headers"] or {})
 

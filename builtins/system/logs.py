@@ -8,6 +8,9 @@ to guess secrets. The primitive is gated, because no redaction is complete.
 from __future__ import annotations
 
 import re
+import time
+from collections import deque
+from contextlib import aclosing
 from typing import Annotated, Literal, TypedDict
 
 from albert_tools.builtins.system.log_entry import LogEntry
@@ -81,10 +84,6 @@ async def read_system_logs(
         pattern: Only messages that match this regular expression (RE2 syntax).
         source: The log to read; "auto" for the one that this machine has.
     """
-    import time
-    from collections import deque
-    from contextlib import aclosing
-
     from albert_tools.builtins.system.log_sources import find_log
     from albert_tools.engine.model.line_patterns import matcher
 

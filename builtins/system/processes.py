@@ -6,10 +6,12 @@ open files, which may contain secrets. What the system hides about another user'
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.definition import one_of
-from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
@@ -76,12 +78,8 @@ def check_process_health(context: CallContext, pid: Pid | None = None, name: Pro
         pid: The process number.
         name: The exact name of the program, as `ps` and `top` show it: "postgres", not "/usr/bin/postgres -D …".
     """
-    import time
-
     if pid is None and name is None:
-        message = "give either pid or name"
-        violations = [{"field": "pid", "rule": "required", "message": f"pid: {message}"}]
-        raise Failure("invalid_arguments", message, details={"violations": violations})
+        raise refused_argument("pid", "give either pid or name", rule="required")
     found = _by_number(pid) if pid is not None else _by_name(name or "")
     shown = found[:MAX_PROCESSES]
     for process in shown:
@@ -133,8 +131,6 @@ def _cpu_percent(process: psutil.Process) -> float | None:
 
 def _state(process: psutil.Process, now: float) -> Process | None:
     """The state of a process; None if it has ended."""
-    import os
-
     import psutil
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
 from typing import Annotated, Literal, TypedDict
@@ -62,7 +63,6 @@ def random_bytes(count: ByteCount, encoding: Literal["hex", "base64"] = "hex") -
         encoding: The encoding of the text.
     """
     import base64
-    import os
 
     data = os.urandom(count)
     return data.hex() if encoding == "hex" else base64.b64encode(data).decode("ascii")

@@ -1,9 +1,9 @@
 @tool(timeout=2)
 def endless(steps: int) -> int:
-    """Count much further than anybody needs.
+    """Add up numbers for far too long.
 
     Args:
-        steps: How far.
+        steps: How many numbers.
     """
     total = 0
     for step in range(steps):

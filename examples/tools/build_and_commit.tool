@@ -47,24 +47,24 @@ def build_and_commit(
     tests: str,
     message: str,
 ) -> dict:
-    """Write a program, see its tests fail, mend it, see them pass, and commit it.
+    """Write a program, check that its tests fail, fix it, check that they pass, and commit it.
 
     Args:
         path: The file to write.
-        source: What to write there.
-        wrong: What is wrong about it, which must stand there once.
-        right: What to put in its place.
+        source: Its content.
+        wrong: The mistake in it, a text that occurs once.
+        right: The text that replaces the mistake.
         tests: The file with its tests.
-        message: What to say of the commit.
+        message: The commit message.
     """
     written = tools.write_file(path=path, content=source)
     info = tools.file_info(path=path)
     read = hashlib.sha256(tools.read_file(path=path).encode()).hexdigest()
     if not written["sha256"] == info["sha256"] == read:
-        raise ToolError(f"{path} is not what was written")
+        raise ToolError(f"{path} differs from what was written")
     if tools.run_tests(args=["-q", tests])["exit_code"] != 1:
-        raise ToolError(f"{tests} does not find what is wrong")
-    mended = tools.edit_file(path=path, old_text=wrong, new_text=right)
+        raise ToolError(f"{tests} does not find the mistake")
+    fixed = tools.edit_file(path=path, old_text=wrong, new_text=right)
     tested = tools.run_tests(args=["-q", tests])
     if tested["exit_code"] != 0:
         raise ToolError(f"the tests fail: {tested['stdout'][-500:]}")
@@ -73,4 +73,4 @@ def build_and_commit(
         if answer["exit_code"] != 0:
             raise ToolError(f"git failed: {answer['output']}")
     status = tools.git_status()
-    return {"commit": status["commit"], "sha256": mended["sha256"], "clean": status["clean"]}
+    return {"commit": status["commit"], "sha256": fixed["sha256"], "clean": status["clean"]}

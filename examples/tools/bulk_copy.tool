@@ -29,15 +29,15 @@ import re
     expect_files={"old/a.txt": "kept"},
 )
 def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> list[dict]:
-    """Copy the text files of a folder under new names; by default only say what would be done.
+    """Copy the text files of a folder under new names; by default only list the copies.
 
-    The old files stay. Nothing is overwritten: when a new name is taken, or leads to another folder, nothing is copied at all.
+    Nothing is overwritten: if a new name is taken or leads to another folder, nothing is copied.
 
     Args:
-        folder: The folder; folders under it are left alone.
+        folder: The folder, without its subfolders.
         pattern: A regular expression that a file's whole name must match.
-        name: The new name; \\1 stands for the pattern's first group.
-        dry_run: Whether to say only what would be done.
+        name: The new name; \\1 is the first group of the pattern.
+        dry_run: Whether to list the copies without making them.
     """
     entries = tools.list_directory(path=folder)
     files = [e["path"] for e in entries if e["type"] == "file"]
@@ -51,7 +51,7 @@ def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> lis
             raise ToolError(f"{path} would become {new!r}, which is not a name in the same folder")
         target = posixpath.join(posixpath.dirname(path), new)
         if target in taken:
-            raise ToolError(f"{path} would become {target}, which is there already")
+            raise ToolError(f"{path} would become {target}, which exists already")
         taken.add(target)
         plan.append({"from": path, "to": target, "done": not dry_run})
     if not dry_run:

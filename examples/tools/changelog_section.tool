@@ -10,10 +10,10 @@ import re
 )
 @example(arguments={"version": "9"}, files={"CHANGELOG.md": "## 1.0\n"}, raises="ToolError")
 def changelog_section(version: str, path: str = "CHANGELOG.md") -> str:
-    """Take one version's section out of a changelog in Markdown.
+    """Return the section of one version of a changelog in Markdown.
 
     Args:
-        version: The version, as its heading begins.
+        version: The version, as in its heading.
         path: The changelog.
     """
     taken = []

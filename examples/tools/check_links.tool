@@ -35,10 +35,10 @@ def _broken(path: str, folder: str, known: set) -> list:
     result=[{"path": "docs/a.md", "line": 1, "target": "gone.md"}],
 )
 def check_links(folder: str = ".") -> list[dict]:
-    """Find links between Markdown files that lead nowhere. Links that leave the folder are not judged.
+    """Find broken links between Markdown files. Links to places outside the folder are not checked.
 
     Args:
-        folder: Where to look, folders under it included.
+        folder: The folder to search, with its subfolders.
     """
     top = posixpath.normpath(folder)
     entries = tools.list_directory(path=folder, recursive=True)

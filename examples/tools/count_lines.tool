@@ -20,7 +20,7 @@ def _count(path: str) -> int:
     try:
         return len([line for line in tools.read_file(path=path).splitlines() if line.strip()])
     except ToolError as error:
-        print(f"{path} was passed over: {error.message}")
+        print(f"{path} was skipped: {error.message}")
         return 0
 
 
@@ -33,7 +33,7 @@ def _count(path: str) -> int:
     ],
 )
 def count_lines(folder: str = ".") -> list[dict]:
-    """Count the lines of a project by language, without empty lines; the most first.
+    """Count the non-empty lines of a project by language, highest count first.
 
     Args:
         folder: The project's folder.

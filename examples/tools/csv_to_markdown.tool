@@ -8,11 +8,11 @@ import io
     result="| name | age |\n|---|---:|\n| Ada | 36 |\n| Hopper, Grace | 85\\|86 |\n",
 )
 def csv_to_markdown(path: str, delimiter: str = ",") -> str:
-    """Turn a CSV file into a Markdown table; columns that hold numbers are aligned to the right.
+    """Convert a CSV file to a Markdown table; columns of numbers are aligned to the right.
 
     Args:
         path: The CSV file; its first row is the heading.
-        delimiter: What separates the columns.
+        delimiter: The separator of columns.
     """
     rows = list(csv.reader(io.StringIO(tools.read_file(path=path)), delimiter=delimiter))
     if not rows:

@@ -7,7 +7,7 @@ def _fingerprint(path: str) -> str | None:
             tools.read_file(path=path, encoding="latin-1").encode("latin-1"),
         ).hexdigest()
     except ToolError as error:
-        print(f"{path} was passed over: {error.message}")
+        print(f"{path} was skipped: {error.message}")
         return None
 
 
@@ -17,17 +17,17 @@ def _fingerprint(path: str) -> str | None:
     result=[{"size_bytes": 4, "paths": ["a.txt", "b/c.txt"]}],
 )
 def duplicate_files(folder: str = ".") -> list[dict]:
-    """Find files with the same content, in a folder and all folders under it; the largest first.
+    """Find files with the same content in a folder and its subfolders, largest first.
 
-    Empty files don't count, nor does what git keeps for itself.
+    Empty files and the folder .git are ignored.
 
     Args:
-        folder: Where to look.
+        folder: The folder to search.
     """
     by_size = {}
     for entry in tools.list_directory(path=folder, recursive=True):
-        kept_by_git = ".git" in entry["path"].split("/")
-        if entry["type"] == "file" and entry["size_bytes"] > 0 and not kept_by_git:
+        inside_git = ".git" in entry["path"].split("/")
+        if entry["type"] == "file" and entry["size_bytes"] > 0 and not inside_git:
             by_size.setdefault(entry["size_bytes"], []).append(entry["path"])
     found = []
     for size, paths in sorted(by_size.items(), reverse=True):

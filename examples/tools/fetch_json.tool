@@ -17,11 +17,11 @@ import json
     raises="ToolError",
 )
 def fetch_json(url: str, attempts: int = 3) -> Any:
-    """Fetch JSON from the web, trying again while the server is busy.
+    """Fetch JSON from the web, and retry while the server is busy.
 
     Args:
         url: The address.
-        attempts: How often to try.
+        attempts: The most attempts.
     """
     status = 0
     for attempt in range(attempts):

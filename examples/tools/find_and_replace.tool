@@ -15,8 +15,8 @@ def find_and_replace(path: str, find: str, replace: str) -> dict:
 
     Args:
         path: The file to change.
-        find: The text to look for; upper and lower case matter.
-        replace: The text to put in its place.
+        find: The text to find; case matters.
+        replace: The new text.
     """
     text = tools.read_file(path=path)
     count = text.count(find) if find else 0

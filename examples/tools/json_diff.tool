@@ -52,8 +52,8 @@ def json_diff(old: str, new: str) -> list[dict]:
     """List the differences between two JSON files, each with its place ("$.tags[1]").
 
     Args:
-        old: The file as it was.
-        new: The file as it is.
+        old: The old file.
+        new: The new file.
     """
     before, after = parallel(_load(old), _load(new))
     return _differences(before, after, "$")

@@ -33,8 +33,8 @@ def list_todos(folder: str = ".", endings: list[str] | None = None) -> list[dict
     """List the TODO, FIXME and XXX comments of a project.
 
     Args:
-        folder: Where to look, folders under it included; hidden ones are left out.
-        endings: Which files to read, by the end of their name; the usual source files when not given.
+        folder: The folder to search, with its subfolders except hidden ones.
+        endings: The endings of files to read; by default those of common source files.
     """
     wanted = tuple(
         endings or [".py", ".js", ".ts", ".c", ".h", ".go", ".rs", ".java", ".sh", ".sql", ".html"],

@@ -23,7 +23,7 @@ def _anchor(title: str, seen: dict) -> str:
 def markdown_toc(path: str, depth: int = 3) -> str:
     """Make the table of contents of a Markdown file, as a Markdown list.
 
-    The file's title (its only level-1 heading) is left out, and so is what stands in code blocks.
+    The title (the level-1 heading) and the content of code blocks are left out.
 
     Args:
         path: The Markdown file.
@@ -38,7 +38,7 @@ def markdown_toc(path: str, depth: int = 3) -> str:
         heading = None if fenced else re.match(r"(#{1,6})\s+(.*?)\s*#*$", line)
         if heading is None:
             continue
-        # Headings that are not listed have their anchors too, so they count.
+        # Headings that are not listed have anchors too.
         anchor = _anchor(heading[2], seen)
         level = len(heading[1])
         if 2 <= level <= depth:

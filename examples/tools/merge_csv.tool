@@ -45,13 +45,13 @@ def _rows(table: list) -> list:
 def merge_csv(left: str, right: str, key: str, output: str) -> dict:
     """Merge two CSV files by a key column; rows without a partner are kept.
 
-    The first file may hold a key several times, and each of these rows gets its partner's columns; in the second a key
-    must be unique.
+    The first file may have a key several times: each of these rows gets its partner's columns. In the second file keys must
+    be unique.
 
     Args:
         left: The first file; its columns and rows come first.
-        right: The second file; in columns that both have, its values count.
-        key: The column both have.
+        right: The second file; its values win in columns that both have.
+        key: The common column.
         output: The file to write.
     """
     first, second = parallel(_table(left, key), _table(right, key))

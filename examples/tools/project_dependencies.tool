@@ -30,7 +30,7 @@ def _name(requirement: str) -> str:
 )
 @example(arguments={"folder": "."}, result={"python": [], "javascript": []})
 def project_dependencies(folder: str = ".") -> dict[str, list[str]]:
-    """List what a project depends on: from pyproject.toml, requirements.txt and package.json.
+    """List the dependencies of a project, from pyproject.toml, requirements.txt and package.json.
 
     Args:
         folder: The project's folder.

@@ -14,7 +14,7 @@ def _section(title: str, lines: list) -> str:
     },
 )
 def project_report(output: str, folder: str = ".") -> dict:
-    """Write a report on a project: its lines by language, what is left to do, broken links, duplicate files.
+    """Write a report on a project: lines by language, TODO comments, broken links, duplicate files.
 
     Args:
         output: The Markdown file to write.

@@ -23,14 +23,14 @@ LINE = re.compile(r"(?P<time>\S+ \S+) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICA
     },
 )
 def summarise_log(path: str, top: int = 5) -> dict:
-    """Summarise a log file: lines by level, its first and last time, and the errors that occur most.
+    """Summarise a log file: lines by level, first and last time, and the most frequent errors.
 
-    Lines look like "2025-03-01 10:00:00 ERROR text"; others belong to the line before. Numbers are taken out of error texts,
-    so that the same error counts as one.
+    Lines look like "2025-03-01 10:00:00 ERROR text"; others belong to the line before. Numbers in error texts are replaced
+    by N, so that similar errors count as one.
 
     Args:
         path: The log file.
-        top: How many errors to give.
+        top: The most errors to list.
     """
     lines = tools.read_file(path=path).splitlines()
     levels = Counter()

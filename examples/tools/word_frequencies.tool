@@ -12,7 +12,7 @@ def word_frequencies(path: str, top: int = 10) -> list[dict]:
 
     Args:
         path: The file to read.
-        top: How many words to give.
+        top: The most words to list.
     """
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", tools.read_file(path=path).lower())
     ranked = sorted(Counter(words).items(), key=(lambda pair: (-pair[1], pair[0])))

@@ -1,4 +1,4 @@
-"""The page about primitives, read off their declarations: `docs/primitives.md`, and `albert tools --markdown` for those at hand."""
+"""The page about primitives, generated from their declarations: `docs/primitives.md` and `albert tools --markdown`."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from albert_tools.engine.policy.rules import Policy
 
 _INTRODUCTION = """# Primitives
 
-The tools that programs and agents begin with: Python functions under `@primitive`, called as `tools.NAME(…)` or `albert run NAME`.
-Each call is judged by its effects and category, the mode and the rules ([governance.md](governance.md)), and by what it touches;
-what fails has one of the codes in [errors.md](errors.md). This page is read off the declarations, which are what a model is shown.
+Primitives are tools written in Python: functions under `@primitive`. Programs call them as `tools.NAME(…)`, people as
+`albert run NAME`. The rules judge each call by its category and effects, the mode, and what it touches
+([governance.md](governance.md)). A failure has one of the codes in [errors.md](errors.md). This page is generated from the
+declarations, which are also what a model sees.
 """
 
 _TABLE = """| tool | effects | category | risk | modes | approval | confined | timeout | calls per hour |
 |---|---|---|---|---|---|---|---|---|"""
 
 _LEGEND = """\
-*Approval*: `always` is the tool's own demand; `asks` is what the shipped rules say in NORMAL, where the owner's say nothing of the
-tool; `off` means that it is denied until the owner names it. *Confined*: a `function` runs in a process of its own that can only
-compute; what a `command` starts runs in the sandbox for commands. *Calls per hour* and *timeout* are the tool's own; rules may set
-less, never more.
+*Approval*: `always` is declared by the tool; `asks` is the shipped rule in NORMAL, if the owner's rules do not mention the tool;
+`off` means denied until the owner allows it by name. *Confined*: a `function` runs in a process that can only compute; a `command`
+runs in the sandbox for commands. *Timeout* and *calls per hour* are declared by the tool; rules may lower them.
 """
 
 
 def primitives_page(primitives: Sequence[Primitive], introduction: str = _INTRODUCTION) -> str:
-    """The whole page: a table of all, then each by family. `introduction` has the title."""
+    """The whole page: a table of all primitives, then each of them by family. `introduction` has the title."""
     families: dict[str, list[Primitive]] = {}
     for primitive in primitives:
         families.setdefault(primitive.definition.family, []).append(primitive)
@@ -59,7 +59,7 @@ def _row(primitive: Primitive) -> str:
 
 
 def _approval(primitive: Primitive) -> str:
-    """What becomes of a call in NORMAL where only the shipped rules speak."""
+    """The outcome of a call in NORMAL under the shipped rules alone."""
     d = primitive.definition
     if d.approval:
         return "off, then always" if primitive.gated else "always"
@@ -79,10 +79,10 @@ def _of(primitive: Primitive) -> Iterator[str]:
             yield f"- `{shape_of(p)}`{text}"
         yield ""
     facts = [f"Result: `{spell(d.result)}`."]
-    facts += [f"{'Exactly' if i.needed else 'At most'} one of {_names(i.names)} is given." for i in d.invariants]
+    facts += [f"Give {'exactly' if i.needed else 'at most'} one of {_names(i.names)}." for i in d.invariants]
     judged = [f"`{name}` as {_article(what)} {what}" for name, what in resources_of(primitive).items()]
     facts += [f"Rules judge {', '.join(judged)}."] if judged else []
-    facts += ["Doing it twice is the same as doing it once."] if d.idempotent else []
+    facts += ["Idempotent."] if d.idempotent else []
     yield " ".join(facts)
     yield ""
 
@@ -96,7 +96,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Prose of a docstring in Markdown: outside of code, what would be a tag or emphasis is what it was."""
+    """A docstring as Markdown: tags and emphasis outside of code are escaped."""
     parts = text.split("`")
     parts[::2] = [p.replace("<", "&lt;").replace("*", "\\*") for p in parts[::2]]
     return "`".join(parts)

@@ -1,4 +1,4 @@
-"""A workspace on disk, and a call context that remembers the effects."""
+"""A workspace on disk, and a call context that collects effects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.governed import Governed, governing
 
 
 @dataclass
 class Context:
-    """What a primitive is told, as the tests want it."""
+    """The context of a call, settable by tests."""
 
     workspace: Workspace
     remaining: float = 30.0
@@ -41,8 +42,16 @@ def context(root: Path) -> Iterator[Context]:
         yield Context(workspace)
 
 
+@pytest.fixture(params=["bwrap", "landlock"])
+def confinement(request: pytest.FixtureRequest, context: Context) -> str:
+    """The confinement of the test's commands."""
+    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
+    context.settings["confinement"] = request.param
+    return str(request.param)
+
+
 @pytest.fixture
 def govern(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
-    """Makes homes with a service each: ``govern(governance={…})``."""
+    """Makes homes, each with a service: ``govern(governance={…})``."""
     with governing(tmp_path) as make:
         yield make

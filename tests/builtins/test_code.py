@@ -11,7 +11,6 @@ from albert_tools.builtins.code import code
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations
-from albert_tools.engine.sandbox.command.confinement import found
 from tests.helpers.catalogue_rows import Row, running
 
 EXAMPLE = "tests/examples/test_examples.py::test_from_a_text_to_a_commit"
@@ -28,13 +27,12 @@ CATALOGUE = {
 ALONE = "--disable-plugin-autoload"
 
 
-@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
-def confinement(request: Any, context: Any) -> str:
-    """The confinement that a test's programs have."""
-    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
-    context.settings["confinement"] = request.param
+pytestmark = pytest.mark.usefixtures("confinement", "enough_time")
+
+
+@pytest.fixture
+def enough_time(context: Any) -> None:
     context.remaining = 300.0
-    return str(request.param)
 
 
 async def call(tool: Primitive, context: Any, **arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Commands with a network: the hosts that the rules name, through the proxy, and no other way out."""
+"""Commands with a network reach the hosts that the rules name through the proxy, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.network import answer, calling, raw
 
-#: Fetches by Python alone, as any program does that heeds the usual variables.
+#: A client that uses the proxy of the environment.
 FETCH = "import sys, urllib.request as r\nprint(r.urlopen(sys.argv[1], timeout=20).read().decode())"
-#: Goes its own way.
+#: A client that connects directly.
 DIRECT = "import socket, sys\nsocket.create_connection((sys.argv[1], int(sys.argv[2])), 5)\nprint('reached')"
 
 
@@ -53,7 +53,7 @@ async def test_a_host_that_the_rules_name(root: Path) -> None:
     assert [(f["method"], f["url"], f["refused"]) for f in seen] == [("GET", f"http://127.0.0.1:{server.port}/x", None)]
 
 
-async def test_any_other_host_or_way(root: Path) -> None:
+async def test_other_hosts_and_direct_connections_fail(root: Path) -> None:
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
         port = str(server.port)
         for argv in (
@@ -70,7 +70,7 @@ async def test_any_other_host_or_way(root: Path) -> None:
         assert server.connections == 0
 
 
-async def test_without_asking_for_it_there_is_none(root: Path) -> None:
+async def test_without_the_argument_there_is_no_network(root: Path) -> None:
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
         argv = ["python3", "-c", FETCH, f"http://127.0.0.1:{server.port}/x"]
         result, _ = await call(shell.run_program, {"argv": argv}, root, allowing("run_program", "127.0.0.1"))
@@ -78,7 +78,7 @@ async def test_without_asking_for_it_there_is_none(root: Path) -> None:
         assert server.connections == 0
 
 
-async def test_behind_landlock_there_is_none(root: Path) -> None:
+async def test_under_landlock_there_is_no_network(root: Path) -> None:
     arguments = {"argv": ["true"], "network": True}
     with pytest.raises(Failure, match="only behind bubblewrap") as caught:
         await call(shell.run_program, arguments, root, allowing("run_program", "127.0.0.1"), confinement="landlock")
@@ -86,7 +86,7 @@ async def test_behind_landlock_there_is_none(root: Path) -> None:
 
 
 class Remote(BaseHTTPRequestHandler):
-    """git's own server, over HTTP."""
+    """git's HTTP server."""
 
     root: Path
 
@@ -123,7 +123,7 @@ class Remote(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

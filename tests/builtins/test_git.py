@@ -1,4 +1,4 @@
-"""git with real repositories, under each confinement: what each operation does, and what a hostile repository can't."""
+"""git with real repositories under each confinement: its operations, and what a hostile repository cannot do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from albert_tools.builtins.shell import shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.model.schema import violations
-from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace import git_lock
 from tests.helpers.catalogue_rows import Row, running
 
@@ -40,7 +39,7 @@ ENVIRONMENT = {
 
 
 def plain(root: Path, *words: str) -> str:
-    """git as a person would use it."""
+    """Run git unconfined, and return its output."""
     done = subprocess.run(["git", *words], cwd=root, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -55,10 +54,7 @@ def repository(root: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
-def confined(request: Any, context: Any) -> None:
-    assert request.param in found().kinds, found().missing.get(request.param)
-    context.settings["confinement"] = request.param
+pytestmark = pytest.mark.usefixtures("confinement")
 
 
 async def git(context: Any, operation: str, *args: str, **more: Any) -> Any:
@@ -104,7 +100,7 @@ async def test_from_change_to_commit_and_back(context: Any, repository: Path) ->
     assert (facts["operation"], facts["args"], facts["exit_code"]) == ("STASH", ["pop"], 0)
 
 
-async def test_whom_the_repository_or_the_owner_names_commits(context: Any, repository: Path) -> None:
+async def test_the_author_of_commits_comes_from_the_repository_or_the_owner(context: Any, repository: Path) -> None:
     plain(repository, "config", "user.name", "Ada")
     plain(repository, "config", "user.email", "ada@example.org")
     await git(context, "COMMIT", "--allow-empty", "-m", "hers")
@@ -114,7 +110,7 @@ async def test_whom_the_repository_or_the_owner_names_commits(context: Any, repo
     assert plain(repository, "log", "-1", "--format=%an <%ce>") == "Bot <bot@example.org>\n"
 
 
-async def test_status_taken_apart(context: Any, repository: Path) -> None:
+async def test_status(context: Any, repository: Path) -> None:
     assert (await status(context))["clean"]
     (repository / "new ü\nfile").write_text("x")
     (repository / "a.txt").write_text("changed")
@@ -131,7 +127,7 @@ async def test_status_taken_apart(context: Any, repository: Path) -> None:
     assert (found["upstream"], found["ahead"], found["conflicted"]) == (None, 0, [])
 
 
-def test_all_that_a_status_can_say() -> None:
+def test_every_line_of_a_status_is_parsed() -> None:
     lines = [
         "# branch.oid (initial)",
         "# branch.head (detached)",
@@ -160,7 +156,7 @@ def test_all_that_a_status_can_say() -> None:
     }
 
 
-async def test_what_is_no_repository(context: Any, root: Path) -> None:
+async def test_a_folder_without_a_repository(context: Any, root: Path) -> None:
     with pytest.raises(Failure) as caught:
         await status(context)
     assert caught.value.code == "not_found"
@@ -196,9 +192,7 @@ async def test_what_is_no_repository(context: Any, root: Path) -> None:
         ("LOG", ["--exec-path=x"]),
     ],
 )
-async def test_options_that_run_or_write_something_else(
-    context: Any, repository: Path, operation: str, args: list[str]
-) -> None:
+async def test_dangerous_options_are_refused(context: Any, operation: str, args: list[str]) -> None:
     url = {"url": "https://example.org/x.git"} if operation == "CLONE" else {}
     with pytest.raises(Failure) as caught:
         await git(context, operation, *args, **url)
@@ -265,7 +259,7 @@ async def test_nothing_that_a_repository_names_is_run(context: Any, repository: 
 
 
 @pytest.mark.parametrize("where", ["a name with =", "a configuration beside"])
-async def test_a_filter_is_off_wherever_it_is_named(context: Any, repository: Path, where: str) -> None:
+async def test_a_filter_is_disabled_wherever_it_is_configured(context: Any, repository: Path, where: str) -> None:
     trap, name = f"touch {repository}/ran; cat", "a=b" if where == "a name with =" else "evil"
     beside = ["--worktree"] if where == "a configuration beside" else []
     if beside:
@@ -284,8 +278,8 @@ async def test_a_filter_is_off_wherever_it_is_named(context: Any, repository: Pa
     assert not (repository / "ran").exists()
 
 
-async def test_remotes_are_settings_that_can_be_changed(context: Any, repository: Path) -> None:
-    # Behind Landlock git can't give the new file the old one's mode, and gives up; the manual says so.
+async def test_remotes_can_be_changed(context: Any, repository: Path) -> None:
+    # Under Landlock git can't set the mode of the new file and fails; docs/sandbox.md says so.
     context.settings["confinement"] = "bwrap"
     before = (repository / ".git/config").read_text()
     result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
@@ -294,7 +288,7 @@ async def test_remotes_are_settings_that_can_be_changed(context: Any, repository
     assert "example.org" in (await git(context, "REMOTE", "-v"))["output"]
 
 
-async def test_only_what_reaches_out_needs_an_address(context: Any, repository: Path) -> None:
+async def test_only_operations_on_remotes_take_an_address(context: Any, repository: Path) -> None:
     for operation, url in (("LOG", "https://example.org/x.git"), ("FETCH", "ssh://example.org/x.git"), ("CLONE", None)):
         with pytest.raises(Failure) as caught:
             await git(context, operation, url=url)
@@ -305,7 +299,7 @@ async def bash(context: Any, command: str) -> Any:
     return await call_primitive(shell.bash, {"command": command, "cwd": "", "timeout": 30, "env": []}, context)
 
 
-async def test_a_folder_of_hooks_that_is_not_there_yet(context: Any, repository: Path) -> None:
+async def test_a_missing_folder_of_hooks_cannot_be_made(context: Any, repository: Path) -> None:
     shutil.rmtree(repository / ".git/hooks")
     await bash(context, "mkdir .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/hooks x; ln -s ../x .git/hooks")
     assert not (repository / ".git/hooks").is_symlink()
@@ -313,7 +307,7 @@ async def test_a_folder_of_hooks_that_is_not_there_yet(context: Any, repository:
 
 
 @pytest.mark.parametrize("name", ["commondir", "config.worktree"])
-async def test_configuration_is_not_brought_in_by_another_name(context: Any, repository: Path, name: str) -> None:
+async def test_other_files_of_configuration_cannot_be_made(context: Any, repository: Path, name: str) -> None:
     await bash(
         context, f"mkdir -p evil/hooks; cp -r .git/config .git/refs .git/objects evil; echo ../evil > .git/{name}"
     )
@@ -322,7 +316,7 @@ async def test_configuration_is_not_brought_in_by_another_name(context: Any, rep
     plain(repository, "status")
 
 
-async def test_a_working_trees_own_configuration_is_never_there(context: Any, repository: Path) -> None:
+async def test_a_working_trees_own_configuration_cannot_be_written(context: Any, repository: Path) -> None:
     plain(repository, "config", "extensions.worktreeConfig", "true")
     plain(repository, "worktree", "add", "-q", "--detach", "tree")
     for place in (".git", ".git/worktrees/tree"):
@@ -334,7 +328,7 @@ async def test_a_working_trees_own_configuration_is_never_there(context: Any, re
     assert plain(repository / "tree", "status", "--short") == ""
 
 
-async def test_git_folders_that_lie_elsewhere(context: Any, repository: Path) -> None:
+async def test_git_folders_in_other_places_are_read_only(context: Any, repository: Path) -> None:
     plain(repository, "config", "core.hooksPath", "tools/hooks")
     plain(repository, "config", "include.path", "../shared/settings")
     plain(repository, "worktree", "add", "-q", "--detach", "tree")
@@ -362,7 +356,7 @@ async def test_git_folders_that_lie_elsewhere(context: Any, repository: Path) ->
     assert {place: (repository / place).read_text() for place in places} == before
 
 
-async def test_another_repositorys_working_tree_is_not_this_ones_configuration(context: Any, repository: Path) -> None:
+async def test_the_git_folder_cannot_be_the_working_tree_of_another_repository(context: Any, repository: Path) -> None:
     before = (repository / ".git/config").read_text()
     inner = repository / "sub/inner"
     inner.mkdir(parents=True)
@@ -376,7 +370,7 @@ async def test_another_repositorys_working_tree_is_not_this_ones_configuration(c
         assert (repository / ".git/config").read_text() == before
 
 
-async def test_a_git_folder_is_not_a_working_tree(context: Any, repository: Path) -> None:
+async def test_the_git_folder_cannot_be_its_own_working_tree(context: Any, repository: Path) -> None:
     (repository / "config").write_text(f"[core]\n\tfsmonitor = touch {repository}/ran\n")
     plain(repository, "add", "config")
     plain(repository, "commit", "-q", "-m", "evil")
@@ -387,7 +381,7 @@ async def test_a_git_folder_is_not_a_working_tree(context: Any, repository: Path
     assert (repository / ".git/config").read_text() == before
 
 
-async def test_programs_under_odd_names(context: Any, repository: Path) -> None:
+async def test_programs_with_odd_names_do_not_run(context: Any, repository: Path) -> None:
     trap = f"touch {repository}/ran; cat; true"
     plain(repository, "config", "filter.a=b.clean", trap)
     (repository / ".git/config").open("ab").write(b'[filter "\xff"]\n\tclean = "' + trap.encode() + b'"\n')
@@ -408,7 +402,7 @@ async def test_programs_under_odd_names(context: Any, repository: Path) -> None:
     assert not (repository / "ran").exists()
 
 
-async def test_programs_of_a_working_trees_own_configuration(context: Any, repository: Path) -> None:
+async def test_programs_of_a_working_trees_own_configuration_do_not_run(context: Any, repository: Path) -> None:
     plain(repository, "config", "extensions.worktreeConfig", "true")
     plain(repository, "config", "--worktree", "filter.evil.clean", f"touch {repository}/ran; cat")
     (repository / ".gitattributes").write_text("*.txt filter=evil\n")
@@ -418,7 +412,7 @@ async def test_programs_of_a_working_trees_own_configuration(context: Any, repos
 
 
 def with_submodule(repository: Path) -> Path:
-    """The folder of a submodule that a repository is given, whose files go through the filter `evil`."""
+    """Add a submodule whose files have the filter `evil`; its folder."""
     inner = repository / "inner"
     inner.mkdir()
     plain(inner, "init", "-q", "-b", "main")
@@ -432,7 +426,7 @@ def with_submodule(repository: Path) -> Path:
     return inner
 
 
-async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
+async def test_programs_of_a_submodule_do_not_run(context: Any, repository: Path) -> None:
     inner = with_submodule(repository)
     plain(inner, "config", "filter.evil.clean", f"touch {repository}/ran; cat")
     (inner / "b.txt").write_text("two\n")
@@ -452,11 +446,12 @@ async def test_programs_of_a_submodule(context: Any, repository: Path) -> None:
 
 
 async def test_configuration_is_not_replaced_under_a_running_command(context: Any, repository: Path) -> None:
-    # Behind Landlock nothing is fastened to a file, and git can't change its configuration anyway.
+    # Under Landlock files are not mounted read-only, and git can't change its configuration anyway.
     context.settings["confinement"] = "bwrap"
-    trying = "for n in {1..20}; do echo evil >> .git/config; sleep 0.1; done"
+    trying = "touch started; for n in {1..10}; do echo evil >> .git/config; sleep 0.05; done"
     running = asyncio.create_task(bash(context, trying))
-    await asyncio.sleep(0.5)
+    while not (repository / "started").exists():
+        await asyncio.sleep(0.02)
     result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
     await running
     assert "evil" not in (repository / ".git/config").read_text()
@@ -464,8 +459,10 @@ async def test_configuration_is_not_replaced_under_a_running_command(context: An
     assert "example.org" in plain(repository, "remote", "-v")
 
 
-async def test_git_goes_on_while_other_commands_run(context: Any, repository: Path, monkeypatch: Any) -> None:
-    # Behind Landlock nothing is fastened to a file, and git can't change its configuration anyway.
+async def test_the_configuration_is_locked_while_other_commands_run(
+    context: Any, repository: Path, monkeypatch: Any
+) -> None:
+    # Under Landlock files are not mounted read-only, and git can't change its configuration anyway.
     context.settings["confinement"] = "bwrap"
     monkeypatch.setattr(git_lock, "PATIENCE", 0.2)
     running = asyncio.create_task(bash(context, "touch started; while [ ! -e stop ]; do sleep 0.05; done"))
@@ -486,6 +483,8 @@ async def test_git_goes_on_while_other_commands_run(context: Any, repository: Pa
         ({"operation": "FETCH", "url": "ext::sh -c true"}, "only https:// and http:// remotes can be reached"),
     ],
 )
-def test_nobody_is_asked_about_what_could_never_be_done(govern: Any, arguments: dict[str, Any], said: str) -> None:
+def test_an_impossible_call_is_refused_before_anybody_is_asked(
+    govern: Any, arguments: dict[str, Any], said: str
+) -> None:
     error = govern().call("git", arguments).error
     assert (error.code, said in error.message) == ("invalid_arguments", True)

@@ -1,6 +1,4 @@
-"""Whatever a repository says is to be run, git runs none of it: each way that git knows, in a real repository, by each operation
-that gets there.
-"""
+"""A hostile repository cannot make git run a program: every known way, in a real repository, with each operation that uses it."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from tests.builtins.test_git import plain, with_submodule
 
 
 class Nowhere:
-    """Rules that let nothing be reached."""
+    """Rules that allow no address."""
 
     named = staticmethod(lambda *_: False)
 
@@ -28,7 +26,7 @@ class Nowhere:
         raise Failure("permission_denied", f"{method} {url}")
 
 
-#: The operations that a hostile repository is taken through, each from a changed working tree.
+#: The operations on a hostile repository, each with a changed working tree.
 LOCAL = (
     ("STATUS",),
     ("DIFF",),
@@ -50,12 +48,12 @@ REBASING = (("REBASE", "--continue"), ("REBASE", "--skip"))
 
 
 def trap(repository: Path) -> str:
-    """A command that leaves a mark, and passes on what it is given."""
+    """A command that leaves a mark and copies its input."""
     return f"touch {repository}/ran; cat"
 
 
 def script(repository: Path) -> str:
-    """The same as a file, which needs no shell to be started."""
+    """The same as a file, which needs no shell."""
     path = repository / "trap"
     path.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
     path.chmod(0o755)
@@ -63,7 +61,7 @@ def script(repository: Path) -> str:
 
 
 def setting(key: str, *more: str) -> Callable[[Path], None]:
-    """A hostile setting, once as a text for a shell and once as a file; `more` are settings (``key=value``) that get git there."""
+    """A hostile setting, as a shell command or as a file; `more` are settings (``key=value``) that make git use it."""
 
     def make(repository: Path) -> None:
         plain(repository, "config", key, trap(repository) if not key.endswith(".process") else script(repository))
@@ -111,7 +109,7 @@ def included(conditional: bool) -> Callable[[Path], None]:
 
 
 def submodule(where: str) -> Callable[[Path], None]:
-    """A submodule whose own settings name a filter: in its own folder, in the outer repository's, or somewhere else."""
+    """A submodule whose settings name a filter; its git folder is its own, inside the outer one, or elsewhere."""
 
     def make(repository: Path) -> None:
         inner = with_submodule(repository)
@@ -138,7 +136,7 @@ def updating(repository: Path) -> None:
 
 
 def compared(repository: Path) -> None:
-    """A submodule that stands elsewhere than it was committed, to be compared in itself by programs that it names."""
+    """A submodule with a new commit; comparing it would run programs that it names."""
     submodule("own")(repository)
     inner = repository / "inner"
     plain(inner, "config", "--unset", "filter.evil.clean")
@@ -170,7 +168,7 @@ def beside(repository: Path) -> None:
 
 
 def linked(how: str) -> Callable[[Path], None]:
-    """The git folder is somewhere else."""
+    """The git folder is elsewhere, behind a link or a file."""
 
     def make(repository: Path) -> None:
         for key in ("clean", "smudge"):
@@ -186,7 +184,7 @@ def linked(how: str) -> Callable[[Path], None]:
 
 
 def todo(folder: str) -> Callable[[Path], None]:
-    """A rebase that was stopped, and whose list says what is to be run."""
+    """A stopped rebase whose list has commands to run."""
 
     def make(repository: Path) -> None:
         plain(repository, "commit", "-q", "--allow-empty", "-m", "one more")
@@ -291,8 +289,8 @@ WAYS: dict[str, Callable[[Path], None]] = {
 }
 
 
-#: Those that are tried each time, and behind Landlock, too; the others differ only in which setting it is, and what starts git's
-#: programs alone holds for all.
+#: These run in every test run, under Landlock too. The others differ only in the setting, and the limit to git's own programs
+#: applies to all of them.
 BOTH = (
     "filter.clean",
     "filter.process",
@@ -313,7 +311,7 @@ BOTH = (
     ],
     ids=str,
 )
-async def test_nothing_is_run_that_a_repository_names(context: Any, root: Path, kind: str, way: str) -> None:
+async def test_no_program_of_the_repository_runs(context: Any, root: Path, kind: str, way: str) -> None:
     assert kind in found().kinds, found().missing.get(kind)
     context.settings["confinement"] = kind
     context.network = Nowhere()
@@ -326,12 +324,12 @@ async def test_nothing_is_run_that_a_repository_names(context: Any, root: Path, 
     plain(root, "branch", "side")
     WAYS[way](root)
     (root / "ran").unlink(missing_ok=True)
-    reaching = "remote" in plain(root, "config", "--list", "--name-only") or (root / ".git/remotes").exists()
-    operations = REBASING if "rebase" in way else (*LOCAL[:5], *REMOTE) if reaching else LOCAL
+    has_remote = "remote" in plain(root, "config", "--list", "--name-only") or (root / ".git/remotes").exists()
+    operations = REBASING if "rebase" in way else (*LOCAL[:5], *REMOTE) if has_remote else LOCAL
     for n, (operation, *args) in enumerate(operations):
         for path in (root / "a.txt", root / "inner/b.txt"):
             if path.exists() and operations is not REBASING:
-                # As long as it was, so that git has to look into it.
+                # Of the same size, so that git reads it.
                 path.write_text(f"{n:03}\n")
         await call_primitive(tools.git, {"operation": operation, "args": args, "timeout": 25}, context)
         assert not (root / "ran").exists(), (operation, args)

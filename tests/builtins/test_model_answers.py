@@ -1,4 +1,4 @@
-"""Events of a stream are the same however it is cut into pieces."""
+"""The events of a stream do not depend on how it is cut into pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STREAM = (
 
 @settings(max_examples=300, deadline=None)
 @given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=20))
-def test_however_it_is_cut(cuts: list[int]) -> None:
+def test_events_do_not_depend_on_the_pieces(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     events, found = Events(), []
     for start, end in pairwise(places):

@@ -1,4 +1,4 @@
-"""fetch_url against pages of a real server, read in a process of its own."""
+"""fetch_url against pages of a real server, parsed in a confined process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def page(text: str | bytes, kind: str = "text/html; charset=utf-8", status: str 
     return answer(data, status, [f"Content-Type: {kind}"])
 
 
-async def test_a_page_is_what_it_is_about(client: Client) -> None:
+async def test_the_main_text_of_a_page(client: Client) -> None:
     got, context = await read(client, page(ARTICLE))
     assert (got["status"], got["content_type"], got["title"]) == (200, "text/html", "On Otters & Rivers")
     assert "catches with some skill" in got["text"]
@@ -61,12 +61,12 @@ async def test_a_page_is_what_it_is_about(client: Client) -> None:
     assert [kind for kind, _ in context.effects] == ["network"]
 
 
-async def test_links_stay_where_they_are_wanted(client: Client) -> None:
+async def test_links_are_kept_on_demand(client: Client) -> None:
     got, _ = await read(client, page(ARTICLE), links=True)
     assert "/more)" in got["text"]
 
 
-async def test_a_text_is_cut_where_it_is_said(client: Client) -> None:
+async def test_a_long_text_is_truncated(client: Client) -> None:
     got, _ = await read(client, page("word " * 1000, "text/plain"), limit=100)
     assert (len(got["text"]), got["truncated"]) == (100, True)
 
@@ -83,12 +83,12 @@ async def test_a_text_is_cut_where_it_is_said(client: Client) -> None:
         (page(b"", "text/html"), ""),
     ],
 )
-async def test_other_texts_and_odd_pages(client: Client, served: bytes, part: str) -> None:
+async def test_other_text_and_malformed_pages(client: Client, served: bytes, part: str) -> None:
     got, _ = await read(client, served)
     assert part in got["text"]
 
 
-async def test_what_is_no_text(client: Client) -> None:
+async def test_binary_content_is_refused(client: Client) -> None:
     got, context = await read(client, page(b"\x89PNG", "image/png"))
     assert (got.code, "image/png" in got.message) == ("encoding_error", True)
     assert len(context.effects) == 1
@@ -108,7 +108,7 @@ async def test_what_is_no_text(client: Client) -> None:
     ],
     ids=["deep", "deep tables", "attributes", "comments", "entities", "own entities", "file entities", "controls"],
 )
-async def test_hostile_pages_are_read_or_fail_plainly(client: Client, hostile: str) -> None:
+async def test_hostile_pages_are_read_or_refused(client: Client, hostile: str) -> None:
     got, _ = await read(client, page(hostile))
     if isinstance(got, Failure):
         assert got.code in ("timeout", "cpu_limit", "memory_limit", "result_limit", "exception")
@@ -116,7 +116,7 @@ async def test_hostile_pages_are_read_or_fail_plainly(client: Client, hostile: s
         assert "root:" not in got["text"]
 
 
-async def test_without_the_library_it_says_what_to_install(client: Client, monkeypatch: Any) -> None:
+async def test_without_the_library_the_hint_says_what_to_install(client: Client, monkeypatch: Any) -> None:
     import importlib.util
 
     found = importlib.util.find_spec

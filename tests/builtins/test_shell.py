@@ -22,7 +22,6 @@ from albert_tools.builtins.shell import confined_command, shell
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations
-from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.store.contents.content_store import Contents
 from tests.helpers.catalogue_rows import running
 
@@ -47,12 +46,7 @@ MARK = f"stays-{os.getpid()}"
 STAY = f": {MARK}; while :; do echo x >> beats; sleep 0.02; done"
 
 
-@pytest.fixture(params=["bwrap", "landlock"], autouse=True)
-def confinement(request: Any, context: Any) -> str:
-    """The confinement that a test's commands have."""
-    assert request.param in found().kinds, f"the tests need {request.param}: {found().missing.get(request.param)}"
-    context.settings["confinement"] = request.param
-    return str(request.param)
+pytestmark = pytest.mark.usefixtures("confinement")
 
 
 async def call(tool: Primitive, context: Any, arguments: dict[str, Any]) -> Any:

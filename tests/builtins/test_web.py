@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from albert_tools.builtins.net import web
+from albert_tools.builtins.net.bounds import MAX_BODY
 from albert_tools.builtins.net.client import Client
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
@@ -21,7 +22,7 @@ from tests.helpers.network import Calling, calling
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by path."""
+    """Answer by path."""
 
     def do_GET(self) -> None:
         name = self.path.lstrip("/").partition("?")[0]
@@ -41,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
             "latin": (200, {"Content-Type": "text/plain; charset=latin-1"}, b"\xe9"),
             "binary": (200, {}, b"ab\xff"),
             "odd": (200, {"Content-Type": "text/plain; charset=nonsense"}, b"x"),
-            "large": (200, {}, b"x" + ("é" * web.MAX_BODY).encode()),
+            "large": (200, {}, b"x" + ("é" * MAX_BODY).encode()),
             "bomb": (200, {"Content-Encoding": "gzip"}, gzip.compress(b"0" * 50_000_000, 1)),
             "packed": (200, {"Content-Encoding": "gzip"}, gzip.compress(b"unpacked")),
             "lying": (200, {"Content-Encoding": "gzip"}, b"not gzip"),
@@ -62,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """One that does not complain when a client hangs up."""
+    """A server that ignores clients that hang up."""
 
     daemon_threads = True
 
@@ -80,7 +81,7 @@ def base() -> Iterator[str]:
         thread.join()
 
 
-#: The owner names this machine, so it may be reached.
+#: The rules name this machine.
 RULES = {"tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}}}
 
 
@@ -123,14 +124,14 @@ async def test_head_has_no_body(context: Any, base: str) -> None:
     assert (answer["status"], answer["body"]) == (200, "")
 
 
-async def test_404_and_redirects_are_answers(context: Any, base: str) -> None:
+async def test_404_and_redirects_are_results(context: Any, base: str) -> None:
     missing = await request(context, f"{base}/missing")
     assert (missing["status"], missing["body"]) == (404, "nothing here")
     moved = await request(context, f"{base}/moved")
     assert (moved["status"], moved["headers"]["location"]) == (302, "/echo")
 
 
-async def test_text_is_decoded_by_its_charset_or_not_at_all(context: Any, base: str) -> None:
+async def test_text_is_decoded_by_its_charset(context: Any, base: str) -> None:
     assert (await request(context, f"{base}/latin"))["body"] == "é"
     for name in ("binary", "odd", "lying", "exotic"):
         with pytest.raises(Failure) as caught:
@@ -141,17 +142,17 @@ async def test_text_is_decoded_by_its_charset_or_not_at_all(context: Any, base: 
 async def test_a_large_body_is_cut_between_characters(context: Any, base: str) -> None:
     answer = await request(context, f"{base}/large")
     assert answer["truncated"]
-    assert answer["body"] == "x" + "é" * ((web.MAX_BODY - 1) // 2)
+    assert answer["body"] == "x" + "é" * ((MAX_BODY - 1) // 2)
 
 
-async def test_a_packed_body_is_unpacked_within_bounds(context: Any, base: str) -> None:
+async def test_a_compressed_body_is_decompressed_within_bounds(context: Any, base: str) -> None:
     assert (await request(context, f"{base}/packed"))["body"] == "unpacked"
     bomb = await request(context, f"{base}/bomb")
     assert bomb["truncated"]
-    assert bomb["body"] == "0" * web.MAX_BODY
+    assert bomb["body"] == "0" * MAX_BODY
 
 
-async def test_the_environment_is_not_asked(context: Any, base: str, monkeypatch: Any) -> None:
+async def test_the_environment_is_ignored(context: Any, base: str, monkeypatch: Any) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert (await request(context, f"{base}/echo"))["status"] == 200
@@ -169,7 +170,7 @@ async def test_no_answer(context: Any, base: str) -> None:
         assert (caught.value.code, caught.value.retryable) == ("network_error", again)
 
 
-async def test_time_runs_out(context: Any, base: str) -> None:
+async def test_a_timeout(context: Any, base: str) -> None:
     context.remaining = 0.4
     with pytest.raises(Failure) as caught:
         await request(context, f"{base}/slow")
@@ -193,7 +194,7 @@ async def test_time_runs_out(context: Any, base: str) -> None:
         "http://\ud800/",
     ],
 )
-async def test_what_is_no_url(context: Any, url: str) -> None:
+async def test_an_invalid_url_is_refused(context: Any, url: str) -> None:
     with pytest.raises(Failure) as caught:
         await request(context, url)
     assert caught.value.code == "invalid_arguments"
@@ -210,7 +211,7 @@ async def test_what_is_no_url(context: Any, url: str) -> None:
         {"a": "é"},
     ],
 )
-async def test_what_is_no_header(context: Any, base: str, headers: dict[str, str]) -> None:
+async def test_an_invalid_header_is_refused(context: Any, base: str, headers: dict[str, str]) -> None:
     with pytest.raises(Failure) as caught:
         await request(context, f"{base}/echo", headers=headers)
     assert caught.value.code == "invalid_arguments"

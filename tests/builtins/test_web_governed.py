@@ -1,4 +1,4 @@
-"""The tools of the web through the service: allowed, asked about, denied, out of time, called off, recorded, and from programs."""
+"""The web tools through the service: allowed, asked, denied, timed out, cancelled, recorded, and called from programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = (
 
 
 def serve(head: bytes, connection: socket.socket) -> None:
-    """A page, what a search found, or nothing at all for a while."""
+    """Answer with a page or with search results, or never."""
     path = head.split()[1]
     if b"stall" in path:
         stalled.set()
@@ -49,7 +49,7 @@ def server() -> Any:
 
 
 def call_of(tool: str, server: Raw, path: str = "page") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of a call that leads to the server, and the settings that it needs."""
+    """The arguments of a call that reaches the server, and its settings."""
     url = f"http://127.0.0.1:{server.port}/{path}"
     if tool != "web_search":
         return {"url": url}, {}
@@ -105,7 +105,7 @@ async def test_a_denied_call_names_its_rule(
 
 
 @pytest.mark.parametrize("tool", ["http_request", "fetch_url"])
-async def test_a_new_host_is_asked_about_and_an_address_is_not(tmp_path: Path, server: Raw, tool: str) -> None:
+async def test_a_new_host_is_asked_about_but_an_address_is_refused(tmp_path: Path, server: Raw, tool: str) -> None:
     asked: list[str] = []
 
     async def person(question: Question) -> bool:
@@ -113,10 +113,10 @@ async def test_a_new_host_is_asked_about_and_an_address_is_not(tmp_path: Path, s
         return True
 
     async with opened(tmp_path, {}, ask=person) as service:
-        # Nobody is asked about what would be refused anyway …
+        # A call that would be refused anyway is not asked about.
         result = await service.invoke(tool, {"url": f"http://127.0.0.1:{server.port}/"})
         assert (result.error.rule, asked) == ("shipped.addresses", [])
-        # … and a person's yes to a name opens no address that it leads to.
+        # Approving a name does not open its addresses.
         result = await service.invoke(tool, {"url": f"http://localhost:{server.port}/"})
         assert (result.error.rule, asked) == ("shipped.addresses", ["shipped.new_host_asks"])
     async with opened(tmp_path, {}, patience=None) as service:
@@ -130,9 +130,9 @@ async def test_a_new_host_is_asked_about_and_an_address_is_not(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_out_of_time(tmp_path: Path, server: Raw, tool: str) -> None:
+async def test_it_times_out(tmp_path: Path, server: Raw, tool: str) -> None:
     arguments, settings = call_of(tool, server, "stall")
-    rules = {"tools": {tool: {"timeout_seconds": 0.8, "allowed_hosts": ["127.0.0.1"]}}, "primitives": settings}
+    rules = {"tools": {tool: {"timeout_seconds": 0.5, "allowed_hosts": ["127.0.0.1"]}}, "primitives": settings}
     async with opened(tmp_path, rules) as service:
         result = await service.invoke(tool, arguments)
     assert result.error.code == "timeout"
@@ -140,7 +140,7 @@ async def test_out_of_time(tmp_path: Path, server: Raw, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_called_off(tmp_path: Path, server: Raw, tool: str) -> None:
+async def test_it_is_cancelled(tmp_path: Path, server: Raw, tool: str) -> None:
     arguments, settings = call_of(tool, server, "stall")
     async with opened(tmp_path, {**NAMED, "primitives": settings}) as service:
         call = asyncio.create_task(service.invoke(tool, arguments))
@@ -148,7 +148,7 @@ async def test_called_off(tmp_path: Path, server: Raw, tool: str) -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-    # It was sent, and the record has that.
+    # It was sent, so it is recorded.
     written = "".join(p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file())
     assert "the call was cancelled" in written
     assert '"network"' in written
@@ -180,7 +180,7 @@ async def test_from_a_program(tmp_path: Path, server: Raw, tool: str) -> None:
     assert [e.tool for e in result.effects] == [tool]
 
 
-async def test_a_secret_stands_nowhere(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
+async def test_a_secret_is_in_no_record(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
     value = "a-value-that-nobody-sees"
     monkeypatch.setenv("ALBERT_SECRET_TOKEN", value)
     source = '''def ask(url: str) -> dict:
@@ -193,14 +193,14 @@ async def test_a_secret_stands_nowhere(tmp_path: Path, server: Raw, monkeypatch:
     print(answer["body"])
     return answer
 '''
-    told: list[Any] = []
+    notices: list[Any] = []
 
     class Watch:
         def started(self, notice: Any) -> None:
-            told.append(repr(notice))
+            notices.append(repr(notice))
 
         def ended(self, notice: Any) -> None:
-            told.append(repr(notice))
+            notices.append(repr(notice))
 
     async with opened(tmp_path, {**NAMED, "secrets": {"TOKEN": ["127.0.0.1"]}}, telemetry=Watch()) as service:
         await service.define(source)
@@ -208,13 +208,13 @@ async def test_a_secret_stands_nowhere(tmp_path: Path, server: Raw, monkeypatch:
         assert result.ok, result.error
     assert f"Authorization: Bearer {value}".encode() in server.seen[0]
     assert "[redacted]" in result.output["body"]
-    everything = [repr(result), result.log, *told]
+    everything = [repr(result), result.log, *notices]
     everything += [p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file()]
     assert not any(value in text for text in everything)
     assert any("TOKEN" in text for text in everything)
 
 
-async def test_a_project_binds_no_secrets(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
+async def test_a_project_cannot_bind_secrets(tmp_path: Path, server: Raw, monkeypatch: Any) -> None:
     monkeypatch.setenv("ALBERT_SECRET_TOKEN", "a-value-that-nobody-sees")
     (tmp_path / "work" / ".albert").mkdir(parents=True)
     (tmp_path / "work" / ".albert" / "governance.yaml").write_text("secrets: {TOKEN: [127.0.0.1]}\n")
@@ -225,7 +225,7 @@ async def test_a_project_binds_no_secrets(tmp_path: Path, server: Raw, monkeypat
     assert server.connections == 0
 
 
-async def test_what_arguments_can_not_be(tmp_path: Path) -> None:
+async def test_invalid_arguments(tmp_path: Path) -> None:
     async with opened(tmp_path, NAMED) as service:
         for tool, arguments in (
             ("http_request", {"url": ""}),
@@ -242,7 +242,7 @@ async def test_what_arguments_can_not_be(tmp_path: Path) -> None:
             assert result.error.code == "invalid_arguments", arguments
 
 
-async def test_network_bytes_are_taken_from_a_budget(tmp_path: Path, server: Raw) -> None:
+async def test_network_bytes_are_charged_to_the_budget(tmp_path: Path, server: Raw) -> None:
     async with opened(tmp_path, NAMED) as service:
         result = await service.invoke(
             "http_request", {"url": f"http://127.0.0.1:{server.port}/", "method": "POST", "body": "12345"}
@@ -262,7 +262,7 @@ async def test_connections_are_kept_and_end_with_the_service(tmp_path: Path, ser
     assert connected() == 0
 
 
-async def test_new_rules_hold_for_what_was_open(tmp_path: Path, server: Raw) -> None:
+async def test_new_rules_apply_to_open_connections(tmp_path: Path, server: Raw) -> None:
     rules = tmp_path / "governance.yaml"
     rules.write_text(json.dumps(NAMED))
     (tmp_path / "work" / ".albert").mkdir(parents=True)
@@ -275,7 +275,7 @@ async def test_new_rules_hold_for_what_was_open(tmp_path: Path, server: Raw) -> 
     assert len(server.seen) == 1
 
 
-async def test_a_redirect_on_the_host_that_a_person_said_yes_to(tmp_path: Path) -> None:
+async def test_a_redirect_on_an_approved_host_is_not_asked_again(tmp_path: Path) -> None:
     def moved(head: bytes, connection: socket.socket) -> None:
         first = head.split()[1] == b"/"
         connection.sendall(answer(b"" if first else b"here", "302 Found" if first else "200 OK", ["Location: /there"]))

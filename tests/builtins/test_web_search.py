@@ -1,4 +1,4 @@
-"""web_search against a local service that speaks a provider's protocol."""
+"""web_search against a local service with a provider's protocol."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def served(value: Any, status: str = "200 OK", *headers: str) -> bytes:
 SEARXNG = {"provider": "searxng", "url": "http://127.0.0.1:{port}/search"}
 
 
-async def test_the_results_are_plain(client: Client) -> None:
+async def test_results_are_plain_text(client: Client) -> None:
     got, server, context = await search(client, SEARXNG, served(FOUND))
     assert got == [
         {"title": "Otters & rivers", "url": "https://example.org/otters", "snippet": "About otters"},
@@ -73,12 +73,12 @@ async def test_the_results_are_plain(client: Client) -> None:
     assert [kind for kind, _ in context.effects] == ["network"]
 
 
-async def test_no_more_than_were_asked_for(client: Client) -> None:
+async def test_the_count_is_a_maximum(client: Client) -> None:
     many = {"results": [{"title": str(i), "url": f"https://example.org/{i}", "content": ""} for i in range(60)]}
     assert len((await search(client, SEARXNG, served(many), count=7))[0]) == 7
 
 
-async def test_any_service_can_be_described(client: Client, monkeypatch: Any) -> None:
+async def test_a_service_can_be_described_in_the_configuration(client: Client, monkeypatch: Any) -> None:
     monkeypatch.setenv("ALBERT_SECRET_SEARCH", "very-secret-key")
     settings = {
         "url": "http://127.0.0.1:{port}/find?lang=en",
@@ -110,7 +110,7 @@ async def test_any_service_can_be_described(client: Client, monkeypatch: Any) ->
         ({"provider": "brave"}, "permission_denied"),
     ],
 )
-async def test_what_can_not_be_a_service(client: Client, settings: dict[str, Any], code: str) -> None:
+async def test_an_invalid_configuration(client: Client, settings: dict[str, Any], code: str) -> None:
     got, _, context = await search(client, settings)
     assert got.code == code
     assert context.effects == []
@@ -127,13 +127,13 @@ async def test_what_can_not_be_a_service(client: Client, settings: dict[str, Any
         (served({}, "429 Too Many Requests", "Retry-After: 30"), "rate_limited"),
     ],
 )
-async def test_an_answer_that_is_none(client: Client, response: bytes, code: str) -> None:
+async def test_an_invalid_answer(client: Client, response: bytes, code: str) -> None:
     got, _, context = await search(client, SEARXNG, response)
     assert got.code == code
     assert len(context.effects) == 1
 
 
-async def test_the_rules_can_forbid_the_service_all_the_same(client: Client) -> None:
+async def test_the_rules_can_forbid_the_service(client: Client) -> None:
     more = {"tools": {"web_search": {"forbidden_hosts": ["127.0.0.1"]}}}
     got, server, _ = await search(client, SEARXNG, served(FOUND), more)
     assert (got.code, got.rule) == ("permission_denied", "tools.web_search.forbidden_hosts")

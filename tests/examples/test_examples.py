@@ -1,4 +1,4 @@
-"""The tools that come along: each checks without a finding, and all its examples hold, under CPython and in the service."""
+"""The example tools: each passes the checks, and its examples pass under CPython and in the service. The example scripts run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUILTIN = {p.name: p.definition for p in builtin_primitives()}
 
 
 class Catalog:
-    """The primitives, and the examples that were checked so far."""
+    """The primitives and the tools that were checked so far."""
 
     def __init__(self) -> None:
         self.known: dict[str, ToolDefinition] = dict(BUILTIN)
@@ -39,7 +39,7 @@ class Catalog:
 
 @cache
 def reports() -> dict[str, Report]:
-    """Every example checked, callees before callers; one that needs what isn't there keeps its findings."""
+    """The report of every tool, callees first. A tool with an unknown callee keeps its findings."""
     catalog = Catalog()
     done: dict[str, Report] = {}
     waiting = dict(SOURCES)
@@ -67,7 +67,7 @@ def in_order() -> list[str]:
 EXAMPLES = [(name, i) for name, tool in checked_tools().items() for i in range(len(tool.examples))]
 
 
-def test_there_is_something_to_learn_from() -> None:
+def test_the_tools_cover_the_common_primitives() -> None:
     tools = checked_tools()
     called = {c.name for tool in tools.values() for c in tool.calls}
     assert len(SOURCES) >= 14
@@ -76,7 +76,7 @@ def test_there_is_something_to_learn_from() -> None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_it_checks_without_a_finding(name: str) -> None:
+def test_it_has_no_findings(name: str) -> None:
     report = reports()[name]
     assert [f"{d.span.line}: {d.code} {d.message}" for d in report.diagnostics] == []
     assert report.checked is not None
@@ -87,7 +87,7 @@ def test_it_checks_without_a_finding(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "index"), EXAMPLES)
-def test_its_examples_hold_under_cpython(name: str, index: int) -> None:
+def test_its_examples_pass_under_cpython(name: str, index: int) -> None:
     tools = checked_tools()
     found = problem(name, tools[name].examples[index], tools)
     assert not found, f"{name}.tool:{tools[name].examples[index].line}\n{found}"
@@ -95,7 +95,7 @@ def test_its_examples_hold_under_cpython(name: str, index: int) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncToolService]:
-    """A service in a copy of the example project, with all tools defined: which runs their examples in the sandbox."""
+    """A service in a copy of the example project. Defining the tools runs their examples in the sandbox."""
     folder = tmp_path_factory.mktemp("examples").resolve()
     workspace = folder / "project"
     shutil.copytree(ROOT / "examples" / "data" / "project", workspace)
@@ -109,7 +109,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncToolServic
         yield opened
 
 
-def test_the_service_takes_them_all(service: SyncToolService) -> None:
+def test_the_service_saves_them_all(service: SyncToolService) -> None:
     saved = {tool.name for tool in service.list() if tool.kind == "composite"}
     assert saved == set(SOURCES)
 
@@ -137,7 +137,7 @@ def test_they_work_on_the_example_project(
 
 
 def script(name: str, home: Path, timeout: float) -> str:
-    """What a script of the examples prints, which must end well."""
+    """The output of an example script, which must succeed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ALBERT_HOME": str(home)}
     command = [sys.executable, str(ROOT / "examples" / name)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout)
@@ -152,8 +152,8 @@ def test_the_embedding_application(tmp_path: Path) -> None:
 
 
 def test_the_orchestrator(tmp_path: Path) -> None:
-    told = script("orchestrator.py", tmp_path, timeout=60).splitlines()
-    assert [line.split()[:2] for line in told[:8]] == [
+    lines = script("orchestrator.py", tmp_path, timeout=60).splitlines()
+    assert [line.split()[:2] for line in lines[:8]] == [
         ["read_file", "permission_denied"],
         ["bash", "permission_denied"],
         ["list_directory", "not_found"],
@@ -163,8 +163,8 @@ def test_the_orchestrator(tmp_path: Path) -> None:
         ["build_site", "again:"],
         ["write_file", "permission_denied"],
     ]
-    assert told[8].startswith("aborted: write_file is forbidden in LOCKDOWN")
-    counted, recorded, on_disk = told[9:]
+    assert lines[8].startswith("aborted: write_file is forbidden in LOCKDOWN")
+    counted, recorded, on_disk = lines[9:]
     assert counted.startswith("counted: 8 completed, 3 failed, 4 blocked, 1 retried; ")
     assert "'timeout': 1" in counted
     assert ", proved; 9 decisions, 3 denials (lease.tools, " in recorded
@@ -172,7 +172,7 @@ def test_the_orchestrator(tmp_path: Path) -> None:
 
 
 def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
-    """A composite writes, reads back, mends, tests and commits; the script holds record, counters and repository together."""
+    """A composite writes, reads back, fixes, tests and commits; the script compares record, counters and repository."""
     done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()
     assert done == "done: the tests pass, and nothing is left to commit"
     assert recorded.startswith("recorded: 9 steps, each decided before it was done; 9 effects; ")

@@ -1,4 +1,4 @@
-"""A home and a workspace of their own, for primitives that are met the way they are used: called, denied, in programs, recorded."""
+"""A fresh home and workspace with a service, to call primitives as their users do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.store.log.log import Log
 
 
 class Governed:
-    """A service on a fresh home; `calls` are made as whoever holds `session`, or as the owner."""
+    """A service on a fresh home. Calls are made with the token `session`, or as the owner without one."""
 
     def __init__(self, base: Path, **options: Any) -> None:
         self.home, self.work = base / "home", base / "work"
@@ -23,7 +23,7 @@ class Governed:
         self.session: str | None = None
 
     def call(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> ToolResult:
-        """The result, whose output must be what the tool's schema says."""
+        """Call a tool. The output must match its schema."""
         result = self.service.invoke(name, {**(arguments or {}), **more}, session=self.session)
         if result.ok:
             schema = self.service.describe(name).definition.result
@@ -39,34 +39,34 @@ class Governed:
         return error
 
     def broken(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> list[tuple[str, str]]:
-        """The fields of a call that is refused for its arguments, each with its rule."""
+        """The violations of a call with invalid arguments: fields and rules."""
         error = self.error(name, arguments, **more)
         assert error.code == "invalid_arguments", error
         return [(v["field"], v["rule"]) for v in error.details["violations"]]
 
     def composite(self, body: str, parameters: str = "", **arguments: Any) -> Any:
-        """What a saved tool with this body gives."""
+        """The output of a saved tool with this body."""
         self.service.define(f'def t({parameters}) -> Any:\n    """Do it."""\n    {body}\n')
         return self.service.invoke("t", arguments, session=self.session).value()
 
     def entries(self, kind: str) -> list[Any]:
-        """What stands in the ledger of one kind, in order."""
+        """The ledger's entries of one kind, in order."""
         with Log(self.home / "state" / "log") as log:
             return [entry.data for entry in log.changes(kinds={kind})[0]]
 
     def effects(self, tool: str) -> list[dict[str, Any]]:
-        """The effects of a tool's calls, as the ledger has them, in order."""
+        """The recorded effects of a tool's calls, in order."""
         found = [effect for entry in self.entries("result") for effect in entry.get("effects", ())]
         return [effect for effect in found if effect["tool"] == tool]
 
     def recorded(self) -> str:
-        """Everything that the ledger has, as text."""
+        """The whole ledger as text."""
         return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "log").rglob("*")) if p.is_file())
 
 
 @contextmanager
 def governing(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
-    """Makes homes: ``make(governance={…})``."""
+    """A function that makes homes: ``make(governance={…})``."""
     made: list[Governed] = []
 
     def make(**options: Any) -> Governed:

@@ -1,4 +1,4 @@
-"""What tests of the network share: a call's context under real rules, and servers on this machine that record who came."""
+"""For tests of the network: the context of a call under real rules, and recording servers on this machine."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from albert_tools.engine.policy.outgoing import Outgoing
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
 
-#: What a handler is given: a request, with its body if it says how long that is, and the connection to answer on.
+#: Gets a request, with its body if it has a content-length, and the connection to answer on.
 Handler = Callable[[bytes, socket.socket], None]
 
 
 @dataclass
 class Calling:
-    """A `CallContext` of the network, with the effects that were recorded."""
+    """The network part of a `CallContext`, with the recorded effects."""
 
     network: Outgoing | None
     client: Client
@@ -48,7 +48,7 @@ class Calling:
 def calling(
     tool: Primitive, arguments: dict[str, Any], rules: dict[str, Any], client: Client, remaining: float = 30.0
 ) -> Calling:
-    """The context of a call whose URLs are taken to be judged."""
+    """The context of a call whose URLs were judged."""
     governance = read_governance(rules)
     authority = Authority(Policy(governance.layers(), "/workspace", "/home/user"), Modes(None))
     outgoing = authority.outgoing(tool.definition, tool, arguments, governance)
@@ -56,7 +56,7 @@ def calling(
 
 
 class Raw:
-    """A server that does what its handler says, byte by byte; `seen` has the heads that reached it."""
+    """A server whose handler writes raw bytes; `seen` has the requests."""
 
     def __init__(self, handler: Handler, trust: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.handler = handler
@@ -97,7 +97,7 @@ class Raw:
                     self.seen.append(head)
                     self.handler(head, connection)
         except OSError:
-            # Whoever called has hung up, as it should.
+            # The client has hung up.
             pass
 
     def close(self) -> None:
@@ -120,12 +120,12 @@ def answer(body: bytes = b"", status: str = "200 OK", headers: Sequence[str] = (
 
 
 def hello(head: bytes, connection: socket.socket) -> None:
-    """Answers everything with a greeting."""
+    """Answer every request with "hello"."""
     connection.sendall(answer(b"hello"))
 
 
 def resolving(table: Mapping[str, Sequence[str] | Callable[[], Sequence[str]]]) -> Callable[[str, int], Awaitable[Any]]:
-    """A resolver that knows these names; a function is asked anew each time."""
+    """A resolver for these names; a function is called for each lookup."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         found = table.get(host)
@@ -138,7 +138,7 @@ def resolving(table: Mapping[str, Sequence[str] | Callable[[], Sequence[str]]]) 
 
 @dataclass
 class Authorities:
-    """A certificate authority of the test's own: what servers show, and what clients believe."""
+    """A certificate authority for the certificates of servers and the trust of clients."""
 
     folder: Path
 

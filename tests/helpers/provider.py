@@ -1,4 +1,4 @@
-"""A provider of models on this machine: it speaks `/chat/completions` over real sockets, and what it does is the model's name."""
+"""A provider of models on this machine, over real sockets. The name of the model selects its behaviour."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DONE = b"data: [DONE]\n\n"
 HELLO = event(chunk("")) + event(chunk("Hel")) + event(chunk("lo ")) + event(chunk("wörld 𝄞"))
 STOP = event(chunk(finish="stop"))
 
-#: What is streamed, by model.
+#: Streamed answers, by model.
 STREAMS: dict[str, bytes] = {
     "plain": HELLO + STOP + COUNTED + DONE,
     "uncounted": HELLO + STOP + DONE,
@@ -71,7 +71,7 @@ STREAMS: dict[str, bytes] = {
     "free": HELLO + STOP + COUNTED + DONE,
 }
 
-#: What is answered instead, by model: status, headers, body.
+#: Errors, by model: status, headers, body.
 ERRORS: dict[str, tuple[str, list[str], bytes]] = {
     "unauthorized": ("401 Unauthorized", [], b'{"error": {"message": "bad key %s"}}' % KEY.encode()),
     "forbidden": ("403 Forbidden", [], b'{"error": "not for you"}'),
@@ -108,7 +108,7 @@ ERRORS: dict[str, tuple[str, list[str], bytes]] = {
 
 
 class Provider:
-    """`requests` has what it was asked, `heads` the heads of the requests."""
+    """`requests` has the bodies of the requests, `heads` their heads."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
