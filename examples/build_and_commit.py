@@ -50,15 +50,9 @@ def plain_git(folder: Path, *words: str) -> bytes:
 
 
 def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
-<<<<<<< HEAD
-    """Hold against one another what was recorded, counted, written and committed."""
+    """Compare the ledger, the counters, the files and the commit; a summary of each."""
     entries = service.within(lambda s: list(s.context.ledger.entries()))
     proof = service.within(lambda s: s.context.ledger.verify())
-=======
-    """Compare the ledger, the counters, the files and the commit; a summary of each."""
-    entries = service.within(lambda s: list(s.surroundings.ledger.entries()))
-    proof = service.within(lambda s: s.surroundings.ledger.verify())
->>>>>>> refs/heads/builtins
     assert proof.ok, proof.problems
     calls: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "result"}

@@ -141,25 +141,15 @@ async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     again = await orchestrator.call("build_site", pages, dedupe_key="monday")
     assert (again.repeated, again.output, len(press.released)) == (True, built.output, 1)
 
-<<<<<<< HEAD
-    # A failure to abort on: somebody has locked everything down. Whatever else is asked for would be denied as well.
-    orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
-=======
     # The mode LOCKDOWN denies every call: the work must stop.
-    orchestrator.service.surroundings.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
->>>>>>> refs/heads/builtins
+    orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
     await orchestrator.call("write_file", {"path": "site/late.html", "content": ""})
     raise AssertionError("LOCKDOWN must stop the work")
 
 
 def account(service: ToolService, counters: Counters, press: Press) -> list[str]:
-<<<<<<< HEAD
-    """Hold what was counted and what was recorded against one another."""
-    counted, ledger = counters.snapshot(), service.context.ledger
-=======
     """Compare the counters with the ledger; a summary of both."""
-    counted, ledger = counters.snapshot(), service.surroundings.ledger
->>>>>>> refs/heads/builtins
+    counted, ledger = counters.snapshot(), service.context.ledger
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
     ends = {e.data["call"]: e for e in entries if e.kind == "result"}
