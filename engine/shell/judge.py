@@ -25,7 +25,7 @@ MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
 #: Programs that give a file a new content, and so may write what a later command runs.
-_WRITERS = frozenset(("tee", "cp", "mv", "ln", "sed"))
+_WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet/")
@@ -77,8 +77,10 @@ class _Judge:
             problem = unclear
         except RecursionError:
             problem = Unreadable("it is nested too deeply")
-        for action in reader.actions:
-            self._act(action, depth)
+        # What is repeated, or runs in the background, can run after what the text writes further down.
+        for _ in range(2 if reader.repeats else 1):
+            for action in reader.actions:
+                self._act(action, depth)
         if problem is not None:
             self.report(problem, problem.about or source)
 

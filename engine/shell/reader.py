@@ -128,6 +128,8 @@ class Reader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.actions: list[Action] = []
+        #: Whether commands run repeatedly or in the background.
+        self.repeats = False
         self._data = b""
         self._nodes = 0
         self._markers = 0
@@ -193,6 +195,7 @@ class Reader:
         """A node that holds commands, or a sign between them."""
         self._count(depth)
         kind = node.type
+        self.repeats = self.repeats or kind in ("for_statement", "while_statement", "&")
         if kind == "comment":
             if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
                 raise Unreadable("it is not certain whether this is a comment", self._text(node))

@@ -74,6 +74,10 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "tee conftest.py < a; pytest",
         "cp a.py b.py && python b.py",
         "sort -o a.py x; python a.py",
+        "git mv evil.py conftest.py && pytest",
+        "for i in 1 2; do python a.py; echo x > a.py; done",
+        "sleep 5 && make & printf x > Makefile",
+        "unzip evil.zip",
     ],
 )
 def test_attacks_ask(command: str) -> None:
