@@ -1,8 +1,8 @@
 """Judges what a call reaches on the network while it runs: redirects, addresses, hosts that secrets are sent to.
 
 The pipeline has judged the URLs in the call's arguments, and may have asked a person about them. The URLs that they lead to are
-judged here by the same rules. Nobody is asked during a call: where the rules would ask, the call is denied, and the denial names the
-URL, so that it can be called directly. Only a redirect to a method and host that the person has approved is followed.
+judged here by the same rules. Nobody is asked during a call: where the rules would ask, the call is denied, and the denial names
+the URL, so that it can be called directly. Only a redirect to a method and host that the person has approved is followed.
 """
 
 from __future__ import annotations

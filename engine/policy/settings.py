@@ -79,7 +79,7 @@ class Governance:
         return self._revision
 
     def tightened(self, other: Governance) -> Governance:
-        """These rules with a project's: the strictest outcome and the lower limits apply. The project's settings and secrets don't."""
+        """These rules with a project's: the strictest outcome and the lower limits apply. Its settings and secrets don't."""
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(self, limits=self.limits._replace(**lower), project=other)
 
