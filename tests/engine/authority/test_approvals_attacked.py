@@ -316,7 +316,7 @@ def test_what_is_replaced_is_what_was_asked_about(make: Any, change: str) -> Non
     assert not (bench.work / "a.txt").is_file() or content(bench) in ("old", "odd")
     if change not in ("a link", "a folder"):
         assert (error.code, error.rule) == ("permission_denied", "approval")
-        assert error.message == "what stands at 'a.txt' has changed since a person was asked about it"
+        assert error.message == "'a.txt' has changed since a person was asked about it"
 
 
 def test_what_comes_to_be_where_nothing_was_is_not_replaced(make: Any) -> None:
