@@ -1,9 +1,8 @@
-"""What an approval is given for, as one hash: the call itself, who makes it, why it was asked about, and what it would overwrite
-or delete.
+"""What an approval is given for, as one hash: the call, who makes it, why it asks, and the files that it would write or delete.
 
-Between a question and its answer, and between the answer and the effect, anything may change. So the hash is taken again each
-time; when it is another one, it is another action, and the answer says nothing about it. What stood at each path that would
-change is handed on to where it is changed, and looked at a last time there.
+Anything may change between question and answer, and between answer and effect. So the hash is computed again each time: another
+hash is another action, which the answer doesn't cover. The fingerprints of the files are passed on to where they are changed, and
+compared there once more.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 
-#: Bytes of a file that are hashed; of a larger one its identity, size and times say whether it is the same.
+#: The largest file in bytes whose content is hashed; of a larger one only the fingerprint counts.
 MAX_HASHED = 16 * 1024 * 1024
-#: What is put out of reach by a call that goes wrong; reading changes nothing.
+#: The uses of a path that change what is there.
 _CHANGES = ("write", "delete")
 
-#: What tells an object at a path from another, and from itself before a change; None where there is nothing.
-Standing = tuple[int, ...] | None
+#: Device, inode, mode, size and time of change of a file or folder; None where there is nothing.
+Fingerprint = tuple[int, ...] | None
+_FINGERPRINT_LENGTH = 5
 
 
 class Action(NamedTuple):
-    """A call as an approval is given for it: ``b3:`` and 64 hex digits; and by absolute path what it would change."""
+    """A call as an approval covers it: ``b3:`` and 64 hex digits, and the fingerprints of what it would change by absolute path."""
 
     hash: str
-    objects: Mapping[str, Standing]
+    objects: Mapping[str, Fingerprint]
 
 
 def action_of(
@@ -47,12 +47,12 @@ def action_of(
 
     Args:
         definition: The tool.
-        primitive: What knows which of its arguments are paths.
+        primitive: Knows which arguments are paths.
         arguments: Valid, with defaults.
-        trail: The versions of the saved tools that the call comes from, outermost first.
-        place: On whose behalf, and in which step of which run.
-        workspace: Where paths lead.
-        judged: By which rules, in which mode and by which of the rules it came to be asked about: whoever answers was told.
+        trail: The versions of the composites that make the call, outermost first.
+        place: The session, or the step of a run.
+        workspace: Resolves paths.
+        judged: The revision of the rules, the mode and the rules that ask.
     """
     objects = dict(_objects(primitive, arguments, workspace))
     facts = {
@@ -65,84 +65,75 @@ def action_of(
         "judged": list(judged),
         "objects": {path: list(found) if isinstance(found, tuple) else found for path, found in objects.items()},
     }
-    standing = {
-        workspace.absolute(path): found[:_TELLING] if isinstance(found, tuple) else None
+    fingerprints = {
+        workspace.absolute(path): found[:_FINGERPRINT_LENGTH] if isinstance(found, tuple) else None
         for path, found in objects.items()
     }
-    return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", standing)
+    return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", fingerprints)
 
 
-def standing_objects(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> str | None:
-    """What stands at the paths that a call changes, as one hash of identities, sizes and times; None where it changes none."""
+def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> str | None:
+    """One hash of the fingerprints at the paths that a call changes; None if it changes none or one can't be read."""
     found: dict[str, Json] = {}
-    for path, use in primitive.paths_in(arguments):
-        if use in _CHANGES:
-            try:
-                found[path] = list(_facts(_looked(workspace, path)))
-            except FileNotFoundError:
-                found[path] = "absent"
-            except (OSError, Failure):
-                return None
+    for path in _changed_paths(primitive, arguments):
+        try:
+            found[path] = list(_fingerprint(_stat(workspace, path)))
+        except FileNotFoundError:
+            found[path] = "absent"
+        except (OSError, Failure):
+            return None
     return f"b3:{blake3(canonical(found)).hexdigest()}" if found else None
 
 
-def standing_of(facts: os.stat_result | None) -> Standing:
-    """What a look at an object found, to be compared with an action's."""
-    return None if facts is None else _facts(facts)
-
-
-def demand_as_approved(workspace: Any, objects: Mapping[str, Standing], tool: str) -> None:
-    """Whether everything that a call would change is still what a person was asked about.
+def demand_as_approved(workspace: Any, objects: Mapping[str, Fingerprint], tool: str) -> None:
+    """Require that everything that a call would change is as it was when a person was asked.
 
     Raises:
         Failure: `permission_denied`, rule ``approval``.
     """
-    for path, standing in objects.items():
+    for path in objects:
         try:
-            now = standing_of(_looked(workspace, path))
+            now = _stat(workspace, path)
         except (OSError, Failure):
             now = None
-        if now != standing:
-            raise changed_since(path, tool)
+        demand_unchanged(objects, tool, path, path, now)
 
 
 def demand_unchanged(
-    objects: Mapping[str, Standing], tool: str, path: str, written: str, now: os.stat_result | None
+    objects: Mapping[str, Fingerprint], tool: str, path: str, written: str, now: os.stat_result | None
 ) -> None:
-    """Refuse a change of `path` (absolute) if something else is there than what a person was asked about.
+    """Require that `path`, absolute, is as it was when a person was asked.
 
     `now` are the facts of what is there, `written` is the path as the call wrote it.
 
     Raises:
         Failure: `permission_denied`, rule ``approval``.
     """
-    if path in objects and standing_of(now) != objects[path]:
-        raise changed_since(written, tool)
-
-
-def changed_since(path: str, tool: str) -> Failure:
-    """The denial where something else stands at a path than what a person was asked about."""
-    return Failure(
-        "permission_denied",
-        f"what stands at {path!r} has changed since a person was asked about it",
-        hint="call again; a person is asked again",
-        rule="approval",
-        tool=tool,
-    )
+    if path in objects and objects[path] != (None if now is None else _fingerprint(now)):
+        raise Failure(
+            "permission_denied",
+            f"{written!r} has changed since a person was asked about it",
+            hint="call again; a person is asked again",
+            rule="approval",
+            tool=tool,
+        )
 
 
 def _objects(
     primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Any
 ) -> Iterator[tuple[str, tuple[Any, ...] | str]]:
-    for path, use in primitive.paths_in(arguments) if primitive is not None else ():
-        if use in _CHANGES:
-            yield path, object_at(workspace, path)
+    for path in _changed_paths(primitive, arguments) if primitive is not None else ():
+        yield path, _object_at(workspace, path)
 
 
-def object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
-    """What stands at a path now: its identity and its content, or why there is none."""
+def _changed_paths(primitive: Primitive, arguments: Mapping[str, Json]) -> Iterator[str]:
+    yield from (path for path, use in primitive.paths_in(arguments) if use in _CHANGES)
+
+
+def _object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
+    """The fingerprint and the content's hash of what is at a path, or why there is none."""
     try:
-        facts = _facts(_looked(workspace, path))
+        fingerprint = _fingerprint(_stat(workspace, path))
     except FileNotFoundError:
         return "absent"
     except OSError as error:
@@ -150,13 +141,13 @@ def object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
     except Failure as failure:
         return failure.code
     try:
-        return (*facts, blake3(workspace.read(path, MAX_HASHED)).hexdigest())
+        return (*fingerprint, blake3(workspace.read(path, MAX_HASHED)).hexdigest())
     except Failure as failure:
-        return (*facts, failure.code)
+        return (*fingerprint, failure.code)
 
 
-def _looked(workspace: Any, path: str) -> os.stat_result:
-    """The facts of what a path names, a link itself."""
+def _stat(workspace: Any, path: str) -> os.stat_result:
+    """The facts of what is at a path; of a link itself."""
     shown = workspace.spell(path)
     folder, _, name = shown.rpartition("/")
     if name in ("", "."):
@@ -166,9 +157,5 @@ def _looked(workspace: Any, path: str) -> os.stat_result:
         return os.stat(name, dir_fd=handle, follow_symlinks=False)
 
 
-#: How many of the facts a look alone finds.
-_TELLING = 5
-
-
-def _facts(facts: os.stat_result) -> tuple[int, ...]:
+def _fingerprint(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_dev, facts.st_ino, facts.st_mode, facts.st_size, facts.st_mtime_ns

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from albert_tools.engine.authority.approval_digest import Standing, demand_unchanged
+from albert_tools.engine.authority.approval_digest import Fingerprint, demand_unchanged
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
@@ -89,7 +89,7 @@ class Authority:
         definition: ToolDefinition,
         workspace: Workspace,
         most: int | None = None,
-        approved: Mapping[str, Standing] | None = None,
+        approved: Mapping[str, Fingerprint] | None = None,
     ) -> Workspace:
         """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
 

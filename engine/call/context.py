@@ -19,7 +19,7 @@ from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.approval_digest import Standing
+    from albert_tools.engine.authority.approval_digest import Fingerprint
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
     from albert_tools.engine.authority.projections import Projections
@@ -224,7 +224,7 @@ class Call:
     #: The rules that ask, each with its subject.
     asks: tuple[tuple[str, str], ...] = ()
     #: The objects that a person approved for this call, by absolute path.
-    approved: Mapping[str, Standing] | None = None
+    approved: Mapping[str, Fingerprint] | None = None
     retried: int = 0
     #: What observers were sent when the call began, until they are sent its end.
     notice: Started | None = None

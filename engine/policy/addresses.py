@@ -1,11 +1,10 @@
-"""What an address is: one of the public internet, or something that a request from outside must never reach.
+"""Tells public addresses from those that a request must not reach without a rule of the owner's.
 
-A name leads wherever its owner says, so names are no fence; addresses are. The table follows IANA's registries of
-special-purpose addresses. Of IPv6 only what is global unicast counts as public, whatever else there may be one day. Addresses
-that carry an IPv4 address within them (mapped, translated, tunnelled) are refused as disguises: what they reach is not what
-they look like.
+A host name can resolve to any address, so the rules judge addresses too. The table follows IANA's registries of special-purpose
+addresses. Of IPv6 only global unicast counts as public. Addresses that contain an IPv4 address (mapped, translated, tunnelled) are
+refused as disguises, because they reach another address than they show.
 
-Pure: nothing is resolved here, and nothing is asked.
+Nothing is resolved here.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Network = IPv4Network | IPv6Network
 
 
 class Kind(NamedTuple):
-    """Addresses of one kind, in a word."""
+    """A kind of address, and a network of that kind."""
 
     name: str
     network: Network
@@ -31,7 +30,7 @@ def _kinds(table: str) -> tuple[Kind, ...]:
     return tuple(Kind(name, ip_network(network)) for name, *networks in rows for network in networks)
 
 
-#: The first that fits says what an address is. Clouds answer for their metadata at the addresses of the first rows.
+#: The first network that contains an address gives its kind. Clouds serve their metadata at the addresses of the first row.
 _IPV4 = _kinds("""
     metadata 169.254.169.254/32 169.254.170.2/32 169.254.170.23/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32
     loopback 127.0.0.0/8
@@ -59,14 +58,13 @@ _IPV6 = _kinds("""
 """)
 _GLOBAL = IPv6Network("2000::/3")
 
-#: What ``localhost`` names, as every system has it.
+#: The addresses of ``localhost``.
 LOCALHOST: tuple[Network, ...] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
 @lru_cache(maxsize=1024)
 def kind_of(address: Address) -> str | None:
-    """What is special about an address, in a word (``loopback``, ``private``, ``metadata``, ``disguised``, …); None for a public
-    one."""
+    """The kind of an address (``loopback``, ``private``, ``metadata``, ``disguised``, …); None for a public one."""
     if isinstance(address, IPv4Address):
         return next((k.name for k in _IPV4 if address in k.network), None)
     found = next((k.name for k in _IPV6 if address in k.network), None)
@@ -78,7 +76,7 @@ def kind_of(address: Address) -> str | None:
 
 
 def within(address: Address) -> tuple[Address, ...]:
-    """The IPv4 addresses that an IPv6 address carries, as far as its form says."""
+    """The IPv4 addresses that an IPv6 address contains, as far as its form shows."""
     if isinstance(address, IPv4Address):
         return ()
     number = int(address)
@@ -91,15 +89,15 @@ def within(address: Address) -> tuple[Address, ...]:
     if any(address in IPv6Network(n) for n in carries) and number > 1:
         return (last,)
     if address in IPv6Network("64:ff9b:1::/48"):
-        # RFC 6052 lets the prefix have several lengths; the address may stand at the end or round the reserved byte.
+        # RFC 6052 permits several lengths of the prefix: the address is at the end or around the reserved byte.
         return last, IPv4Address((number >> 64 & 0xFFFF) << 16 | (number >> 40 & 0xFFFF))
     return (last,) if _isatap(address) else ()
 
 
 def refusal(address: Address, named: Iterable[Network] = ()) -> str | None:
-    """Why an address may not be reached, in a word; None where it may: it is public, or `named` has it.
+    """The kind of an address that may not be reached; None if it is public or in one of the networks `named`.
 
-    Of a disguise both must be named, what it is and what it carries.
+    A disguised address needs both to be named: itself and the addresses that it contains.
     """
     kind = kind_of(address)
     if kind is None:
@@ -111,7 +109,7 @@ def refusal(address: Address, named: Iterable[Network] = ()) -> str | None:
 
 
 def parsed(text: str) -> Address | None:
-    """The address that a text plainly is; None for a name, or with a zone."""
+    """The address in a text; None for a name or an address with a zone."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -120,5 +118,5 @@ def parsed(text: str) -> Address | None:
 
 
 def _isatap(address: IPv6Address) -> bool:
-    """Whether it is of a tunnel within a site, which can stand under any prefix (RFC 5214)."""
+    """Whether it is an ISATAP address, which can have any prefix (RFC 5214)."""
     return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE

@@ -1,11 +1,10 @@
-"""Folders beyond the workspace that the owner's rules open: an absolute pattern under `allowed_paths` opens where it begins.
+"""Folders outside the workspace that the owner's rules open. An absolute pattern under `allowed_paths` opens its literal beginning.
 
-``/data/shared/**`` opens ``/data/shared``, ``$HOME/notes/*.md`` opens ``$HOME/notes``: the longest part that is literal. Where
-that leads is found out once, when the rules are read, and from then on no link is followed on the way there. The root says
-where files are reached; which of them a tool may touch says the pattern.
+``/data/shared/**`` opens ``/data/shared``, and ``$HOME/notes/*.md`` opens ``$HOME/notes``. Links in that path are resolved once,
+when the rules are read; afterwards no link on the way there is followed. The root is the folder through which files are reached;
+the pattern decides which of them a tool may use.
 
-Some folders are never opened: the root of the file system and whatever holds the home folder, for then everything would be
-open, and what is forbidden as a whole.
+The root of the file system, folders that contain the home folder, and forbidden folders are never opened.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 
 
 class Root(NamedTuple):
-    """A folder that a pattern opens. `written` is its path as the rules have it, `real` the same without links; `pattern` covers
-    files by their real paths; `problem` says why it isn't opened after all."""
+    """A folder that a pattern opens. `written` is its path in the rules, `real` its path without links.
+
+    `pattern` covers files by their real paths. `problem` says why the folder isn't opened.
+    """
 
     written: str
     real: str
@@ -30,7 +31,7 @@ class Root(NamedTuple):
 
 
 def root_of(pattern: str, workspace: str, home: str) -> Root | None:
-    """What a pattern of `allowed_paths` opens beyond the workspace; None when it speaks of the workspace only.
+    """The folder that a pattern of `allowed_paths` opens; None for a pattern that is about the workspace only.
 
     `workspace` and `home` are absolute; `workspace` is canonical.
     """
@@ -44,29 +45,29 @@ def root_of(pattern: str, workspace: str, home: str) -> Root | None:
     rest = parts[wild:]
     real = os.path.realpath(written)
     if not rest and os.path.lexists(real) and not os.path.isdir(real):
-        # One file: its folder is where it is reached.
+        # A single file is reached through its folder.
         rest = [literal(os.path.basename(real))]
         written, real = os.path.dirname(written), os.path.dirname(real)
     if _in(real, workspace):
         return None
-    # A pattern for all that is in a folder means the folder, too: who may read everything may see what there is.
+    # A pattern for everything in a folder also covers the folder itself, so that it can be listed.
     covered = "/".join((literal(real.rstrip("/")), *([] if rest == ["**"] else rest)))
-    return Root(written, real, covered or "/", _unfit(real, os.path.realpath(home)))
+    return Root(written, real, covered or "/", _problem(real, os.path.realpath(home)))
 
 
 def roots_of(roots: Iterable[Root | None]) -> tuple[Root, ...]:
-    """One for each folder; not those that have a problem."""
+    """One root for each folder, without those that have a problem."""
     found = {(root.written, root.real): root for root in roots if root is not None and root.problem is None}
     return tuple(found.values())
 
 
-def _unfit(real: str, home: str) -> str | None:
+def _problem(real: str, home: str) -> str | None:
     if real == "/":
         return "it would open the whole file system; name a folder"
     if real == home:
         return "it would open your home folder; name a folder in it"
     if _in(home, real):
-        return "your home folder is in it; name a folder further down"
+        return "it contains your home folder; name a folder further down"
     hit = _forbidden(home).match(real)
     return f"{hit[0]!r} is always forbidden" if hit else None
 

@@ -72,11 +72,11 @@ def _shipped(definition: ToolDefinition, named: bool) -> tuple[str, Section]:
 
 
 def _off(layer: Layer, name: str) -> Decision:
-    rule = "gated" if layer.owner else "project.allow"
-    where = written_at(f"{layer.place}allow")
-    message = f"{name} is off until the {'owner' if layer.owner else 'project'} allows it"
-    hint = f"add {name} to {where} (`albert doctor` shows the path)"
-    return Decision("deny", rule, "off_by_default", message, hint)
+    if not layer.owner:
+        message, hint = f"the project's rules don't allow {name}", f"it can be added to {written_at('project.allow')}"
+        return Decision("deny", "project.allow", "off_by_default", message, hint)
+    hint = f"the owner can add `allow: [{name}]` to governance.yaml (`albert doctor` shows the path)"
+    return Decision("deny", "gated", "off_by_default", f"{name} is off until the owner allows it", hint)
 
 
 def _in_mode(sections: list[tuple[str, Section]], name: str, mode: Mode) -> Decision:

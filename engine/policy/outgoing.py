@@ -1,9 +1,8 @@
-"""What one call may reach on the network, asked as it goes: a redirect leads further, a name to an address, a secret to a host.
+"""Judges what a call reaches on the network while it runs: redirects, addresses, hosts that secrets are sent to.
 
-The pipeline has judged the URLs that the call names, and a person may have been asked about them. What they lead to is judged
-here by the same rules. Nobody is asked in the middle of a call: where the rules would ask, it is refused, and the refusal
-names the URL, so that it can be called for by itself. Only a redirect to what the person was asked about, the same method and
-host, goes on.
+The pipeline has judged the URLs in the call's arguments, and may have asked a person about them. The URLs that they lead to are
+judged here by the same rules. Nobody is asked during a call: where the rules would ask, the call is denied, and the denial names
+the URL, so that it can be called directly. Only a redirect to a method and host that the person has approved is followed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from albert_tools.engine.policy.rules import Policy
 
 
 class Outgoing:
-    """The rules of the network, for one call of one tool. `urls` are those that the call names, each with its method."""
+    """The network rules for one call of one tool. `urls` are those in its arguments, each with its method."""
 
     __slots__ = ("_definition", "_policy", "_secrets", "_urls", "named")
 
@@ -36,11 +35,11 @@ class Outgoing:
         self._definition = definition
         self._urls = urls
         self._secrets = secrets
-        #: Addresses that the owner's rules name, so that they may be reached though they aren't public.
+        #: Addresses that aren't public but that the owner's rules permit.
         self.named: tuple[Network, ...] = policy.named_addresses(definition)
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
-        """Let a further URL pass. `by_owner`: it stands in the owner's configuration, which names its host.
+        """Require that the rules permit a further URL. `by_owner`: the owner's configuration contains it, which permits its host.
 
         Raises:
             Failure: `permission_denied`, with the URL in `details`.
@@ -50,14 +49,12 @@ class Outgoing:
         if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
             return
         if by_owner and decision.rule == UNREACHABLE:
-            # It names its address, too (`named_by`).
+            # The configuration permits the address too (`named_by`).
             return
         failure = decision.failure(self._definition.name)
         if decision.verdict == "ask":
-            failure.message = f"{decision.message} if it were followed to {_shown(url)}"
-            failure.hint = (
-                "call it by that URL itself, so that a person can be asked, or let the owner's rules name the host"
-            )
+            failure.message = f"{decision.message} by following {_shown(url)}"
+            failure.hint = "call that URL directly, so that a person can be asked, or ask the owner to list the host"
         failure.details = {**failure.details, "url": url[:8192]}
         raise failure
 
@@ -65,14 +62,14 @@ class Outgoing:
         return {d.subject for d in self._policy.touches(self._definition, self._urls) if d.subject}
 
     def named_by(self, url: str) -> tuple[Network, ...]:
-        """`named`, with the address that a URL of the owner's configuration literally names."""
+        """`named`, with the literal address in a URL of the owner's configuration."""
         host = host_of(url) or ""
         address = parsed(host)
         literal = LOCALHOST if host == "localhost" else _single(address) if address is not None else ()
         return (*self.named, *literal)
 
     def demand_secret(self, name: str, url: str) -> None:
-        """Let a secret go to a URL: to a host that the owner has bound it to, encrypted (or to this very machine).
+        """Require that a secret may be sent to a URL: its host is listed for it, and it is encrypted or this machine.
 
         Raises:
             Failure: `permission_denied`.
@@ -82,8 +79,8 @@ class Outgoing:
         if hosts is None:
             raise Failure(
                 "permission_denied",
-                f"the owner's rules know no secret {name[:80]!r}",
-                hint=f"the owner can put `secrets: {{{name[:80]}: [api.example.org]}}` into governance.yaml",
+                f"the owner's rules have no secret {name[:80]!r}",
+                hint=f"the owner can add `secrets: {{{name[:80]}: [HOST]}}` to governance.yaml",
                 rule="secrets",
                 tool=tool,
                 details={"rationale_code": "host"},
@@ -92,8 +89,8 @@ class Outgoing:
         if not any(is_host(host, pattern) for pattern in hosts):
             raise Failure(
                 "permission_denied",
-                f"the secret {name} is for {', '.join(hosts)}, not for {host!r}",
-                hint="send it only there",
+                f"the secret {name} may be sent to {', '.join(hosts)}, not to {host!r}",
+                hint=f"the owner can add the host to `secrets.{name}` in governance.yaml",
                 rule=f"secrets.{name}",
                 tool=tool,
                 details={"rationale_code": "host"},
@@ -105,7 +102,7 @@ class Outgoing:
         if urlsplit(url).scheme.lower() != "https" and not local:
             raise Failure(
                 "permission_denied",
-                f"the secret {name} is sent encrypted or not at all",
+                f"the secret {name} may only be sent encrypted",
                 hint="use https://",
                 rule=f"secrets.{name}",
                 tool=tool,

@@ -1,11 +1,11 @@
-"""Patterns of paths, as `.gitignore` writes them, found without trying each.
+"""Patterns of paths, written as in `.gitignore`, in an index.
 
-``secrets`` is anything of that name, at any depth of the workspace; ``src/*.py`` and ``./x`` start at the workspace; ``/etc`` and
-``$HOME/.ssh`` are absolute; ``**`` spans folders. A pattern that names a folder means all that is in it. There is no ``!``: what is
-forbidden can't be taken back by another line.
+``secrets`` is any file or folder of that name, at any depth of the workspace; ``src/*.py`` and ``./x`` start at the workspace;
+``/etc`` and ``$HOME/.ssh`` are absolute; ``**`` spans folders. A pattern for a folder covers everything in it. There is no ``!``:
+one rule can't permit what another one forbids.
 
-A pattern is filed under what is literal in it, so that a path asks as many questions as it has parts, however many patterns there
-are; only those with wildcards that its parts lead to are matched one by one, by `pathspec`.
+Patterns are indexed by their literal parts, so matching a path takes a few lookups for each of its parts, however many patterns
+there are. Only patterns with wildcards below such a part are matched one by one, by `pathspec`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _WILD = re.compile(r"[*?\[\\]")
 
-#: Whether two spellings of a path that differ in case are the same file, as file systems usually come here.
+#: Whether file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
 
 
 class PathPatterns:
-    """Patterns, each with the name of its rule, over absolute paths."""
+    """An index of patterns, each with the name of its rule. It matches absolute paths."""
 
     def __init__(self, patterns: Iterable[tuple[str, str]], workspace: str, home: str) -> None:
         """`patterns` are (pattern, rule); `workspace` and `home` are absolute paths.
 
         Raises:
-            ValueError: one is no pattern; the message says which and why.
+            ValueError: a pattern is invalid.
         """
         self._rooted: dict[str, tuple[str, str]] = {}
         self._rooted_wild: dict[str, list[tuple[GitIgnoreSpec, str, str]]] = {}
@@ -40,19 +40,19 @@ class PathPatterns:
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         self._workspace = _fold(workspace).rstrip("/")
-        # In a pattern; their own names may hold what there would be a wildcard.
+        # For use in a pattern: their names may contain characters that are wildcards there.
         self._home_text = literal(home.rstrip("/"))
         self._workspace_text = literal(self._workspace)
         for pattern, rule in patterns:
-            self._file(pattern, rule)
+            self._add(pattern, rule)
 
     def __bool__(self) -> bool:
         return bool(self._rooted or self._rooted_wild or self._names or self._suffixes or self._wild)
 
     def match(self, path: str) -> tuple[str, str] | None:
-        """The (pattern, rule) that an absolute path, without ``.`` and ``..``, falls under; None when there is none."""
+        """The (pattern, rule) that covers an absolute path without ``.`` and ``..``; None if no pattern does."""
         path = _fold(path).rstrip("/")
-        # What floats is looked for below the workspace, not in its own name or above it; elsewhere anywhere.
+        # Inside the workspace, a pattern without a place applies to the parts below the workspace only; outside, to all parts.
         inside = path.startswith(f"{self._workspace}/") or path == self._workspace
         floor = len(self._workspace) if inside else 0
         found = self._rooted.get("/") or self._under("", path)
@@ -84,11 +84,11 @@ class PathPatterns:
                 return pattern, rule
         return None
 
-    def _file(self, pattern: str, rule: str) -> None:
+    def _add(self, pattern: str, rule: str) -> None:
         text = _fold(expanded(pattern, self._home_text, self._workspace_text))
         parts = text.split("/")
         if "." in parts:
-            # `.` is the workspace, and `a/./b` is `a/b`; but `./a`, unlike `a`, is at the top.
+            # `.` is the workspace, and `a/./b` is `a/b`; but `./a` is only at the top, unlike `a`.
             plain = "/".join(p for p in parts if p not in ("", "."))
             text = f"/{plain}" if text.startswith("/") else f"{self._workspace_text}/{plain}"
         if text.startswith("/"):
@@ -96,7 +96,7 @@ class PathPatterns:
         elif "/" in text.rstrip("/") and not text.startswith("**/"):
             parts = [*self._workspace_text.strip("/").split("/"), *text.strip("/").split("/")]
         else:
-            self._floating(text.strip("/"), pattern, rule)
+            self._add_floating(text.strip("/"), pattern, rule)
             return
         parts = [p for p in parts if p]
         literal = next((i for i, p in enumerate(parts) if _WILD.search(p)), len(parts))
@@ -105,10 +105,10 @@ class PathPatterns:
         if not rest:
             self._rooted[above or "/"] = (pattern, rule)
         else:
-            # With a slash in front it means this folder, and not every one below.
+            # The leading slash anchors it to this folder.
             self._rooted_wild.setdefault(above, []).append((_spec("/" + "/".join(rest)), pattern, rule))
 
-    def _floating(self, text: str, pattern: str, rule: str) -> None:
+    def _add_floating(self, text: str, pattern: str, rule: str) -> None:
         name = text.removeprefix("**/")
         if not _WILD.search(name) and "/" not in name:
             self._names[name] = (pattern, rule)
@@ -119,32 +119,32 @@ class PathPatterns:
 
 
 def expanded(pattern: str, home: str, workspace: str) -> str:
-    """A pattern with ``$HOME``, ``~`` and ``$WORKSPACE`` put in.
+    """A pattern with ``$HOME``, ``~`` and ``$WORKSPACE`` replaced.
 
     Raises:
-        ValueError: it is no pattern.
+        ValueError: it is invalid.
     """
     if not pattern.strip() or "\0" in pattern:
-        raise ValueError("an empty pattern" if not pattern.strip() else "a pattern can't hold a NUL character")
+        raise ValueError(f"a pattern can't {'contain a NUL character' if pattern.strip() else 'be empty'}")
     if pattern.startswith(("!", "#")):
-        raise ValueError(f"a pattern can't begin with {pattern[0]!r}; a rule is taken back by removing it")
+        raise ValueError(f"a pattern can't begin with {pattern[0]!r}; to revoke a rule, remove it")
     if ".." in pattern.split("/"):
-        raise ValueError("a pattern can't have '..' in it; write where it leads")
+        raise ValueError("a pattern can't contain '..'; write the path that it leads to")
     for word, value in (("$HOME", home), ("~", home), ("$WORKSPACE", workspace)):
         if pattern == word or pattern.startswith(f"{word}/"):
             return value + pattern[len(word) :] or "/"
     if pattern.startswith("$"):
-        raise ValueError(f"{pattern.split('/')[0]} is not known; there are $HOME and $WORKSPACE")
+        raise ValueError(f"{pattern.split('/')[0]} is unknown; a pattern can use $HOME and $WORKSPACE")
     return pattern
 
 
 def literal(path: str) -> str:
-    """A path as a pattern that means this path only."""
+    """A pattern that matches only this path."""
     return _WILD.sub(r"\\\g<0>", path)
 
 
 def is_wild(part: str) -> bool:
-    """Whether a part of a pattern stands for more than one name."""
+    """Whether a part of a pattern can match more than one name."""
     return _WILD.search(part) is not None
 
 
@@ -154,11 +154,11 @@ def _spec(text: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines([text])
     except ValueError as error:
-        raise ValueError(f"it can't be read as a pattern: {error}") from None
+        raise ValueError(f"it is not a pattern: {error}") from None
 
 
 def _folded(text: str) -> str:
-    """One spelling of all that such a file system takes for the same name: case and composed characters aside."""
+    """The normal form of all names that such a file system treats as one: without case and composed characters."""
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
 
 

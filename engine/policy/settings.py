@@ -1,23 +1,22 @@
-"""What the owner allows: `governance.yaml`.
+"""Reads `governance.yaml`, the owner's rules.
 
 ::
 
-    allow: [bash]                  # gated primitives that may be called; none are unless they stand here
-    deny: [write_file]             # never, whatever else is said
-    limits: {own_seconds: 10}      # any of the run's limits, lower than the built-in ones
-    tools:                         # by tool, or by `categories`: in which modes, on what, how often
+    allow: [bash]                  # tools that may be called without a question; gated tools are off unless listed
+    deny: [write_file]             # tools that are always denied
+    limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
+    tools:                         # rules by tool, or by category under `categories`
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
-      bash: {}                     # settings that a primitive reads
-    primitives_from: [shop.tools]  # modules whose primitives are tools, too; or one by one, `shop.tools:send_invoice`
+      bash: {memory_mb: 512}       # settings of primitives
+    primitives_from: [shop.tools]  # modules whose primitives become tools; or one function, `shop.tools:send_invoice`
     secrets:
-      GITHUB_TOKEN: [api.github.com]  # which hosts a secret may be sent to
+      GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     records: {keep_days: 90}       # what `albert ledger fold` keeps
 
-The user's file lies in the configuration folder; a project may carry one too, ``.albert/governance.yaml``, which can only
-tighten: what it allows the user must allow as well, its settings of primitives and secrets are not taken, and it can't name
-code. A file that can't be read or understood means that governance is unavailable, and then everything is denied: a misspelt
-rule must not silently allow.
+The owner's file is in the configuration folder. A project may have one too, ``.albert/governance.yaml``, which can only tighten:
+what it allows the owner must allow as well, its settings and secrets are ignored, and it can't name code. While a file can't be
+read or understood every call is denied: a misspelt rule must not silently allow.
 """
 
 from __future__ import annotations
@@ -40,38 +39,38 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
     from albert_tools.engine.policy.layers import Layer, Section
 
-#: A governance file is a page; a megabyte of it is an attack or a mistake.
+#: Bytes of a file. Rules fit on a page; more is a mistake or an attack.
 MAX_BYTES = 256 * 1024
 
-#: Places of a file that are kept, to say where a mistake is.
+#: Keys and items of a file whose line and column are kept for messages.
 MAX_MARKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Governance:
-    """The rules in force. `allow` names gated primitives, `deny` any tool; `limits` bound every run."""
+    """The owner's rules, with a project's. `allow` and `deny` list tools; `limits` apply to every run."""
 
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     limits: RunLimits = field(default_factory=RunLimits)
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Where the application's own primitives are, ``package.module`` or ``package.module:name``; imported when a service starts.
+    #: Modules of the application with primitives, ``package.module`` or ``package.module:name``; imported when a service starts.
     primitives_from: tuple[str, ...] = ()
-    #: Which hosts each secret may be sent to, by its name; the owner's say alone.
+    #: The hosts that each secret may be sent to; from the owner's file only.
     secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Whether it speaks of gated primitives at all; one that doesn't leaves them as they are when it tightens another.
+    #: Whether the file has the key `allow`. A project's file without it leaves gated tools to the owner.
     says_allow: bool = True
     tools: Mapping[str, Section] = field(default_factory=dict)
     categories: Mapping[Category, Section] = field(default_factory=dict)
-    #: A project's own, which tightens these.
+    #: The project's rules, which tighten these.
     project: Governance | None = None
-    #: Days that entries of the log are kept at the least, when it is folded. No rule: it judges nothing.
+    #: Days that folding the ledger keeps entries for. Not part of the revision, because it decides nothing.
     keep_days: float | None = field(default=None, compare=False)
     _revision: str = field(default="", init=False, compare=False, repr=False)
 
     @property
     def revision(self) -> str:
-        """What is in force, shipped rules included, as 64 hex digits: the same for the same rules, in every process."""
+        """A hash of the rules in force, including the shipped ones, as 64 hex digits: the same in every process."""
         if not self._revision:
             from albert_tools.engine.policy.shipped import SHIPPED_RULES
 
@@ -80,25 +79,22 @@ class Governance:
         return self._revision
 
     def tightened(self, other: Governance) -> Governance:
-        """Both together: what either denies is denied, what either asks about is asked about, limits are the lower ones.
-
-        Settings of primitives, and what is said of secrets, are this one's.
-        """
+        """These rules with a project's: the strictest outcome and the lower limits apply. Its settings and secrets don't."""
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(self, limits=self.limits._replace(**lower), project=other)
 
     @property
     def allowed(self) -> frozenset[str]:
-        """The gated primitives that may be called."""
+        """The tools that both files list under `allow`, or the owner's if the project's has no such key."""
         return self.allow & self.project.allow if self.project is not None and self.project.says_allow else self.allow
 
     @property
     def denied(self) -> frozenset[str]:
-        """The tools that may not."""
+        """The tools that either file denies."""
         return self.deny | self.project.deny if self.project is not None else self.deny
 
     def layers(self) -> tuple[Layer, ...]:
-        """The rules by whose they are, for `Policy` to judge by."""
+        """The rules of each file, for `Policy`."""
         from albert_tools.engine.policy.layers import Layer
 
         own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow)
@@ -109,7 +105,7 @@ class Governance:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON that is the same wherever it is made: sets and keys sorted, what isn't JSON as Python shows it."""
+    """A value as JSON that is the same in every process: sets and keys sorted, other types by their `repr`."""
     if isinstance(value, Governance):
         shown = [f.name for f in fields(value) if f.compare]
         return {name: _plain(getattr(value, name)) for name in shown}
@@ -123,16 +119,16 @@ def _plain(value: Any) -> Any:
 
 
 def load_governance(user: Path | Governance, project: Path | None) -> Governance:
-    """The rules of the user (or of an application) and, tightening them, those of the project; a missing file adds nothing.
+    """The rules of the owner (or of an application), tightened by those of the project. A missing file has no rules.
 
     Raises:
-        Failure: `governance_unavailable`, with the file and what is wrong in it.
+        Failure: `governance_unavailable`, with the file and its mistakes.
     """
     rules = user if isinstance(user, Governance) else _load(user) or Governance()
     own = _load(project) if project is not None else None
     if project is not None and own is not None and own.primitives_from:
-        # Else whoever writes in a project would have their code in the service.
-        raise _unavailable(project, "primitives_from can stand in the owner's file only, for it names code to be run")
+        # Otherwise anyone who can write in a project could run code in the service.
+        raise _unavailable(project, "only the owner's file can have primitives_from, because it names code to run")
     return rules if own is None else rules.tightened(own)
 
 
@@ -145,7 +141,7 @@ def _load(path: Path) -> Governance | None:
         why = "it is a symbolic link" if error.errno == errno.ELOOP else f"it can't be opened: {error.strerror}"
         raise _unavailable(path, why) from None
     try:
-        # What is in a pipe is gone once it was read, and a second reader would see no rules.
+        # A pipe gives its content to one reader only; the next one would see no rules.
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise _unavailable(path, "it is not a file")
         data = b""
@@ -162,7 +158,7 @@ def _load(path: Path) -> Governance | None:
 
 
 def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
-    """The document, as YAML has it, and where its parts stand.
+    """The YAML document, and where its parts are written.
 
     Raises:
         Failure: `governance_unavailable`.
@@ -170,14 +166,14 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """As the safe one, but the same rule twice is a mistake: the second must not undo the first."""
+        """The safe loader, except that a repeated key is a mistake: the second must not replace the first."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             for i, key in enumerate(keys):
                 if key in keys[:i]:
                     mark = node.value[i][0].start_mark
-                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands there twice", mark)
+                    raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is repeated", mark)
             return super().construct_mapping(node, deep)
 
     try:
@@ -192,13 +188,13 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         raise _unavailable(path, f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        # A date that there isn't is a ValueError; so is what isn't UTF-8.
+        # An impossible date is a ValueError, and so is text that isn't UTF-8.
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise _unavailable(path, f"it is not YAML: {why}") from None
 
 
 def _marks(root: Any) -> Marks:
-    """Where each key and each item stands; of the first few thousand, since an alias can make many of one."""
+    """Where each key and item is written, for the first `MAX_MARKS`: an alias can multiply them."""
     found: dict[tuple[Any, ...], tuple[int, int]] = {}
     pending: list[tuple[tuple[Any, ...], Any]] = [((), root)]
     while pending and len(found) < MAX_MARKS:
@@ -214,12 +210,10 @@ def _marks(root: Any) -> Marks:
 
 
 def read_governance(document: Any, path: Path | str = "governance.yaml", marks: Marks | None = None) -> Governance:
-    """The rules that a document, read from YAML or given in Python, spells; every mistake in it is refused.
-
-    `marks` say where its parts stand in the file.
+    """The rules of a document from YAML or Python. `marks` say where its parts are written in the file.
 
     Raises:
-        Failure: `governance_unavailable`.
+        Failure: `governance_unavailable`: the document has mistakes.
     """
     from albert_tools.engine.policy.document import Mistaken, read_document, section_of
 
@@ -251,5 +245,5 @@ def _unavailable(path: Path | str, why: str) -> Failure:
     return Failure(
         "governance_unavailable",
         f"the rules of {path if isinstance(path, str) else repr(str(path))} can't be used: {why}",
-        hint="mend it; until then everything is denied",
+        hint="correct it; until then every call is denied",
     )

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.authority.approval_digest import standing_objects
+from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call.arguments import checked_output
 from albert_tools.engine.call.budget import spend, spent_by
 from albert_tools.engine.call.context import Authorized, Call, PrimitiveContext
@@ -40,7 +40,7 @@ async def state_before(target: Target, authorized: Authorized, call: Call) -> st
     if target.primitive is None or target.primitive.settle is None or not target.primitive.paths:
         return None
     workspace = authorized.workspace(call.request)
-    return await asyncio.to_thread(standing_objects, target.primitive, authorized.arguments, workspace)
+    return await asyncio.to_thread(objects_hash, target.primitive, authorized.arguments, workspace)
 
 
 async def recover(target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect]) -> str | None:
@@ -92,7 +92,7 @@ async def _ask_primitive(
     workspace = authorized.workspace(request)
     unchanged = None
     if step.before is not None:
-        unchanged = await asyncio.to_thread(standing_objects, primitive, arguments, workspace) == step.before
+        unchanged = await asyncio.to_thread(objects_hash, primitive, arguments, workspace) == step.before
     read_only = authority.guarded(definition, request.workspace)
     read_only.judge.end()
     seconds = min(definition.timeout, governance.limits.call_seconds)

@@ -106,7 +106,7 @@ def test_they_are_judged_and_run_like_ours(shop: Shop) -> None:
     shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
     waits = shop("run", "send_invoice", "customer=a", "cents:=5")
     assert waits.code == 4
-    assert "send_invoice always asks a person" in waits.err
+    assert "send_invoice always needs approval" in waits.err
     (shop.albert.project / "t.tool").write_text(
         'def total(text: str) -> int:\n    """Count."""\n    return len(tools.read_order(text=text))\n', "utf-8"
     )
@@ -230,7 +230,7 @@ def test_a_projects_file_names_no_code(shop: Shop) -> None:
     (shop.albert.project / ".albert" / "governance.yaml").write_text("primitives_from: [shop.tools]\n", "utf-8")
     done = shop("run", "current_time")
     assert done.code == 3
-    assert "primitives_from can stand in the owner's file only" in done.err
+    assert "only the owner's file can have primitives_from" in done.err
 
 
 def test_what_is_no_name_of_a_module_is_a_mistake_of_the_rules(shop: Shop) -> None:
@@ -238,4 +238,4 @@ def test_what_is_no_name_of_a_module_is_a_mistake_of_the_rules(shop: Shop) -> No
         shop.rules(wrong)
         done = shop("run", "current_time")
         assert done.code == 3
-        assert "primitives_from.0: it is written package.module:name" in done.err
+        assert "primitives_from.0: write package.module:name" in done.err

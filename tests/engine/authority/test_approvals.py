@@ -83,7 +83,7 @@ def test_a_step_has_one_open_question(desk: Desk) -> None:
     assert code(desk.approvals.answer, old.id, "once", "ada") == "exists"
 
 
-def test_the_first_answer_holds(desk: Desk) -> None:
+def test_the_first_answer_counts(desk: Desk) -> None:
     asked = desk.ask()
     assert desk.again().answer(asked.id[:5], "once", "ada").state == "yes"
     assert code(desk.approvals.answer, asked.id, "no", "bob") == "exists"
@@ -118,7 +118,7 @@ def test_questions_and_answers_end(desk: Desk) -> None:
     assert desk.ask("a").id != asked.id
 
 
-def test_what_is_taken_back(desk: Desk) -> None:
+def test_revocation(desk: Desk) -> None:
     for choice in (None, "once", "session", "no"):
         asked = desk.ask()
         if choice is not None:
@@ -166,7 +166,7 @@ def test_how_far_a_lasting_answer_goes(desk: Desk, choice: Any, scope: Scope, ot
     ("scope", "choices"),
     [(BY_HAND, ("once", "session", "no")), (BY_TOOL, ("once", "session", "always", "no")), (None, ("once", "no"))],
 )
-def test_what_can_be_answered(desk: Desk, scope: Scope | None, choices: Any) -> None:
+def test_possible_answers(desk: Desk, scope: Scope | None, choices: Any) -> None:
     asked = desk.ask(scope=scope)
     assert asked.choices == choices
     for choice in {"session", "always", "yes", "", None} - set(choices):

@@ -139,7 +139,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_changes_while_a_person_thinks_is_asked_about_again(make: Any, change: str) -> None:
+def test_a_change_before_the_answer_asks_again(make: Any, change: str) -> None:
     person = Person(lambda: CHANGES[change](bench) is not person, False)
     bench = make(ask=person)
     error = bench.error("write_file", path="a.txt", content="new")
@@ -149,7 +149,7 @@ def test_what_changes_while_a_person_thinks_is_asked_about_again(make: Any, chan
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_changes_after_the_answer_is_asked_about_again(make: Any, change: str) -> None:
+def test_a_change_after_the_answer_asks_again(make: Any, change: str) -> None:
     bench = make()
     suspended(bench)
     first = answer(bench.service)
@@ -160,7 +160,7 @@ def test_what_changes_after_the_answer_is_asked_about_again(make: Any, change: s
     assert {a.id for a in questions(bench.service, "yes")} == {first.id}
 
 
-def test_a_no_in_the_call_is_not_overruled_by_a_yes_elsewhere(make: Any) -> None:
+def test_a_no_in_the_call_overrules_a_yes_elsewhere(make: Any) -> None:
     def elsewhere() -> bool:
         desk = bench.service.service.approvals
         desk.answer(desk.all(("open",))[0].id, "once", "ada")
@@ -173,7 +173,7 @@ def test_a_no_in_the_call_is_not_overruled_by_a_yes_elsewhere(make: Any) -> None
 
 
 @pytest.mark.parametrize("between", ["question", "answer"])
-def test_a_rule_that_denies_by_now_holds(make: Any, between: str) -> None:
+def test_a_new_denial_overrules_an_answer(make: Any, between: str) -> None:
     bench = make()
     waiting = suspended(bench)
     if between == "answer":
@@ -189,7 +189,7 @@ def test_a_rule_that_denies_by_now_holds(make: Any, between: str) -> None:
     assert content(bench) == "old"
 
 
-def test_a_mode_that_forbids_by_now_holds(make: Any) -> None:
+def test_a_new_mode_overrules_an_answer(make: Any) -> None:
     bench = make()
     waiting = suspended(bench)
     answer(bench.service)
@@ -211,7 +211,7 @@ def test_other_arguments_are_another_question(make: Any) -> None:
     assert content(bench) == "old"
 
 
-def test_whoever_is_asked_can_not_change_what_is_done(make: Any) -> None:
+def test_an_asker_can_not_change_the_call(make: Any) -> None:
     class Hostile(Person):
         async def __call__(self, question: Any) -> Any:
             question.arguments["content"] = "evil"
@@ -237,7 +237,7 @@ def test_whoever_is_asked_can_not_change_what_is_done(make: Any) -> None:
         (Answer("once", "password=hunter2hunter2"), "password=[redacted]"),
     ],
 )
-def test_who_has_answered_is_on_the_record(make: Any, answer: Any, by: str) -> None:
+def test_the_record_names_who_answered(make: Any, answer: Any, by: str) -> None:
     bench = make(ask=Person(answer))
     done = bench.service.invoke("write_file", {"path": "a.txt", "content": "new"}).ok
     assert done == (getattr(answer, "choice", answer) in (True, "once", "session"))
@@ -246,7 +246,7 @@ def test_who_has_answered_is_on_the_record(make: Any, answer: Any, by: str) -> N
     assert len(known.by) <= 256
 
 
-def test_the_caller_can_not_change_what_was_asked_about(make: Any) -> None:
+def test_a_caller_can_not_change_the_call_afterwards(make: Any) -> None:
     given = {"path": "a.txt", "content": "new"}
     bench = make(ask=Person(lambda: given.update(content="evil") is None))
     bench.service.invoke("write_file", given)
@@ -309,17 +309,17 @@ def test_a_callee_that_is_redefined_meanwhile(make: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [c for c in CHANGES if "still" not in c])
-def test_what_is_replaced_is_what_was_asked_about(make: Any, change: str) -> None:
+def test_a_file_that_changed_is_not_replaced(make: Any, change: str) -> None:
     bench = make(ask=Person(True))
     MEANWHILE.append(lambda: CHANGES[change](bench))
     error = bench.error("put", path="a.txt")
     assert not (bench.work / "a.txt").is_file() or content(bench) in ("old", "odd")
     if change not in ("a link", "a folder"):
         assert (error.code, error.rule) == ("permission_denied", "approval")
-        assert error.message == "what stands at 'a.txt' has changed since a person was asked about it"
+        assert error.message == "'a.txt' has changed since a person was asked about it"
 
 
-def test_what_comes_to_be_where_nothing_was_is_not_replaced(make: Any) -> None:
+def test_a_file_that_appeared_is_not_replaced(make: Any) -> None:
     bench = make(ask=Person(True))
     MEANWHILE.append(lambda: (bench.work / "new.txt").write_text("theirs"))
     assert bench.error("put", path="new.txt").rule == "approval"
@@ -327,7 +327,7 @@ def test_what_comes_to_be_where_nothing_was_is_not_replaced(make: Any) -> None:
     assert [n for n in os.listdir(bench.work) if n.startswith(".albert-write")] == []
 
 
-def test_a_call_may_replace_again_what_it_has_put_there(make: Any) -> None:
+def test_a_call_may_replace_its_own_file_again(make: Any) -> None:
     bench = make(ask=Person(True))
     assert bench.value("put", path="a.txt", twice=True) == "a.txt"
     assert content(bench) == "ours"
@@ -477,7 +477,7 @@ def test_an_answer_that_comes_too_late(make: Any) -> None:
     assert content(bench) == "old"
 
 
-def test_the_first_of_two_answers_holds(make: Any) -> None:
+def test_the_first_of_two_answers_counts(make: Any) -> None:
     class Slow(Person):
         async def __call__(self, question: Any) -> Any:
             service = bench.service.service
@@ -512,7 +512,7 @@ def test_a_revoked_answer_allows_nothing(make: Any) -> None:
     assert content(bench) == "old"
 
 
-def test_a_no_holds_for_its_call(make: Any) -> None:
+def test_a_no_is_for_its_call(make: Any) -> None:
     person = Person(False, False, True)
     bench = make(ask=person)
     body = 'r = []\n    for i in range(2):\n        try:\n            tools.write_file(path="a.txt", content="new")\n'
@@ -591,7 +591,7 @@ def test_an_answer_for_the_session_is_for_that_session(make: Any) -> None:
     assert [code("2", token), code("3", other), code("4", None)] == [None, "suspended", "suspended"]
 
 
-def test_what_is_allowed_by_hand_is_that_call_alone(make: Any) -> None:
+def test_an_answer_by_hand_is_for_that_call_alone(make: Any) -> None:
     bench = make(ask=Person("session", False))
     given = {"path": "a.txt", "content": "x"}
     for _ in range(2):
@@ -601,7 +601,7 @@ def test_what_is_allowed_by_hand_is_that_call_alone(make: Any) -> None:
     assert bench.service.invoke("t").error.denied
 
 
-def test_always_is_no_answer_to_a_call_by_hand(make: Any) -> None:
+def test_a_call_by_hand_can_not_be_allowed_always(make: Any) -> None:
     bench = make()
     waiting = suspended(bench)
     with pytest.raises(Failure, match="can't be allowed for ever"):

@@ -71,7 +71,7 @@ def test_denials_name_the_rule_and_do_nothing(make_bench: Any, rules: Any, path:
     assert (inner.code, inner.rule, inner.tool) == ("permission_denied", rule, "read_file")
 
 
-def test_a_result_tells_the_decision(make_bench: Any) -> None:
+def test_a_result_contains_the_decision(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS, ask=Person(True))
     assert bench.service.invoke("list_directory", {}).policy == {
         "verdict": "allow",
@@ -109,7 +109,7 @@ def test_the_views_of_a_result(make_bench: Any) -> None:
         denied.value()
 
 
-def test_what_a_link_leads_to_is_judged_when_it_is_opened(make_bench: Any) -> None:
+def test_the_target_of_a_link_is_judged_when_it_is_opened(make_bench: Any) -> None:
     bench = make_bench(governance={"categories": {"read_only": {"forbidden_paths": ["secrets"]}}})
     for folder in ("secrets", "open"):
         (bench.work / folder).mkdir()
@@ -148,7 +148,7 @@ def test_only_a_yes_is_a_yes(make_bench: Any, answer: Any) -> None:
     assert not (bench.work / "a").exists()
 
 
-def test_a_person_sees_what_would_be_done_and_by_whom(make_bench: Any) -> None:
+def test_a_question_shows_the_call_and_its_callers(make_bench: Any) -> None:
     person = Person(True, True)
     bench = make_bench(governance=ASKS, ask=person)
     bench.define('return tools.write_file(path="a", content="x")', "inner")
@@ -173,7 +173,7 @@ def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     assert bench.value("t") == "a"
 
 
-def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
+def test_the_call_is_judged_again_after_the_answer(make_bench: Any) -> None:
     person = Person()
     bench = make_bench(governance=ASKS, ask=person)
 
@@ -188,7 +188,7 @@ def test_the_rules_hold_when_the_answer_comes(make_bench: Any) -> None:
     assert not (bench.work / "a").exists()
 
 
-def test_a_mode_holds_in_every_service_of_the_home(make_bench: Any) -> None:
+def test_a_mode_applies_to_every_service_of_the_home(make_bench: Any) -> None:
     bench = make_bench()
     with bench.again() as other:
         other.service.context.modes.switch("LOCKDOWN", "ada", "")
@@ -201,7 +201,7 @@ def test_a_mode_holds_in_every_service_of_the_home(make_bench: Any) -> None:
         assert bench.error("write_file", path="a", content="").code == "suspended"
 
 
-def test_violations_pile_up_to_an_alert(make_bench: Any) -> None:
+def test_many_violations_raise_an_alert(make_bench: Any) -> None:
     bench = make_bench()
     for _ in range(20):
         assert bench.error("read_file", path="../x").rule == "path_traversal"
@@ -269,7 +269,7 @@ def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule
     assert bench.value("discard", paths=["a", "b"], urls=["http://a/"]) == 2
 
 
-def test_a_timeout_in_the_rules_holds_for_every_tool(make_bench: Any) -> None:
+def test_a_timeout_in_the_rules_applies_to_every_tool(make_bench: Any) -> None:
     rules = {"tools": {"dawdle": {"timeout_seconds": 0.1}, "outer": {"timeout_seconds": 0.3}}}
     bench = make_bench(governance=rules, primitives=[dawdle])
     assert bench.error("dawdle", seconds=5).code == "timeout"
@@ -278,7 +278,7 @@ def test_a_timeout_in_the_rules_holds_for_every_tool(make_bench: Any) -> None:
 
 
 @pytest.mark.parametrize("rules", [{}, {"tools": {"ledgers": {"allowed_in_modes": ["ALERT"]}}}])
-def test_an_example_is_no_way_around_a_question(make_bench: Any, rules: Any) -> None:
+def test_an_example_can_not_avoid_a_question(make_bench: Any, rules: Any) -> None:
     bench = make_bench(governance=rules, primitives=[ledgers])
     DONE_TO.clear()
     failure = bench.refused("return tools.ledgers()", '@example(arguments={}, result="books")\n')
@@ -287,7 +287,7 @@ def test_an_example_is_no_way_around_a_question(make_bench: Any, rules: Any) -> 
     bench.define("return tools.ledgers()", above='@example(arguments={}, result="x", stubs={"ledgers": "x"})\n')
 
 
-def test_what_is_done_is_what_was_asked_about(make_bench: Any) -> None:
+def test_the_call_uses_the_arguments_that_were_shown(make_bench: Any) -> None:
     person = Person()
     bench = make_bench(governance=ASKS, ask=person)
 
@@ -315,7 +315,7 @@ class Broken(dict[str, Any]):
         raise RuntimeError("no")
 
 
-def test_every_denied_call_is_in_the_log_whatever_it_was_given(make_bench: Any) -> None:
+def test_every_denied_call_is_in_the_ledger(make_bench: Any) -> None:
     bench = make_bench()
     deep: Any = "x" * 190
     for _ in range(4):
@@ -337,7 +337,7 @@ def test_every_denied_call_is_in_the_log_whatever_it_was_given(make_bench: Any) 
     assert "abcdefghij" not in str(found)
 
 
-def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_bench: Any) -> None:
+def test_a_call_cancelled_during_a_question_is_in_the_ledger(make_bench: Any) -> None:
     person = Person(True)
     person.seconds = 60
     bench = make_bench(governance={**ASKS, "limits": {"own_seconds": 1}}, ask=person)
@@ -356,7 +356,7 @@ def test_a_call_that_is_given_up_while_it_is_asked_about_is_in_the_log(make_benc
     ]
 
 
-def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path: Path) -> None:
+def test_a_folder_swapped_for_a_link_after_judging_is_not_opened(tmp_path: Path) -> None:
     work = tmp_path.resolve()
     for folder in ("secrets", "open"):
         (work / folder).mkdir()
@@ -379,7 +379,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_opened(tmp_path
             pass
 
 
-def test_a_path_that_leads_out_is_told_with_all_else_that_is_wrong(make_bench: Any) -> None:
+def test_a_path_that_leads_out_is_reported_with_all_other_mistakes(make_bench: Any) -> None:
     bench = make_bench(governance={"allow": ["bash"]})
     error = bench.error("write_file", path="../x", content=7, mode="w")
     assert (error.code, error.rule, error.denied) == ("permission_denied", "path_traversal", True)

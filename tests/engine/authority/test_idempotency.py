@@ -1,4 +1,4 @@
-"""Keys of keys: one begins, whoever else comes is told; what was dropped is as if it had not been."""
+"""Dedupe keys: one of many calls begins, the others get its state; a dropped key is free again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 def test_one_of_many_begins(log: Log) -> None:
-    desks = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Log(log.folder)) for _ in range(4)]
+    claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Log(log.folder)) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
-        told = list(threads.map(lambda n: desks[n].begin("k", "d", f"run{n}"), range(8)))
+        told = list(threads.map(lambda n: claims[n].begin("k", "d", f"run{n}"), range(8)))
     (first,) = [n for n, known in enumerate(told) if known is None]
     assert {known.run for known in told if known is not None} == {f"run{first}"}
 
@@ -30,7 +30,7 @@ def test_one_of_many_begins(log: Log) -> None:
 def test_kept_and_dropped(log: Log) -> None:
     keys = DedupeKeys(log)
     assert keys.begin("k", "d", "one") is None
-    # Only who has begun it can say so.
+    # Only the run that began it can finish it.
     keys.finish("k", "another", "dropped")
     keys.finish("k", "another", "kept")
     known = keys.find("k")
@@ -55,7 +55,7 @@ def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     now[0] += KEPT_SECONDS - 1
     assert keys.begin("k", "d", "two") is not None
     now[0] += 1
-    # What has not ended isn't forgotten by the clock alone.
+    # A call that has not ended is not forgotten by the clock alone.
     assert keys.begin("under way", "d", "two") is not None
     assert keys.begin("k", "d", "two") is None
     log.close()

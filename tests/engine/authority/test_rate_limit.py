@@ -64,7 +64,7 @@ def test_the_window_slides(hour: Hour) -> None:
     assert hour.call() == 10_000
 
 
-def test_what_is_told_to_wait_is_enough(hour: Hour) -> None:
+def test_retry_after_is_long_enough(hour: Hour) -> None:
     for gap in (0.0123, 0.3301, 7.7):
         hour.now += gap
         hour.call()

@@ -54,7 +54,7 @@ def facts(action: str, tool: str = "put") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_sessions_have_used_what_they_had_used(old: Old) -> None:
+def test_the_use_of_sessions_is_kept(old: Old) -> None:
     with old.open() as log:
         sessions = Sessions(log, lambda: old.now)
         above, token = sessions.open("a", "/w", seconds=10**9, budget=Budget(calls=10, bytes_written=100))

@@ -58,7 +58,7 @@ def test_a_token_finds_its_session_in_every_process(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "alb_", "alb_" + "0" * 64, "\ud800", 7, None, b"x", ["x"]])
-def test_what_is_no_token(desk: Desk, token: Any) -> None:
+def test_invalid_tokens(desk: Desk, token: Any) -> None:
     desk.open()
     assert rule(desk.sessions.find, token, WORK) == "session.unknown"
 
@@ -138,7 +138,7 @@ def test_depth(desk: Desk) -> None:
     assert rule(desk.open, within=token) == "session.depth"
 
 
-def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
+def test_use_is_charged_to_all_sessions_above(desk: Desk) -> None:
     above, token = desk.open(budget=Budget(calls=5, bytes_written=10))
     inner, inner_token = desk.open(within=token, budget=Budget(calls=4))
     desk.use(inner, calls=2, bytes_written=4)
@@ -151,16 +151,16 @@ def test_what_is_used_is_taken_from_all_above(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])
-def test_what_is_no_budget(value: Any) -> None:
+def test_invalid_budgets(value: Any) -> None:
     with pytest.raises(Failure, match="the budget of calls can't be"):
         Budget(calls=value)
 
 
-def test_a_budget_of_nothing_is_nothing(desk: Desk) -> None:
+def test_a_budget_of_zero_allows_nothing(desk: Desk) -> None:
     assert rule(desk.sessions.afford, desk.open(budget=Budget(calls=0))[0], "read_file") == "lease.budget.calls"
 
 
-def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
+def test_a_grant_outlives_the_lease_but_not_a_revocation(desk: Desk) -> None:
     above, token = desk.open(seconds=100)
     session, _ = desk.open(within=token, budget=Budget(calls=5), tools=frozenset({"read_file"}))
     desk.use(session, calls=2)
@@ -197,7 +197,7 @@ def test_a_grant_outlives_the_lease_and_not_its_end(desk: Desk) -> None:
         {"tools": [1]},
     ],
 )
-def test_what_is_asked_for_is_proper(desk: Desk, options: Any) -> None:
+def test_invalid_arguments(desk: Desk, options: Any) -> None:
     with pytest.raises(Failure) as caught:
         desk.sessions.open(**{"client": "client", "workspace": WORK, **options})
     assert caught.value.code == "invalid_arguments"

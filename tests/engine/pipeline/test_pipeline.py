@@ -258,7 +258,7 @@ def test_gated_primitives(make_bench: Any) -> None:
     bench = make_bench()
     error = bench.error("secret")
     assert (error.code, error.rule, error.denied) == ("permission_denied", "gated", True)
-    assert error.hint == "the owner can put `allow: [secret]` into governance.yaml (`albert doctor` says where it is)"
+    assert error.hint == "the owner can add `allow: [secret]` to governance.yaml (`albert doctor` shows the path)"
     with bench.again(governance={"allow": ["secret"]}) as allowed:
         assert allowed.invoke("secret").value() == "xyzzy"
     with bench.again(governance={"allow": ["secret"], "deny": ["secret"]}) as denied:

@@ -38,7 +38,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("kind", "text"), [(k, a) for k, addresses in KINDS.items() for a in addresses.split()])
-def test_what_is_not_public(kind: str, text: str) -> None:
+def test_addresses_that_are_not_public(kind: str, text: str) -> None:
     assert kind_of(ip_address(text)) == kind
     assert refusal(ip_address(text)) == kind
 
@@ -46,12 +46,12 @@ def test_what_is_not_public(kind: str, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::1"]
 )
-def test_what_is_public(text: str) -> None:
+def test_public_addresses(text: str) -> None:
     assert refusal(ip_address(text)) is None
 
 
 @given(st.ip_addresses())
-def test_nothing_that_python_knows_as_special_is_public(address: Any) -> None:
+def test_addresses_that_python_knows_as_special_are_not_public(address: Any) -> None:
     if kind_of(address) is None:
         special = address.is_private or address.is_loopback or address.is_link_local or address.is_multicast
         assert not special
@@ -60,7 +60,7 @@ def test_nothing_that_python_knows_as_special_is_public(address: Any) -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_what_carries_an_address_is_refused_whatever_it_carries(inner: Any) -> None:
+def test_disguised_addresses_are_refused(inner: Any) -> None:
     number = int(inner)
     carriers = [
         (0xFFFF << 32) | number,
@@ -76,7 +76,7 @@ def test_what_carries_an_address_is_refused_whatever_it_carries(inner: Any) -> N
         assert refusal(address, [ip_network("::/0")]) == refusal(inner)
 
 
-def test_a_name_of_an_address_is_one_and_a_zone_is_none() -> None:
+def test_parsing_of_addresses() -> None:
     assert parsed("127.0.0.1") is not None
     for text in ("localhost", "127.1", "fe80::1%eth0", "", "1.2.3.4.5"):
         assert parsed(text) is None
@@ -150,7 +150,7 @@ def test_a_mistake_in_the_rules(document: dict[str, Any], said: str) -> None:
         read_governance(document)
 
 
-def test_a_redirect_goes_on_only_to_what_was_asked_about() -> None:
+def test_a_redirect_is_followed_only_to_an_approved_host() -> None:
     policy = rules({"tools": {"http_request": {"forbidden_hosts": ["evil.example"]}}})
     going = Outgoing(policy, FETCH, [Resource("url", "https://a.example/x", "GET")], {})
     going.demand("https://a.example/y", "GET")
@@ -186,7 +186,7 @@ def test_a_redirect_goes_on_only_to_what_was_asked_about() -> None:
         ("OTHER", "https://api.example/", "secrets"),
     ],
 )
-def test_where_a_secret_may_go(name: str, url: str, rule: str | None) -> None:
+def test_the_hosts_of_a_secret(name: str, url: str, rule: str | None) -> None:
     secrets = read_governance({"secrets": {"TOKEN": ["api.example", "127.0.0.1"]}}).secrets
     going = Outgoing(rules({}), FETCH, [], secrets)
     if rule is None:

@@ -160,7 +160,7 @@ def test_a_project_opens_nothing_and_tightens(machine: Machine) -> None:
     assert machine.verdict(look, "a.txt", both)[0] == "allow"
 
 
-def test_what_is_forbidden_is_so_in_a_root(machine: Machine) -> None:
+def test_forbidden_paths_apply_in_a_root(machine: Machine) -> None:
     (machine.home / "notes" / "keys").mkdir(parents=True)
     view = machine.view("$HOME/notes/**", forbidden_paths=["keys"])
     assert refused(lambda: view.listing(f"{machine.home}/notes/keys"))[1] == "tools.look.forbidden_paths"
@@ -193,7 +193,7 @@ def test_albert_s_own_is_sealed_in_a_root(machine: Machine) -> None:
         assert (own / "log").read_text() == "log"
 
 
-def test_what_no_tool_reaches_is_known_by_what_it_is(machine: Machine) -> None:
+def test_sealed_files_are_recognised_by_identity(machine: Machine) -> None:
     """Whatever the rules make of its name: the folder itself is asked, and those above it."""
     inner = machine.home / ".ssh" / "old"
     inner.mkdir()
@@ -393,7 +393,7 @@ def test_no_descriptor_is_left_open(machine: Machine) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_is_written_may_be_bounded_further_than_by_the_rules(machine: Machine) -> None:
+def test_a_budget_limits_the_bytes_written(machine: Machine) -> None:
     authority = machine.authority(f"{machine.shared}/**", max_file_size_mb=1)
     path = f"{machine.shared}/b.txt"
     view = authority.guarded(look.definition, machine.workspace, 5)
@@ -408,7 +408,7 @@ def test_what_is_written_may_be_bounded_further_than_by_the_rules(machine: Machi
     assert refused(lambda: view.replace(path, b"x" * ((1 << 20) + 1))) == ("too_large", "max_file_size_mb")
 
 
-def test_the_innermost_root_holds(machine: Machine) -> None:
+def test_the_innermost_root_applies(machine: Machine) -> None:
     (machine.shared / "up").symlink_to("../private/secret")
     view = machine.view(f"{machine.base}/data/**", f"{machine.shared}/**")
     assert view.read(f"{machine.private}/secret", LIMIT) == b"secret"
@@ -444,12 +444,12 @@ def test_a_working_directory_and_roots(machine: Machine) -> None:
         ("~", "/h/ada", "/h/ada", "home folder"),
         ("$HOME/**", "/h/ada", "/h/ada", "home folder"),
         ("$HOME/*.md", "/h/ada", "/h/ada/*.md", "home folder"),
-        ("/h/**", "/h", "/h", "home folder is in it"),
+        ("/h/**", "/h", "/h", "it contains your home folder"),
         ("$HOME/.ssh/**", "/h/ada/.ssh", "/h/ada/.ssh", "always forbidden"),
         ("/sys/x/**", "/sys/x", "/sys/x", "always forbidden"),
     ],
 )
-def test_what_a_pattern_opens(pattern: str, real: str, covered: str, problem: str | None) -> None:
+def test_the_folder_that_a_pattern_opens(pattern: str, real: str, covered: str, problem: str | None) -> None:
     root = root_of(pattern, "/h/ada/work", "/h/ada")
     assert root is not None
     assert (root.real, root.pattern) == (real, covered)
@@ -458,11 +458,11 @@ def test_what_a_pattern_opens(pattern: str, real: str, covered: str, problem: st
 
 
 @pytest.mark.parametrize("pattern", ["src/**", "*.md", "$WORKSPACE/x", ".", "~/work/src/**", "/h/ada/work", "**/x"])
-def test_what_speaks_of_the_workspace_only(pattern: str) -> None:
+def test_patterns_about_the_workspace_open_nothing(pattern: str) -> None:
     assert root_of(pattern, "/h/ada/work", "/h/ada") is None
 
 
-def test_hopeless_roots_are_told(machine: Machine) -> None:
+def test_lint_reports_roots_that_open_nothing(machine: Machine) -> None:
     said = {"allowed_paths": ["$WORKSPACE", "/", f"{machine.shared}/**", f"{machine.base}/none/**", "~"]}
     rules = read_governance({"tools": {"look": said}}).tightened(
         read_governance({"tools": {"look": {"allowed_paths": [f"{machine.shared}/**"]}}})

@@ -91,7 +91,7 @@ def test_findings(document: dict[str, Any], said: list[str]) -> None:
     assert [f"{f['rule']}: {f['message']}" for f in found] == said
 
 
-def test_a_projects_findings_are_told_as_its() -> None:
+def test_findings_in_a_projects_file_name_it() -> None:
     rules = read_governance({}).tightened(read_governance({"deny": ["nobody"]}))
     assert [f["rule"] for f in lint(rules, TOOLS, [])] == ["project.deny.nobody"]
 

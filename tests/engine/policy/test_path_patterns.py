@@ -82,7 +82,7 @@ PATTERNS = st.builds(
 @given(st.lists(PATTERNS, max_size=6), st.lists(PARTS, min_size=1, max_size=5))
 @example(["**"], ["a"])
 @example(["a/**"], ["a"])
-def test_the_index_finds_what_trying_each_would(patterns: list[str], parts: list[str]) -> None:
+def test_the_index_agrees_with_matching_each_pattern(patterns: list[str], parts: list[str]) -> None:
     """In the workspace, where a pattern means what it means in a `.gitignore` there."""
     inside = "/".join(parts)
 

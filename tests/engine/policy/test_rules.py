@@ -1,4 +1,4 @@
-"""What the rules say of a call: deny before ask before allow, no rule means no, and how closely a rule fits never counts."""
+"""How rules combine: deny before ask before allow; no rule means no; how closely a rule fits never counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def policy(owner: Mapping[str, Any] | None = None, project: Mapping[str, Any] | 
         (SAVED, "allow allow allow deny allow"),
     ],
 )
-def test_what_is_shipped(definition: ToolDefinition, verdicts: str) -> None:
+def test_the_shipped_rules(definition: ToolDefinition, verdicts: str) -> None:
     said = [policy().permits(definition, False, mode) for mode in MODES]
     assert [d.verdict for d in said] == verdicts.split()
     assert all(d.rule.startswith("shipped.") for d in said)
@@ -194,7 +194,7 @@ def test_the_definitions_own_bounds() -> None:
         ({"asking_operations": ["push"]}, Resource("operation", "LOG", ""), None),
     ],
 )
-def test_what_a_call_touches(section: dict[str, Any], resource: Resource, rule: str | None) -> None:
+def test_rules_about_resources(section: dict[str, Any], resource: Resource, rule: str | None) -> None:
     tool = ToolDefinition("x", "", (), {}, ("read", "write", "network"))
     found = policy({"tools": {"x": section}}).touches(tool, [resource])
     assert [d.rule for d in found] == ([rule] if rule else [])
@@ -202,7 +202,7 @@ def test_what_a_call_touches(section: dict[str, Any], resource: Resource, rule: 
     assert all(d.verdict == verdict and d.message for d in found)
 
 
-def test_both_layers_of_paths_hold() -> None:
+def test_both_layers_of_paths_apply() -> None:
     both = policy(
         {"tools": {"read_file": {"allowed_paths": ["src/**"]}}},
         {"tools": {"read_file": {"allowed_paths": ["src/a/**"]}}},
@@ -222,7 +222,7 @@ def test_every_change_outside_the_workspace_needs_approval(use: str, verdict: st
     assert decision is None or decision.rule == "shipped.outside_workspace_asks"
 
 
-def test_bounds_are_the_lowest_that_any_rule_names() -> None:
+def test_the_lowest_number_applies() -> None:
     rules = policy(
         {
             "tools": {"write_file": {"max_file_size_mb": 2, "timeout_seconds": 20}},
@@ -235,7 +235,7 @@ def test_bounds_are_the_lowest_that_any_rule_names() -> None:
     assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
 
 
-def test_every_window_that_a_call_is_charged_to() -> None:
+def test_the_windows_of_a_call() -> None:
     rules = policy(
         {
             "tools": {"write_file": {"rate_limit_per_hour": 100}, "mine": {"rate_limit_per_hour": 7}},
@@ -305,12 +305,12 @@ def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> Non
         assert (found.verdict == "ask") == (mode in permitted and mode in said["requires_approval_in_modes"])
 
 
-def test_gravest_is_the_first_of_the_gravest() -> None:
+def test_strictest_gives_the_first_of_the_strictest() -> None:
     one, two = Decision("deny", "a", "denied"), Decision("deny", "b", "denied")
     assert strictest([Decision("ask", "c", "approval_required"), one, two]) is one
 
 
-def test_without_any_rule_there_are_the_shipped_ones() -> None:
+def test_without_a_file_there_is_the_owners_layer() -> None:
     assert [layer.owner for layer in Governance().layers()] == [True]
 
 
@@ -344,7 +344,7 @@ def test_a_forbidden_host_by_another_spelling(url: str) -> None:
     ((verdict, rule),) = [(d.verdict, d.rule) for d in found]
     assert verdict == "deny"
     assert rule in unread if host_of(url) is None or ":" not in url else rule == "tools.http_request.forbidden_hosts"
-    # Where no rule names hosts, a person is asked, but neither about an address of this machine nor about what can't be reached.
+    # Without rules on hosts a person is asked, except about this machine and about what can't be reached.
     ((verdict, rule),) = [(d.verdict, d.rule) for d in policy().touches(FETCH, [Resource("url", url, "GET")])]
     if host_of(url) == "127.0.0.1":
         assert (verdict, rule) == ("deny", "shipped.addresses")
@@ -358,13 +358,13 @@ def test_a_forbidden_host_by_another_spelling(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://example.org/x", "file:///etc/passwd", "127.0.0.1:8765", "git@example.org:a/b.git", ""]
 )
-def test_nobody_is_asked_about_what_is_no_web_address(url: str) -> None:
+def test_a_url_of_another_scheme_is_denied(url: str) -> None:
     (found,) = policy().touches(FETCH, [Resource("url", url, "GET")])
     assert (found.verdict, found.rule) == ("deny", "shipped.schemes")
     assert "https://" in str(found.hint)
 
 
-def test_a_host_that_no_rule_of_the_owners_names_asks() -> None:
+def test_a_host_that_the_owner_does_not_list_asks() -> None:
     def asked(rules: dict[str, Any], url: str = "https://example.org/a") -> list[tuple[str, str]]:
         return [(d.verdict, d.subject) for d in policy(rules).touches(FETCH, [Resource("url", url, "get")])]
 

@@ -1,4 +1,4 @@
-"""The owner's rules: what they allow, how a project tightens them, and that whatever is wrong with them denies everything."""
+"""The owner's rules: what they allow, how a project tightens them, and that a mistake in them denies every call."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def refused(tmp_path: Path, user: str | bytes) -> str:
     failure = caught.value
     assert failure.code == "governance_unavailable"
     assert failure.denied
-    assert failure.hint == "mend it; until then everything is denied"
+    assert failure.hint == "correct it; until then every call is denied"
     start = f"the rules of {str(tmp_path / 'user.yaml')!r} can't be used: "
     assert failure.message.startswith(start)
     return failure.message.removeprefix(start)
 
 
-def test_no_file_and_an_empty_one_are_the_defaults(tmp_path: Path) -> None:
+def test_a_missing_or_empty_file_has_the_default_rules(tmp_path: Path) -> None:
     assert load(tmp_path, None) == Governance()
     assert load(tmp_path, "").limits == RunLimits()
     assert load(tmp_path, "# nothing yet\n").allow == frozenset()
@@ -85,8 +85,8 @@ def test_limits_only_go_down(tmp_path: Path) -> None:
         ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("allow: [bash", "line 1, column 13: expected ',' or ']'"),
         ("allow: []\n\tdeny: []", "line 2, column 1: found character"),
-        ("deny: [bash]\nallow: []\ndeny: []", "line 3, column 1: 'deny' stands there twice"),
-        ("limits:\n  calls: 1\n  calls: 2", "line 3, column 3: 'calls' stands there twice"),
+        ("deny: [bash]\nallow: []\ndeny: []", "line 3, column 1: the key 'deny' is repeated"),
+        ("limits:\n  calls: 1\n  calls: 2", "line 3, column 3: the key 'calls' is repeated"),
         ("1: 2", "1: keys should be strings"),
         ("? {a: 1}\n: 1", "line 1, column 3: found unhashable key"),
         ("allow: !!python/object:os.system {}", "line 1, column 8: could not determine a constructor"),
@@ -98,15 +98,15 @@ def test_limits_only_go_down(tmp_path: Path) -> None:
         ("#" * (MAX_BYTES + 1), "it is larger than 262,144 bytes"),
     ],
 )
-def test_a_mistake_denies_everything_and_says_where(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str | bytes, said: str) -> None:
     assert said in refused(tmp_path, text)
 
 
-def test_all_mistakes_are_told(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported(tmp_path: Path) -> None:
     assert refused(tmp_path, "alow: []\nlimits: {calls: -1}").count(";") == 2
 
 
-def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "user.yaml"
     for make, said in (
         (path.mkdir, "it is not a file"),
