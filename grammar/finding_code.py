@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import NamedTuple
 
 
@@ -23,4 +22,5 @@ class FindingCode(NamedTuple):
 
 def in_tool(body: str) -> str:
     """A source with one tool that has this body."""
-    return 'def work(path: str) -> Any:\n    """Do one thing."""\n' + textwrap.indent(body, "    ") + "\n"
+    lines = ["def work(path: str) -> Any:", '"""Do one thing."""', *body.split("\n")]
+    return "\n    ".join(lines) + "\n"

@@ -169,7 +169,7 @@ class _Splitter:
         if raw[at] == "!":
             conversion = raw[at + 1]
             if conversion not in "rsa" or raw[at + 2] not in ":}":
-                raise FStringError("after '!' only r, s or a", at, hint="write {value!r} for its representation")
+                raise FStringError("only r, s or a can follow '!'", at, hint="write {value!r} for its representation")
             at += 2
         spec = None
         if raw[at] == ":":

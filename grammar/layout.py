@@ -175,7 +175,7 @@ def scan(text: str) -> Scan:
             report(
                 Diagnostic(
                     "tab",
-                    "a tab outside a string",
+                    "a tab is used outside a string",
                     found.span(m.start(), m.end()),
                     hint="indent with four spaces",
                     fix=Fix("replace the tab by four spaces", (Edit(found.span(m.start(), m.end()), "    "),)),

@@ -35,6 +35,8 @@ from albert_tools.grammar.second_reading import disagreement, python_tree
 from albert_tools.grammar.syntax_hints import advice
 from albert_tools.grammar.unsupported import refusals
 
+_SAVE_AS_UTF8 = "save the source as UTF-8"
+
 #: Operators, calls and brackets within one expression. CPython's compiler recurses over them, and so do we.
 MAX_PARSE_DEPTH = 150
 
@@ -92,7 +94,7 @@ def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
         try:
             size = len(source.encode())
         except UnicodeEncodeError as error:
-            return Diagnostic("not-text", f"the source is not valid Unicode ({error.reason})", top)
+            return Diagnostic("not-text", f"the source is not valid Unicode ({error.reason})", top, hint=_SAVE_AS_UTF8)
     if size > max_bytes:
         return Diagnostic(
             "source-too-large",
@@ -104,7 +106,9 @@ def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
         try:
             source = source.decode()
         except UnicodeDecodeError as error:
-            return Diagnostic("not-text", f"the source is not UTF-8: byte {error.start} can't be read", top)
+            return Diagnostic(
+                "not-text", f"the source is not UTF-8: byte {error.start} is invalid", top, hint=_SAVE_AS_UTF8
+            )
     text = re.sub("\r\n?", "\n", source.removeprefix("\ufeff"))
     return text if text.endswith("\n") else text + "\n"
 

@@ -213,7 +213,7 @@ INSTEAD: dict[str, str] = {
     "http": "call tools.http_request(url=…)",
     "httpx": "call tools.http_request(url=…)",
     "sys": "take values as parameters, and print() for messages",
-    "typing": "write list[str] and dict[str, int]; Any, Literal, Optional and TypedDict are there without an import",
+    "typing": "write list[str] and dict[str, int]; Any, Literal, Optional and TypedDict need no import",
     "__future__": "leave it out; annotations are never evaluated",
     "glob": "list with tools.list_directory(path=…, recursive=True) and choose by name",
     "fnmatch": "choose by name with str.endswith or re.fullmatch",

@@ -108,7 +108,7 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
             yield error(
                 "annotation",
                 node,
-                "an annotation in quotes",
+                "an annotation must not be in quotes",
                 hint="write the type without quotes",
                 fix=replace(node, str(text)) if plain else None,
             )

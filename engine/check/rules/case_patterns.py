@@ -34,7 +34,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     yield error(
                         "pattern",
                         node,
-                        "a class pattern names a built-in type",
+                        "a class pattern must name a built-in type",
                         hint="case str(): case int(): case list(): case dict(): …",
                     )
             case tree.MatchValue(value=tree.Attribute() as value):

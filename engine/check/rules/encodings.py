@@ -45,7 +45,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error(
                 "encoding",
                 encoding,
-                "an encoding must be written as a literal the language knows",
+                "an encoding must be a literal that the language knows",
                 hint='one of "utf-8", "ascii", "latin-1", "cp1252", "utf-16", "utf-32", "utf-8-sig"',
             )
 

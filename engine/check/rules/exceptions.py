@@ -1,4 +1,4 @@
-"""Only exceptions of the language are raised and caught, and a handler names what it catches."""
+"""Only exceptions of the language are raised and caught, and a handler must name what it catches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
             yield error(
                 "bare-except",
                 at,
-                "a handler names what it catches",
+                "a handler must name what it catches",
                 hint="write except ToolError: for failed tools, or except Exception: for everything",
                 fix=replace(at, "except Exception"),
             )

@@ -200,7 +200,7 @@ def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
             "function-value",
             node,
             f"the exception {name!r} is allowed only in raise, except and isinstance",
-            hint="for the error at hand write: except " + name + " as error: … str(error)",
+            hint="for the caught error write: except " + name + " as error: … str(error)",
         )
     if isinstance(node, tree.Name) and node.id in TYPES:
         return error(

@@ -82,8 +82,8 @@ def _grown(facts: Facts, container: tree.Expr, root: tree.Node, consumed: tree.E
                 "grows-while-consumed",
                 node,
                 f"{_spell(container)} grows while it is being consumed",
-                hint="go over a copy: for x in list(xs), or collect into another list",
-                fix=wrap(consumed, "list(", ")", "go over a copy"),
+                hint="loop over a copy: for x in list(xs), or collect into another list",
+                fix=wrap(consumed, "list(", ")", "loop over a copy"),
             )
 
 
@@ -110,7 +110,7 @@ def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:
     return error(
         "grows-while-consumed",
         at,
-        f"{_spell(container)} grows by values that are read from it",
+        f"{_spell(container)} is extended with values that are read from it",
         hint="make a list first: list(…)",
         fix=wrap(at, "list(", ")", "make a list first"),
     )

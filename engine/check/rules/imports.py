@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "needless-import",
                     node,
-                    "Any, Literal, Optional and TypedDict are there without an import",
+                    "Any, Literal, Optional and TypedDict need no import",
                     hint="leave this line out",
                     fix=replace(node, "", "remove the import"),
                 )

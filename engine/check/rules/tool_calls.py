@@ -102,7 +102,7 @@ def _self_call(at: tree.Node, name: str) -> Diagnostic:
         "self-call",
         at,
         f"the tool {name!r} calls itself",
-        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')}, which may, and call that",
+        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')} and call that; helpers may recurse",
     )
 
 

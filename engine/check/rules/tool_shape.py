@@ -87,7 +87,7 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                     yield error(
                         "module-level",
                         stmt,
-                        "a module-level assignment binds plain names",
+                        "a module-level assignment takes plain names only",
                         hint="build the value in one expression",
                     )
             case tree.If() if any(isinstance(n, tree.Name) and n.id == "__name__" for n in tree.walk(stmt.test)):
@@ -146,7 +146,9 @@ def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
             fix=Fix(f"rename it to _{extra.name}", edits),
         )
     if public and not NAME.match(public[0].name):
-        yield error("tool-name", public[0].name_span, "a tool's name has at most 128 characters")
+        yield error(
+            "tool-name", public[0].name_span, "a tool's name has at most 128 characters", hint="choose a shorter name"
+        )
 
 
 def _duplicates(facts: Facts) -> Iterator[Diagnostic]:

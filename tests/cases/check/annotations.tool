@@ -55,9 +55,9 @@ def t(a: List, b: Dict, c: Union[str, int], d: Callable, e: Iterable[str]) -> No
 ---
 # a type in quotes
 def t(a: "str", b: list["int"]) -> "dict":
-# error: 10 [annotation] "an annotation in quotes"
-# error: 25 [annotation] "an annotation in quotes"
-# error: 36 [annotation] "an annotation in quotes"
+# error: 10 [annotation] "an annotation must not be in quotes"
+# error: 25 [annotation] "an annotation must not be in quotes"
+# error: 36 [annotation] "an annotation must not be in quotes"
     """Read."""
     return {}
 ---

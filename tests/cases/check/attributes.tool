@@ -114,12 +114,12 @@ def t(text: str, name: str) -> Any:
     """Encode."""
     a = text.encode()
     b = text.encode("utf-8", "replace")
-    c = text.encode(name)  # error: 21 [encoding] "an encoding must be written as a literal the language knows"
-    d = text.encode("idna")  # error: 21 [encoding] "an encoding must be written as a literal the language knows"
+    c = text.encode(name)  # error: 21 [encoding] "an encoding must be a literal that the language knows"
+    d = text.encode("idna")  # error: 21 [encoding] "an encoding must be a literal that the language knows"
     e = b.decode(encoding="latin-1")
     f = str(a, "utf-8")
     g = bytes(text, "ascii")
-    h = bytes(text, encoding=name)  # error: 30 [encoding] "an encoding must be written as a literal the language knows"
+    h = bytes(text, encoding=name)  # error: 30 [encoding] "an encoding must be a literal that the language knows"
     return [c, d, e, f, g.hex(), h]
 ---
 # close is not needed
@@ -162,7 +162,7 @@ import urllib.parse
 
 def t(text: str, more: dict, name: str) -> Any:
     """Encode."""
-    a = text.encode(**more)  # error: 21 [encoding] "an encoding must be written as a literal the language knows"
-    b = urllib.parse.parse_qs(text, encoding=name)  # error: 46 [encoding] "an encoding must be written as a literal the language knows"
+    a = text.encode(**more)  # error: 21 [encoding] "an encoding must be a literal that the language knows"
+    b = urllib.parse.parse_qs(text, encoding=name)  # error: 46 [encoding] "an encoding must be a literal that the language knows"
     c = urllib.parse.parse_qs(text, encoding="latin-1")
     return [len(a), b, c]

@@ -48,11 +48,11 @@ from datetime import date
 def t(x: Any) -> Any:
     """Match."""
     match x:
-        case date():  # error: 14 [pattern] "a class pattern names a built-in type"
+        case date():  # error: 14 [pattern] "a class pattern must name a built-in type"
             return 1
-        case Point():  # error: 14 [pattern] "a class pattern names a built-in type"
+        case Point():  # error: 14 [pattern] "a class pattern must name a built-in type"
             return 2
-        case ToolError():  # error: 14 [pattern] "a class pattern names a built-in type"
+        case ToolError():  # error: 14 [pattern] "a class pattern must name a built-in type"
             return 3
 ---
 # a name is a capture, not a comparison

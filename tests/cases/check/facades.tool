@@ -31,7 +31,7 @@ def t() -> int:
     return 1
 ---
 # typing needs no import
-from typing import Any, Optional  # error: 1 [needless-import] "Any, Literal, Optional and TypedDict are there without an import"
+from typing import Any, Optional  # error: 1 [needless-import] "Any, Literal, Optional and TypedDict need no import"
 
 def t(x: Optional[Any]) -> int:
     """Import."""

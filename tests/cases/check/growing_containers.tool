@@ -58,8 +58,8 @@ def t(xs: list) -> list:
 # extend and += with a lazy value over the same list
 def t(xs: list) -> list:
     """Grow."""
-    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' grows by values that are read from it"
-    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' grows by values that are read from it"
+    xs.extend(x for x in xs)  # error: 15 [grows-while-consumed] "'xs' is extended with values that are read from it"
+    xs += map(str, xs)  # error: 11 [grows-while-consumed] "'xs' is extended with values that are read from it"
     xs.extend([x for x in xs])
     xs += [x for x in xs]
     return xs

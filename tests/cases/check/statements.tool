@@ -51,7 +51,7 @@ def t(path: str) -> Any:
     """Catch."""
     try:
         return tools.read_file(path=path)
-    except:  # error: 5 [bare-except] "a handler names what it catches"
+    except:  # error: 5 [bare-except] "a handler must name what it catches"
         return None
 ---
 # a handler after except Exception is unreachable
@@ -247,7 +247,7 @@ D = E = 1
 F, G = 1, 2
 H: int
 # error: 1 [module-level] "a constant needs a value"
-D["a"] = 1  # error: 1 [module-level] "a module-level assignment binds plain names"
+D["a"] = 1  # error: 1 [module-level] "a module-level assignment takes plain names only"
 
 def t(x: int) -> int:
     """Give."""

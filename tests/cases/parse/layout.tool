@@ -47,7 +47,7 @@ def t(x: int) -> list:
 def t(x: int) -> int:
     """Check."""
     if x:
-<U+0009><U+0009>return 1  # error: 1 [tab] "a tab outside a string"  # error: 2 [tab] "a tab outside a string"
+<U+0009><U+0009>return 1  # error: 1 [tab] "a tab is used outside a string"  # error: 2 [tab] "a tab is used outside a string"
     return 2
 ---
 # lines continue inside brackets and after a backslash

@@ -115,7 +115,7 @@ def t(d: dict) -> str:
 # an unknown conversion
 def t(x: int) -> str:
     """Show."""
-    return f"{x!z}"  # error: 16 [syntax] "after '!' only r, s or a"
+    return f"{x!z}"  # error: 16 [syntax] "only r, s or a can follow '!'"
 ---
 # a comparison and a walrus in a field
 def t(x: int) -> str:
