@@ -26,7 +26,7 @@ from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 CATALOG = ToolRegistry(builtin_primitives())
-LIMITS = RunLimits(own_seconds=1.0, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
+LIMITS = RunLimits(own_seconds=0.3, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
 
 ALL = ("checker", "gate", "worker")
 #: What no table can tell from an honest program: only the limits of the process stop it.
