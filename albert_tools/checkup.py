@@ -163,7 +163,7 @@ async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
             found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
         damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)
-        for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
+        for why in [*hidden, *(f"{path}: {reason}; {_REPAIR}" for path, reason in damaged[:MAX_DAMAGED])]:
             found.append(Finding("damaged", why, False))
         if len(damaged) > MAX_DAMAGED:
             found.append(Finding("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False))
