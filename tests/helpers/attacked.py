@@ -26,20 +26,20 @@ from albert_tools.engine.sandbox.command.task import Bounds, Command, MiB
 from albert_tools.engine.sandbox.command.view import View
 from tests.helpers.probes import MARK
 
-#: What no command is to see.
+#: What no command must see.
 SECRET = "the-secret-that-stays"
-#: An ordinary user, of whom this machine knows nothing.
+#: An ordinary user, whom this machine doesn't know.
 SOMEBODY = 23456
 
 PROBES = Path(__file__).with_name("probes.py").read_text()
-#: What every bash reads first that is started for a command, if the command's environment has a say in it.
+#: What bash reads first if a command's BASH_ENV names it.
 EARLY = """
 for n in {3..99}; do
   for way in .. ../.. ../../..; do echo "$(< /proc/self/fd/$n/$way/outside/secret)"; done
 done 2> /dev/null
 """
 BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
-#: Seconds for those that never end by themselves.
+#: Seconds for probes that never end by themselves.
 SHORT = {"outlive_the_timeout": 1.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
 
 
@@ -57,7 +57,7 @@ ALONE = {
 
 
 class World:
-    """A workspace with protected parts, files beside it, a process that is none of the command's business, listening sockets."""
+    """A workspace with protected parts, files beside it, another process, listening sockets, shared memory."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
@@ -129,13 +129,13 @@ class World:
         }
 
     def view(self) -> View:
-        """What a command sees of it."""
+        """What the command sees."""
         root = str(self.workspace)
         kept = tuple(f"{root}/{name}" for name in (".git/hooks", ".git/config", ".bashrc"))
         return View(root, root, hidden=(f"{root}/secrets",), sealed=kept)
 
     def look(self) -> dict[str, Any]:
-        """Everything that a command is not to change."""
+        """Everything that the command must not change."""
         found: dict[str, Any] = {}
         for name in ("outside", "ws/.git", "ws/secrets", "ws/.bashrc"):
             for path in _below(self.top / name):
@@ -182,7 +182,7 @@ class World:
         return found
 
     def close(self) -> None:
-        """Take it down."""
+        """Remove everything."""
         self.victim.kill()
         self.victim.wait()
         for made in self._listening:
@@ -275,7 +275,7 @@ def _path() -> str:
 
 
 def end_all_of(user: int) -> None:
-    """Kill what is left of a user, after an attack that nothing confined."""
+    """Kill all processes of a user, after an attack without confinement."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and entry.stat().st_uid == user:
             os.kill(int(entry.name), signal.SIGKILL)
