@@ -111,7 +111,7 @@ def _readable() -> Iterator[str]:
     for module in list(sys.modules.values()):
         for folder in vars(module).get("__path__") or () if isinstance(module, types.ModuleType) else ():
             if isinstance(folder, str):
-                yield os.path.realpath(folder)
+                yield folder
 
 
 def _described(
