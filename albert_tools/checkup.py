@@ -1,7 +1,6 @@
-"""What there is to say about an installation: where everything is, and proof that the limits and the fence hold on this machine.
+"""A check of the installation: where everything is, and proof that the limits and the fence work on this machine.
 
-Told as it is found, since the proof takes seconds; `albert doctor` prints it, and the tool `self_check` hands it to whoever may
-call that.
+Findings are given one by one, since the proof takes a second. `albert doctor` prints them; the tool `self_check` returns them.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from albert_tools.engine.service import ToolService
     from albert_tools.store.places import Homes
 
-#: Runs that are looked at.
+#: Runs that are counted.
 MAX_RUNS = 1000
-#: Folders of the state that are the owner's alone.
+#: Folders of the state that only the owner may read.
 _PRIVATE = (
     ("the state", ""),
     ("the log", "log"),
@@ -36,14 +35,14 @@ _PRIVATE = (
     ("the turns", "turns"),
 )
 
-#: Damaged files that are named.
+#: Damaged files that are listed.
 MAX_DAMAGED = 20
 
-_MEND = "define the tool again, or move the file away"
+_REPAIR = "define the tool again, or move the file away"
 
 
 class Finding(NamedTuple):
-    """Something looked at: a fact, or with `seconds` a hostile program that was tried; a `note` is fine, and could be better."""
+    """A fact, or with `seconds` a trial of a hostile program. A `note` is fine, but could be better."""
 
     name: str
     value: str
@@ -53,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
-    """All of it as JSON: ``{ok, facts, problems, trials}``; of a fact that is told several times, `facts` has the first."""
+    """The findings as JSON: ``{ok, facts, problems, trials}``; `facts` has the first finding of each name."""
     facts: dict[str, str] = {}
     for finding in findings:
         if finding.seconds is None:
@@ -68,12 +67,12 @@ def document(findings: list[Finding]) -> dict[str, Any]:
 
 
 async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> AsyncGenerator[Finding, None]:
-    """Everything that is found, in the order in which it is told; without `trials`, no program is run."""
+    """The findings, in order; without `trials`, no program is run."""
     for finding in _about(service, homes):
         yield finding
     governance = service.context.governance
     if isinstance(governance, Failure):
-        yield Finding("allowed", "nothing, until the rules can be used", False)
+        yield Finding("allowed", "nothing, until the rules are valid", False)
     else:
         for finding in await asyncio.to_thread(_rules, service, governance):
             yield finding
@@ -101,12 +100,12 @@ def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
 
 
 def _file_of_rules(service: ToolService, homes: Homes) -> Finding:
-    """Where the owner's rules are, and whether they hold."""
+    """Where the owner's rules are, and whether they are valid."""
     file, governance = homes.config / "governance.yaml", service.context.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
     return Finding(
-        "rules", str(file) if os.path.lexists(file) else f"{file}: no such file yet, so the shipped rules hold"
+        "rules", str(file) if os.path.lexists(file) else f"{file}: no such file yet, so the shipped rules apply"
     )
 
 
@@ -118,19 +117,19 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
         found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
     problem = getattr(service.context.rules, "problem", None)
     if problem:
-        found.append(Finding("edited rules", f"{problem}; the rules of before stay in force", False))
+        found.append(Finding("edited rules", f"{problem}; the previous rules stay in force", False))
     return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
 
 
 def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
-    """What waits for a person, and whether others could look into what is kept, or make it up."""
+    """Whether others can read or change the state; approvals and runs that wait for a person."""
     for what, name in _PRIVATE:
         folder = homes.state / name
         try:
             check_private(folder, what)
         except Failure as failure:
             return [Finding("private", f"{failure.message} ({failure.hint})", False)]
-    found = [Finding("private", "what is kept is for nobody else's eyes")]
+    found = [Finding("private", "only the owner can read the state")]
     try:
         count = len(service.approvals.all(("open",)))
         found.append(
@@ -164,7 +163,7 @@ async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
             found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
         damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)
-        for why in [*hidden, *(f"{path}: {reason}; {_MEND}" for path, reason in damaged[:MAX_DAMAGED])]:
+        for why in [*hidden, *(f"{path}: {reason}; {_REPAIR}" for path, reason in damaged[:MAX_DAMAGED])]:
             found.append(Finding("damaged", why, False))
         if len(damaged) > MAX_DAMAGED:
             found.append(Finding("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False))
@@ -176,7 +175,7 @@ async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
 async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
     from albert_tools.engine.sandbox.command import confinement
     from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS as CONFINED
-    from albert_tools.engine.sandbox.worker.confined_function import confinement as computing
+    from albert_tools.engine.sandbox.worker.confined_function import confinement as function_confinement
     from albert_tools.engine.sandbox.worker.fence import DESCRIPTIONS as FENCES
     from albert_tools.engine.sandbox.worker.pool import Sandbox
     from albert_tools.engine.sandbox.worker.self_test import trials
@@ -185,8 +184,8 @@ async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
     try:
         await sandbox.start()
         yield Finding("confinement", FENCES[sandbox.confinement], sandbox.confinement == "seccomp")
-        within = await asyncio.to_thread(computing)
-        weak = "nothing can be had, so primitives that run confined are refused"
+        within = await asyncio.to_thread(function_confinement)
+        weak = "neither seccomp nor Landlock, so primitives that run confined are refused"
         yield Finding("confined", CONFINED.get(within, weak), within.startswith("seccomp"))
         commands = await asyncio.to_thread(confinement.found)
         if commands.kinds:
@@ -196,7 +195,7 @@ async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
         else:
             why = "; ".join(f"{kind}: {reason}" for kind, reason in commands.missing.items())
             mend = " (`apt-get install bubblewrap`)" if "bwrap" in commands.missing else ""
-            yield Finding("commands", f"none runs: {why}{mend}", False)
+            yield Finding("commands", f"no command runs: {why}{mend}", False)
         if tried:
             async for trial in trials(sandbox):
                 yield Finding(trial.name, trial.message, trial.ok, trial.seconds)
@@ -207,7 +206,7 @@ async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Why nothing can be written in a folder, or where it would be made; None when something can. Leaves no trace."""
+    """Why nothing can be written in a folder, or where it would be made; None when it can. Leaves no trace."""
     there = next(p for p in (folder, *folder.parents) if os.path.lexists(p))
     if not there.is_dir():
         return f"{there} is not a folder; move it away, or set ALBERT_HOME to another place"
@@ -220,7 +219,7 @@ def unwritable(folder: Path) -> str | None:
 
 
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
-    """What is wrong with rules that can be read: who misspells what is to be denied has denied nothing."""
+    """Mistakes in rules that can be read: a misspelled rule denies nothing."""
     primitives = [p.definition for p in service.registry.primitives()]
     held = service.context.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)

@@ -1,6 +1,6 @@
-"""What confining a command costs: ``true`` by `subprocess`, and behind each fence that this machine has; in turn, medians.
+"""The time that confining a command takes: `bash -c :` by `subprocess`, and behind each confinement of this machine; medians.
 
-A third line is the whole way: `bash` through rules, ledger and judgement of the command.
+The last line is a call of the tool `bash`, with rules, ledger and the check of the command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS = ["bash", "--noprofile", "--norc", "-c", ":"]
 
 
 def table(rounds: int) -> list[str]:
-    """The lines of the table."""
+    """The table, as lines of Markdown."""
     times = asyncio.run(_measured(rounds * 5))
     plain = times["plain"]
     lines = ["| `bash -c :` | ms | over plain, ms |", "|---|---:|---:|"]
@@ -53,7 +53,7 @@ async def _measured(rounds: int) -> dict[str, float]:
                         begin = time.perf_counter()
                         await side()
                         times[name].append(time.perf_counter() - begin)
-                # The first of each finds everything cold.
+                # The first of each fills caches.
                 return {name: statistics.median(each[1:]) for name, each in times.items()}
         finally:
             os.close(opened)

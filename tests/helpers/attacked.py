@@ -1,4 +1,4 @@
-"""A small world around a workspace, a command that attacks it, and what has changed afterwards."""
+"""A workspace and its surroundings, a command that attacks them, and a check of what has changed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,40 @@ from albert_tools.engine.sandbox.command.run_command import run
 from albert_tools.engine.sandbox.command.standalone import python
 from albert_tools.engine.sandbox.command.task import Bounds, Command, MiB
 from albert_tools.engine.sandbox.command.view import View
+from tests.helpers.probes import MARK
 
-#: What no command is to see.
+#: What no command must see.
 SECRET = "the-secret-that-stays"
-#: An ordinary user, of whom this machine knows nothing.
+#: An ordinary user, whom this machine doesn't know.
 SOMEBODY = 23456
 
 PROBES = Path(__file__).with_name("probes.py").read_text()
-#: What every bash reads first that is started for a command, if the command's environment has a say in it.
+#: What bash reads first if a command's BASH_ENV names it.
 EARLY = """
 for n in {3..99}; do
   for way in .. ../.. ../../..; do echo "$(< /proc/self/fd/$n/$way/outside/secret)"; done
 done 2> /dev/null
 """
 BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
-#: Seconds for those that never end by themselves.
+#: Seconds for probes that never end by themselves.
 SHORT = {"outlive_the_timeout": 1.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
 
 
+#: Probes that need a command of their own, because they end or outlive it, or use up what it may take.
+ALONE = {
+    *SHORT,
+    "outlive_the_command",
+    "kill_others",
+    "kill_what_is_above",
+    "take_memory_without_a_name",
+    "take_memory_that_is_shared",
+    "fill_the_temporary_folder",
+    "print_without_end",
+}
+
+
 class World:
-    """A workspace with protected parts, files beside it, a process that is none of the command's business, listening sockets."""
+    """A workspace with protected parts, files beside it, another process, listening sockets, shared memory."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
@@ -115,13 +129,13 @@ class World:
         }
 
     def view(self) -> View:
-        """What a command sees of it."""
+        """What the command sees."""
         root = str(self.workspace)
         kept = tuple(f"{root}/{name}" for name in (".git/hooks", ".git/config", ".bashrc"))
         return View(root, root, hidden=(f"{root}/secrets",), sealed=kept)
 
     def look(self) -> dict[str, Any]:
-        """Everything that a command is not to change."""
+        """Everything that the command must not change."""
         found: dict[str, Any] = {}
         for name in ("outside", "ws/.git", "ws/secrets", "ws/.bashrc"):
             for path in _below(self.top / name):
@@ -168,7 +182,7 @@ class World:
         return found
 
     def close(self) -> None:
-        """Take it down."""
+        """Remove everything."""
         self.victim.kill()
         self.victim.wait()
         for made in self._listening:
@@ -193,8 +207,11 @@ def _looks(path: Path) -> tuple[Any, ...]:
 
 
 def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int, names: list[str]) -> None:
-    """Report, for each probe, ``(its name, what is wrong, how it ended, what it printed)``; `kind` None: unconfined."""
-    # It is known before this process is another user's, who can't look at this one's Python.
+    """Report, for each probe, ``(its name, what is wrong, how it ended, what it printed)``; `kind` None: unconfined.
+
+    Confined probes run in one command, but for those that need one of their own: what is wrong is wrong with one of them.
+    """
+    # Cached before this process changes its user, who can't run this one's Python.
     found()
     if user:
         os.chown(top, user, user)
@@ -203,14 +220,23 @@ def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int,
         os.setresuid(user, user, user)
         # A process that has changed its user is closed to others of that user, and its own files to itself.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
-    for name in names:
-        world = World(Path(top) / name)
+    batch = [name for name in names if kind is not None and name not in ALONE]
+    for each in ([batch] if batch else []) + [[name] for name in names if name not in batch]:
+        world = World(Path(top) / each[0])
         try:
-            words = ["python3", str(world.workspace / "sub/probes.py"), name, json.dumps(world.facts())]
-            ended, text = _plain(words, world) if kind is None else asyncio.run(_confined(words, world, kind, name))
-            report((name, world.wrong(text), ended, text[-2000:]))
+            words = ["python3", str(world.workspace / "sub/probes.py"), ",".join(each), json.dumps(world.facts())]
+            ended, text = _plain(words, world) if kind is None else asyncio.run(_confined(words, world, kind, each[0]))
+            wrong = world.wrong(text)
+            for name in each:
+                report((name, wrong, ended, (text if len(each) == 1 else _section(text, name))[-2000:]))
         finally:
             world.close()
+
+
+def _section(text: str, name: str) -> str:
+    """What one of several probes has printed."""
+    _, found, rest = text.partition(f"{MARK}{name}\n")
+    return rest.partition(MARK)[0] if found else f"Traceback: the probe did not run\n{text}"
 
 
 async def _confined(words: list[str], world: World, kind: str, name: str) -> tuple[Any, str]:
@@ -249,7 +275,7 @@ def _path() -> str:
 
 
 def end_all_of(user: int) -> None:
-    """Kill what is left of a user, after an attack that nothing confined."""
+    """Kill all processes of a user, after an attack without confinement."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and entry.stat().st_uid == user:
             os.kill(int(entry.name), signal.SIGKILL)

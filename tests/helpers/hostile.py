@@ -1,4 +1,4 @@
-"""What somebody does who has taken over a function that runs confined: each one is called there, by its name."""
+"""What an attacker who controls a confined function tries; each function here is called in the sandbox, by its name."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from albert_tools import Failure, primitive
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _asked(number: int, *arguments: Any) -> int:
-    """A system call by its number; raises what it says."""
+def _syscall(number: int, *arguments: Any) -> int:
+    """Make a system call by its number; raises `OSError` if it fails."""
     found = LIBC.syscall(number, *arguments)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -161,11 +161,11 @@ def signal_by_handle() -> None:
 
 
 def signal_by_socket() -> None:
-    # Whoever owns a descriptor is sent a signal when something comes, and which one can be chosen.
+    # The owner of a descriptor gets a signal when it can be read, and the signal can be chosen.
     fcntl.fcntl(0, 10, signal.SIGKILL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
-    raise AssertionError("it was let")
+    raise AssertionError("nothing stopped it")
 
 
 def trace_parent() -> None:
@@ -197,18 +197,18 @@ def made_runnable() -> None:
 
 
 def new_namespace() -> None:
-    _asked(272 if os.uname().machine == "x86_64" else 97, 0x10000000)
+    _syscall(272 if os.uname().machine == "x86_64" else 97, 0x10000000)
 
 
 def rings() -> None:
-    _asked(425, 8, ctypes.create_string_buffer(256))
+    _syscall(425, 8, ctypes.create_string_buffer(256))
 
 
 def calls_of_x32() -> None:
-    _asked(0x40000000 + 39)
+    _syscall(0x40000000 + 39)
 
 
-# Using things up.
+# Using up resources.
 
 
 def endless() -> None:
@@ -259,7 +259,7 @@ def a_little_print() -> int:
     return 7
 
 
-# Ending otherwise, and lying.
+# Ending without an answer, and lying.
 
 
 def crash() -> None:
@@ -307,7 +307,7 @@ def claims(code: str) -> None:
 
 
 def forged(message: str) -> None:
-    """Answer by itself."""
+    """Send a message of its own."""
     text = message.encode()
     os.write(0, len(text).to_bytes(4, "little") + text)
     time.sleep(60)
@@ -318,7 +318,7 @@ def announces_much() -> None:
     time.sleep(60)
 
 
-# And what an honest one may do.
+# What honest functions do.
 
 
 def add(a: int, b: int = 1) -> int:
@@ -365,4 +365,4 @@ def word_lengths(text: str) -> dict[str, int]:
 
 
 async def waits() -> None:
-    """What can't run confined."""
+    """An async function can't run confined."""

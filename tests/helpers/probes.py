@@ -1,7 +1,8 @@
-"""What a hostile command tries. Run inside the sandbox as ``python3 probes.py NAME FACTS``, with the standard library only.
+"""What a hostile command tries. Run inside the sandbox as ``python3 probes.py NAME,… FACTS``, with the standard library only.
 
-Each probe is a function; its docstring says, for each confinement, which layer is to stop it. A probe that gets through prints
-ESCAPED, or changes something that the test looks at afterwards, or prints the secret.
+Each probe is a function; its docstring names, for each confinement, the layer that must stop it. A probe that succeeds prints
+ESCAPED, or changes something that the test looks at afterwards, or prints the secret. Several probes run one after the other,
+each in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,40 +17,43 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 PROBES: dict[str, Callable[[Any], object]] = {}
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86 = os.uname().machine == "x86_64"
+#: Begins the line before the output of each of several probes.
+MARK = "-- probe "
 
 
 def probe(function: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Lists a probe."""
+    """Add a probe to the list."""
     PROBES[function.__name__] = function
     return function
 
 
 def escaped(what: object) -> None:
-    """It got through."""
+    """Report that a probe succeeded."""
     print("ESCAPED", what, flush=True)
 
 
 def tell(path: str) -> None:
-    """Show what a file holds."""
+    """Print the content of a file."""
     with open(path, "rb", buffering=0) as file:
         print(file.read(1 << 20).decode("latin-1"))
 
 
 def call(number: int, *arguments: Any) -> int:
-    """A system call, which is an escape unless it fails."""
+    """Make a system call, which is an escape unless it fails."""
     result = LIBC.syscall(number, *arguments)
     if result != -1:
         escaped(f"call {number} gave {result}")
     return int(result)
 
 
-# Reading what isn't there to be read.
+# Reading what must not be read.
 
 
 @probe
@@ -192,7 +196,7 @@ def attach_shared_memory(f: Any) -> None:
         escaped(ctypes.string_at(LIBC.shmat(shmget, None, 0o10000)))
 
 
-# Changing what isn't there to be changed.
+# Changing what must not be changed.
 
 
 @probe
@@ -368,7 +372,7 @@ def leave_a_program_that_becomes_its_owner(f: Any) -> None:
         os.fchmod(os.open("sub/suid2", os.O_WRONLY), 0o4755)
 
 
-# Becoming more than it is.
+# Gaining privileges.
 
 
 @probe
@@ -542,7 +546,7 @@ def use_control_groups(f: Any) -> None:
             escaped(top)
 
 
-# Reaching others.
+# Reaching other processes.
 
 
 @probe
@@ -693,11 +697,11 @@ def type_into_the_terminal(f: Any) -> None:
         escaped("a terminal")
 
 
-# Outliving, and taking too much.
+# Outliving the command, and using too much.
 
 
 def beat() -> None:
-    """Say that it lives, for as long as it does."""
+    """Append to a file for as long as this process lives."""
     while True:
         with open("sub/beats", "a") as file:
             file.write("x")
@@ -790,8 +794,34 @@ def print_without_end(f: Any) -> None:
         os.write(1, line)
 
 
-if __name__ == "__main__":
+def run(name: str, facts: Any) -> None:
+    """Run one probe."""
     try:
-        PROBES[sys.argv[1]](json.loads(sys.argv[2]))
+        PROBES[name](facts)
     except OSError as error:
         print("refused:", error)
+
+
+def run_forked(name: str, facts: Any) -> None:
+    """Run one probe in a process of its own, after a line with its name."""
+    print(f"{MARK}{name}", flush=True)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            run(name, facts)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    names, facts = sys.argv[1].split(","), json.loads(sys.argv[2])
+    if len(names) == 1:
+        run(names[0], facts)
+    else:
+        for name in names:
+            run_forked(name, facts)

@@ -1,4 +1,4 @@
-"""One expression for every name that programs may use of a module, per module; whatever stands in it counts as called."""
+"""Expressions that use every name that programs may use, per module."""
 
 from __future__ import annotations
 

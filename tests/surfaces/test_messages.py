@@ -154,7 +154,7 @@ def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
 def test_doctor_leaves_no_trace(albert: Albert) -> None:
     done = albert("doctor", "--quick")
     assert done.code == 0
-    assert re.search(r"^✓ rules +/.*/governance.yaml: no such file yet, so the shipped rules hold$", done.out, re.M)
+    assert re.search(r"^✓ rules +/.*/governance.yaml: no such file yet, so the shipped rules apply$", done.out, re.M)
     assert not [p for p in albert.home.rglob("*") if p.is_file() and "cache" not in p.parts]
 
 

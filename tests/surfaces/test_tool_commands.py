@@ -175,7 +175,7 @@ def test_doctor_says_what_waits(albert: Albert) -> None:
     facts = albert("doctor", "--quick", "--json").document()["facts"]
     assert facts["approvals"] == "1 waits for an answer: `albert approvals`"
     assert facts["runs"] == "1 suspended, 0 interrupted: `albert runs`"
-    assert facts["private"] == "what is kept is for nobody else's eyes"
+    assert facts["private"] == "only the owner can read the state"
     (albert.home / "state" / "runs").chmod(0o755)
     document = albert("doctor", "--quick", "--json").document()
     assert document["ok"] is False

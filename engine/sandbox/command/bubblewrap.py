@@ -1,10 +1,10 @@
 """A command in namespaces of its own, made by bubblewrap.
 
-It sees a file system put together for it (`View`), no process but its own, no network interface but an empty loopback, and an
-environment from nothing; it is nobody's superuser, can't become one, and can't make further namespaces. When its first
-process is killed, the kernel ends all others of its process namespace with it, whatever they did to get away.
+It sees a file system built for it (`View`), no process but its own, no network interface but an empty loopback, and only the
+environment that it is given. It has no privileges, can't gain any, and can't make further namespaces. When its first
+process is killed, the kernel ends all others of its process namespace.
 
-What is bound into the workspace is named by descriptors that were opened without following a link: between looking and binding, a
+Mounts into the workspace are named by descriptors that were opened without following a link: between the check and the mount, a
 command that already runs there may change what a path leads to.
 """
 
@@ -21,13 +21,13 @@ from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKE
 
 _OPEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 
-#: The home of whoever runs the command, as it sees itself: private, empty, gone afterwards.
+#: The home folder inside: private, empty, gone afterwards.
 HOME = "/tmp/home"
 
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:{uid}:{gid}::/tmp/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
 _GROUP = "root:x:0:\nuser:x:{gid}:\nnogroup:x:65534:\n"
 #: Settings of the whole machine.
-_OF_THE_KERNEL = (
+_KERNEL_SETTINGS = (
     "/proc/sys",
     "/proc/sysrq-trigger",
     "/proc/irq",
@@ -37,43 +37,42 @@ _OF_THE_KERNEL = (
     "/proc/scsi",
     "/proc/pressure",
 )
-#: Bytes of a file that is copied; none of them is nearly so large.
+#: Bytes of a copied file; all of them are far smaller.
 _MAX_COPIED = 4 * 1024 * 1024
 _HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
 _NSSWITCH = "passwd: files\ngroup: files\nhosts: files\n"
 
 
 class Plan:
-    """The command line of bubblewrap, and the descriptors that it refers to. Close it once the process has been started."""
+    """The command line of bubblewrap, and the descriptors that it refers to. Close it once the process is started."""
 
     def __init__(self, program: str) -> None:
         self._program = program
         self._options: list[str] = []
-        #: All of it, once the command is known.
+        #: The whole command line, once the command is known.
         self.arguments: list[str] = []
         self.descriptors: list[int] = []
-        #: Those of them that bubblewrap leaves open.
+        #: Those of the descriptors that bubblewrap leaves open.
         self.bound: list[int] = []
         self._held = ExitStack()
 
     def add(self, *arguments: str) -> None:
-        """More options."""
+        """Add options."""
         self._options += arguments
 
     def command(self, *words: str) -> None:
-        """What is started. The options don't stand before it but in a file without a name: the first process inside keeps its
-        command line, which can be read there, and outside by anybody."""
-        told = self.data("".join(f"{option}\0" for option in self._options).encode("utf-8", "surrogateescape"))
-        self.arguments = [self._program, "--args", told, "--", *words]
+        """Set what is started. The options go into a file without a name, because everybody can read a command line."""
+        options = self.data("".join(f"{option}\0" for option in self._options).encode("utf-8", "surrogateescape"))
+        self.arguments = [self._program, "--args", options, "--", *words]
 
     def hold(self, descriptor: int) -> str:
-        """A descriptor that the process inherits, and that is closed here with the plan; its number as text."""
+        """Pass a descriptor to the process, and close it here with the plan; gives its number as text."""
         self._held.callback(_close, descriptor)
         self.descriptors.append(descriptor)
         return str(descriptor)
 
     def data(self, content: bytes) -> str:
-        """A descriptor that `content` can be read from."""
+        """A descriptor to read `content` from."""
         handle = os.memfd_create("albert", os.MFD_CLOEXEC)
         number = self.hold(handle)
         os.write(handle, content)
@@ -81,7 +80,7 @@ class Plan:
         return number
 
     def close(self) -> None:
-        """Close what was only for the process."""
+        """Close the descriptors that were only for the process."""
         self._held.close()
 
 
@@ -96,10 +95,10 @@ def plan(
     temporary_bytes: int,
     certificates: bool,
     nested_off: bool,
-    told: int,
-    held: int,
+    info: int,
+    gate: int,
 ) -> Plan:
-    """How bubblewrap is to be called.
+    """How to call bubblewrap.
 
     Args:
         program: Where it is.
@@ -108,14 +107,14 @@ def plan(
         environment: All of its environment.
         filter_program: The seccomp filter.
         workspace: The workspace's open folder.
-        temporary_bytes: How much its private folders (``/tmp``, ``/run``) hold, each.
+        temporary_bytes: The size of each of its private folders (``/tmp``, ``/dev/shm``).
         certificates: Whether it sees the certificates that the system trusts.
-        nested_off: Whether user namespaces are switched off inside, beyond the filter's saying so.
-        told: The descriptor that it says the number of the first process inside to.
-        held: The descriptor that it waits for `GO` on before it starts the command.
+        nested_off: Whether to switch off user namespaces inside; the filter refuses them, too.
+        info: The descriptor to which it writes the number of the first process inside.
+        gate: The descriptor on which it waits for `GO` before it starts the command.
 
     Raises:
-        OSError: something that is to be bound can't be opened.
+        OSError: a file that the view names can't be opened.
     """
     made = Plan(program)
     try:
@@ -123,10 +122,9 @@ def plan(
             "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"
         )
         made.add("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox")
-        made.add("--info-fd", str(told), "--block-fd", str(held))
+        made.add("--info-fd", str(info), "--block-fd", str(gate))
         if nested_off:
             made.add("--disable-userns")
-        # As itself: with another number the files of the workspace would be another's.
         _system(made, temporary_bytes, certificates)
         for path in view.readable:
             made.add("--ro-bind", path, path)
@@ -134,9 +132,9 @@ def plan(
         made.add("--chdir", view.cwd)
         if filter_program is not None:
             made.add("--seccomp", made.data(filter_program))
-        # The root itself can't be written to: what is put there would count as nobody's memory.
+        # The root is read only: memory for files in it would count as nobody's.
         made.add("--remount-ro", "/")
-        made.command(*_without(made, held), *_with(environment, command))
+        made.command(*_behind_gate(made, gate), *_with_environment(environment, command))
     except BaseException:
         made.close()
         raise
@@ -149,7 +147,7 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
             made.add("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
             made.add("--ro-bind", path, path)
-    # A mount costs a third of a millisecond; so only what must be mounted is, and the rest is copied.
+    # A mount takes a third of a millisecond; so small files are copied instead.
     for path in (*LOOKED_UP, *(CERTIFICATES if certificates else ())):
         if os.path.isdir(path):
             made.add("--ro-bind", path, path)
@@ -164,9 +162,9 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
     ):
         made.add("--file", made.data(text.encode()), path)
     made.add("--proc", "/proc")
-    for path in _OF_THE_KERNEL:
+    for path in _KERNEL_SETTINGS:
         if os.path.exists(path):
-            # Whoever is root out here may write there, without any capability in there.
+            # Root may write there, even without capabilities.
             made.add("--ro-bind", path, path)
     made.add("--dev", "/dev", "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
     for path in ("/tmp", "/dev/shm"):
@@ -178,7 +176,7 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
 
 @cache
 def _copied() -> list[tuple[str, bytes]]:
-    """What is copied of the system, as it was at first."""
+    """The content of the copied files, as it was at the first command."""
     found = []
     for path in COPIED:
         with suppress(OSError), open(path, "rb") as file:
@@ -190,13 +188,13 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
     if view.shown is None:
         made.add("--bind", _held(made, os.dup(workspace)), view.root)
     else:
-        # Only what is named: the rest isn't there, and what is put beside it is gone afterwards.
+        # Only what is named is visible; what the command puts beside it is gone afterwards.
         made.add("--tmpfs", view.root)
     shown = [(path, "--bind") for path in view.shown or ()]
     pins = [(path, "--bind") for path in view.pinned]
     sealed = [(path, "--ro-bind") for path in view.sealed]
     hidden = [(path, "") for path in view.hidden]
-    # Outer ones first, so that none covers another.
+    # Outer folders first, so that none covers another.
     for path, how in sorted([*shown, *pins, *sealed, *hidden]):
         try:
             handle = open_beneath(workspace, path[len(view.root) + 1 :])
@@ -213,27 +211,27 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
             made.add("--ro-bind", "/dev/null", path)
 
 
-def _without(made: Plan, held: int) -> list[str]:
-    """What starts a command without the descriptors that bubblewrap leaves open: each would be a way out of everything that is put
-    together here. So nothing of the command's has a say in it yet, least of all its environment (BASH_ENV, LD_PRELOAD).
+def _behind_gate(made: Plan, gate: int) -> list[str]:
+    """The words that start a command without the descriptors that bubblewrap leaves open, each of which would be a way out.
 
-    It wants a second byte of those who let it go: that all writers have closed the pipe, because they were killed, starts nothing.
+    They run before the command's environment applies (BASH_ENV, LD_PRELOAD). They wait for a second byte: a pipe whose writers
+    have been killed starts nothing.
     """
-    gate = made.hold(os.dup(held))
-    closing = "".join(f" {number}<&-" for number in (gate, *made.bound))
-    text = f'read -rN1 -u {gate} go; exec{closing}; [[ $go == ! ]] || exit 125; exec "$@"'
+    inner = made.hold(os.dup(gate))
+    closing = "".join(f" {number}<&-" for number in (inner, *made.bound))
+    text = f'read -rN1 -u {inner} go; exec{closing}; [[ $go == ! ]] || exit 125; exec "$@"'
     return ["/bin/bash", "--noprofile", "--norc", "-c", text, "sandbox"]
 
 
-#: What is written to `held`, to start the command.
+#: Written to `gate` to start the command.
 GO = b"!!"
 
 
-def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
-    """What starts a command in an environment."""
+def _with_environment(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    """The words that start a command in an environment."""
     words = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())]
     if "=" in command[0]:
-        # Or it would be taken for one more variable.
+        # `env` would take it for one more variable.
         words += ["/bin/bash", "--noprofile", "--norc", "-c", 'exec "$@"', "sandbox"]
     return [*words, *command]
 
@@ -244,10 +242,10 @@ def _held(made: Plan, handle: int) -> str:
 
 
 def open_beneath(folder: int, path: str) -> int:
-    """A descriptor of `path`, relative to an open folder, for naming only; no link on the way is followed.
+    """A descriptor that only names `path`, which is relative to an open folder; no link on the way is followed.
 
     Raises:
-        OSError: there is nothing, or a link.
+        OSError: there is no such file, or a link on the way.
     """
     here = os.dup(folder)
     try:

@@ -1,4 +1,4 @@
-"""Which confinement a machine has for commands, found out by trying; none means that no command runs."""
+"""The confinements that a machine has for commands, found out by trying. Without any, no command runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ DESCRIPTIONS: dict[str, str] = {
     "seatbelt": "macOS's own sandbox, with a profile that its authors have never tried",
 }
 
-#: Seconds that a trial may take; it takes hundredths of one.
+#: Seconds for a trial; it takes hundredths of one.
 _PATIENCE = 20
 #: Where programs are looked for; the caller's own PATH may hold folders that others can write.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Found(NamedTuple):
-    """What there is: the confinements, best first; why each other one isn't there; whether bubblewrap can switch off namespaces."""
+    """The confinements, best first; why the others are missing; where bubblewrap is, and whether it can switch off namespaces."""
 
     kinds: tuple[Kind, ...]
     missing: dict[str, str]
@@ -41,29 +41,31 @@ class Found(NamedTuple):
     nested_off: bool = False
 
     def best(self, wanted: str | None = None) -> Kind:
-        """The best one, or the one that is asked for.
+        """The best confinement, or the one that is wanted.
 
         Raises:
             Failure: `sandbox_unavailable`.
         """
         if wanted is not None and wanted not in self.kinds:
-            why = self.missing.get(wanted, f"there are {', '.join(KINDS)}")
+            why = self.missing.get(wanted, f"the kinds are {', '.join(KINDS)}")
             raise Failure("sandbox_unavailable", f"commands can't be confined by {wanted} here: {why}", hint=_hint())
         if not self.kinds:
             why = "; ".join(f"{kind}: {reason}" for kind, reason in self.missing.items())
-            raise Failure("sandbox_unavailable", f"commands can't be confined here, so none runs ({why})", hint=_hint())
+            raise Failure(
+                "sandbox_unavailable", f"commands can't be confined here, so no command runs ({why})", hint=_hint()
+            )
         return next(kind for kind in self.kinds if wanted in (None, kind))
 
 
 def _hint() -> str:
     if sys.platform == "linux":
-        return "install bubblewrap (`apt-get install bubblewrap`), or use a kernel with Landlock; `albert doctor` says more"
-    return "`albert doctor` says more"
+        return "install bubblewrap (`apt-get install bubblewrap`), or use a kernel with Landlock; see `albert doctor`"
+    return "see `albert doctor`"
 
 
 @cache
 def found() -> Found:
-    """What this machine has. Tried once for each process; takes some hundredths of a second."""
+    """What this machine has, tried once in each process; takes some hundredths of a second."""
     sweep()
     temporary_folders.sweep()
     missing: dict[str, str] = {}
@@ -86,7 +88,7 @@ def found() -> Found:
 
 
 def _try_bwrap(program: str) -> tuple[str, bool]:
-    """Why bubblewrap can't be used, or nothing; and whether it can switch off namespaces inside."""
+    """Why bubblewrap can't be used, empty if it can; and whether it can switch off namespaces inside."""
     if not program:
         return "bubblewrap is not installed", False
     if command_filter("loose") is None:
@@ -126,4 +128,4 @@ def _try_landlock() -> str:
     known = landlock.version()
     if known < 1:
         return "the kernel has no Landlock"
-    return "" if known >= 3 else f"the kernel's Landlock is version {known}, and the third is the first that is enough"
+    return "" if known >= 3 else f"the kernel's Landlock has version {known}, and version 3 is needed"

@@ -1,10 +1,9 @@
-"""Ending a command with everything it started, where neither a process namespace nor a launcher does it.
+"""Killing a command with everything that it started, where neither a process namespace nor a launcher does it.
 
 A child that wants to outlive its command leaves the process group (``setsid``) or lets its parent die first
-(double fork), and usually not both ways at once with a clean environment. So it is looked for three ways: by
-the group, by descent while the parents still live, and by a mark that every child inherits in its
-environment. What strips the environment, forks twice and leaves the group escapes this, so it is used only where nothing
-better is to be had.
+(double fork), and usually does not do both with a clean environment. So there are three ways to find it: by
+the group, by descent while the parents live, and by a mark that every child inherits in its
+environment. A child that strips the environment, forks twice and leaves the group escapes; so this is the last resort.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ from contextlib import suppress
 #: The environment variable that marks what a call has started.
 MARK = "ALBERT_CALL"
 
-#: Rounds of looking for survivors: a fork may slip between looking and killing, but hardly this often.
+#: Rounds of looking for survivors: a fork may happen between looking and killing, but hardly this often.
 _ROUNDS = 5
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group that `pid` leads, which must not have been waited for yet (or the number may be
-    reused)."""
+    """Kill the process group that `pid` leads. It must not have been waited for, or the number may be reused."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def kill_tree(pid: int, mark: str) -> None:
-    """Kill `pid`, its group, its descendants and whatever carries `mark`."""
+    """Kill `pid`, its group, its descendants, and every process that carries `mark`."""
     import psutil
 
     found = []
@@ -44,7 +42,7 @@ def kill_tree(pid: int, mark: str) -> None:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process whose environment carries `mark`, until there is none."""
+    """Kill every process whose environment carries `mark`, until none is left."""
     for _ in range(_ROUNDS):
         found = list(_marked(mark))
         if not found:

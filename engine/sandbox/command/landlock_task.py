@@ -1,8 +1,8 @@
-"""A command behind Landlock and a strict filter, where namespaces can't be had.
+"""The task of the launcher: a command behind Landlock and a strict filter, where namespaces aren't available.
 
-The kernel lets it open what it is granted and nothing else; the filter takes sockets, other processes and all that Landlock has no
-say in. Weaker than namespaces: it runs among the other processes, and since a grant holds for all below a folder, a folder that has
-something hidden or sealed below it can't get new entries.
+The kernel lets the command open what it is granted and nothing else; the filter refuses sockets, other processes and everything
+that Landlock doesn't judge. This is weaker than namespaces: the command runs among the other processes. A grant applies to
+everything below a folder, so a folder with something hidden or sealed below it can't get new entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, Grant
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
-#: What the machine is like; programs ask how many processors there are, and fail where they aren't told.
+#: Facts about the machine; programs that can't read the number of processors fail.
 _MACHINE = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
     *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present")),
@@ -42,10 +42,10 @@ _ALL = _READING | _CHANGING
 
 
 class Task:
-    """What the launcher is told, and the descriptors that it refers to. Close it once the process has been started."""
+    """The launcher's task, and the descriptors that it refers to. Close it once the process is started."""
 
     def __init__(self, view: View, workspace: int, temporary: str, only: Sequence[str] | None = None) -> None:
-        """With `only`, the command may start these programs and what is in these folders, and nothing else.
+        """With `only`, the command can start only these programs, and those in these folders.
 
         Raises:
             OSError: the folder to start in can't be opened.
@@ -66,7 +66,7 @@ class Task:
     def spelled(
         self, command: Sequence[str], environment: Mapping[str, str], limits: Mapping[str, int], filter_program: bytes
     ) -> int:
-        """All of it as a descriptor that the launcher reads."""
+        """A descriptor from which the launcher reads the task."""
         task = {
             "command": list(command),
             "environment": dict(environment),
@@ -83,7 +83,7 @@ class Task:
         return handle
 
     def close(self) -> None:
-        """Close what was only for the process."""
+        """Close the descriptors that were only for the process."""
         for handle in self.descriptors:
             with suppress(OSError):
                 os.close(handle)
@@ -118,7 +118,7 @@ class Task:
                 yield from self._below(view, open_beneath(workspace, path[len(view.root) + 1 :]), path)
 
     def _below(self, view: View, handle: int, path: str) -> Iterator[Grant]:
-        """The grants for what stands at `path`, which is open."""
+        """The grants for `path`, which is open as `handle`."""
         self._hold(handle)
         if path in view.hidden:
             return
@@ -130,7 +130,7 @@ class Task:
             yield handle, _ALL
             return
         if not any(p.startswith(f"{path}/") for p in view.hidden):
-            # What is sealed can be read, so all below can.
+            # Sealed files can be read; so everything below this folder can.
             yield handle, _READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:

@@ -1,7 +1,6 @@
-"""How much a command's processes take together, counted now and then.
+"""How much memory a command's processes use together, counted now and then.
 
-Between two looks a command can take more than it may, so this bounds what it takes for long; a control group, where there is one,
-bounds it at once.
+Between two counts a command can use more than it may. A control group, if there is one, bounds it at once.
 """
 
 from __future__ import annotations
@@ -12,18 +11,16 @@ from contextlib import suppress
 from albert_tools.engine.sandbox.kernel.process_tree import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-#: Shared memory of a process that isn't worth a closer look, in KiB.
+#: KiB of shared memory of a process that need no closer look.
 _LITTLE = 1024
-
-
-#: Descriptors that are looked at in one go, for files without a name.
+#: Descriptors that one count looks at, for files without a name.
 _MAX_DESCRIPTORS = 20_000
 
 
 def taken(top: int) -> tuple[int, int]:
-    """What `top` and everything below it takes: bytes of memory that are its own, and processes.
+    """The bytes of memory that `top` and everything below it use, and the number of these processes.
 
-    Memory that processes share is counted as far as it is mapped, or held as a file of memory, whichever is more.
+    Memory that processes share is counted as mapped memory or as files in memory, whichever is more.
     """
     total = processes = shared = 0
     files: dict[tuple[int, int], int] = {}
@@ -49,8 +46,8 @@ def taken(top: int) -> tuple[int, int]:
 
 
 def _mapped(pid: int) -> int:
-    """Its part of the memory that it shares with others, in bytes."""
-    # A process may call itself what it likes.
+    """A process's part of the memory that it shares with others, in bytes."""
+    # A process may choose a name that is not UTF-8.
     with open(f"/proc/{pid}/status", errors="replace") as file:
         if not any(line.startswith("RssShmem:") and int(line.split()[1]) > _LITTLE for line in file):
             return 0

@@ -1,4 +1,4 @@
-"""What a command prints, in bounded memory: its first and last part to hand over, and as much of the whole as is kept."""
+"""What a command prints, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READ = 1 << 16
 
 
 class Output:
-    """Takes everything; keeps the first and last `limit` / 2 bytes, and the first `whole` bytes."""
+    """Collects output. Keeps the first and the last `limit` / 2 bytes, and the first `whole` bytes."""
 
     def __init__(self, limit: int, whole: int = 0) -> None:
         self._half = limit // 2
@@ -26,7 +26,7 @@ class Output:
         self.size = 0
 
     def add(self, data: bytes) -> None:
-        """Take more output."""
+        """Add output."""
         self.size += len(data)
         if len(self._whole) < self._most:
             self._whole += data[: self._most - len(self._whole)]
@@ -39,7 +39,7 @@ class Output:
             self._dropped += excess
 
     def take(self, pipe: int, closed: asyncio.Future[None]) -> None:
-        """Read what the pipe holds; called by the event loop when there is something, or the end."""
+        """Read from the pipe; the event loop calls this when there is something to read, or the end."""
         try:
             data = os.read(pipe, _READ)
         except BlockingIOError:
@@ -60,16 +60,16 @@ class Output:
 
     @property
     def whole(self) -> bytes:
-        """All of it, or as much from its beginning as is kept."""
+        """The output from its beginning, as much as is kept."""
         return bytes(self._whole)
 
     @property
     def complete(self) -> bool:
-        """Whether `whole` is all of it."""
+        """Whether `whole` is all of the output."""
         return len(self._whole) == self.size
 
     def text(self) -> str:
-        """The first and the last part, with a line between them that says what is left out. Bytes that aren't UTF-8 are U+FFFD."""
+        """The first and the last part, and between them a line with the number of bytes left out. Invalid UTF-8 becomes U+FFFD."""
         if not self._dropped:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""A confined command while it runs: what can be waited for and ended, whichever way it is confined."""
+"""A running command, the same behind every confinement: it can be waited for and ended."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import signal
 import subprocess
 from contextlib import suppress
 
-#: Seconds that ending everything may take before it is tried in another way.
+#: Seconds for ending everything before another way is tried.
 PATIENCE = 10.0
 
 
 class Process:
-    """What was started. `top` is the process that everything of the command is below of; `code` says how it ended, afterwards."""
+    """A command. All of its processes are below `top`; `code` is its exit code, once it has ended."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
@@ -25,14 +25,14 @@ class Process:
         await exited(self._popen)
 
     async def end(self) -> None:
-        """End everything that is left of it, and collect it. Again is harmless."""
+        """End and collect everything that is left of the command. Again is harmless."""
         raise NotImplementedError
 
 
 async def exited(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has ended, without taking its exit code: until that is taken, its number is its own."""
+    """Wait until a process has ended, without collecting it, so that its number isn't reused."""
     if not hasattr(os, "pidfd_open"):
-        # Here it is taken after all.
+        # Without pidfds it is collected after all.
         while process.poll() is None:
             await asyncio.sleep(0.02)
         return
@@ -46,7 +46,7 @@ async def exited(process: subprocess.Popen[bytes]) -> None:
 
 
 async def readable(handle: int) -> None:
-    """Wait until something can be read there; of the descriptor of a process, until it has ended."""
+    """Wait until a descriptor can be read from; a pidfd can when its process has ended."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[None] = loop.create_future()
 
@@ -62,7 +62,7 @@ async def readable(handle: int) -> None:
 
 
 async def within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process ends within so long."""
+    """Whether a process ends within so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await exited(process)
@@ -71,6 +71,6 @@ async def within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
 
 
 def kill(handle: int) -> None:
-    """Kill a process by its descriptor."""
+    """Kill a process by its pidfd."""
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal.SIGKILL)

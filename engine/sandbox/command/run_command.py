@@ -1,4 +1,4 @@
-"""Running one command, confined, until it ends or is ended; and being sure then that nothing of it is left."""
+"""Running one confined command until it ends or is ended; afterwards nothing of it is left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Ended, Over
 
-#: Seconds between two looks at what a command takes.
+#: Seconds between two counts of what a command uses.
 _LOOK = 0.25
-#: Seconds to wait, when the command has ended, for output that is still in the pipe. It is there already; only a process that got
-#: away could keep the pipe open longer.
+#: Seconds to wait for output that is still in the pipe when the command has ended. It is there already; only a process that
+#: escaped could keep the pipe open longer.
 _DRAIN = 0.5
 
 
@@ -26,8 +26,8 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
 
     Args:
         command: The command.
-        output: Takes what it prints; both streams, in the order of printing, unless there is
-        errors: which takes what goes to the stream for errors.
+        output: Takes what it prints: both streams, in the order of printing.
+        errors: Takes the stream for errors, if given; then `output` takes the other one only.
 
     Raises:
         Failure: `sandbox_unavailable`, `io_error`, `too_large`.
@@ -36,7 +36,7 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
     if command.connect is not None and kind != "bwrap":
         raise Failure(
             "sandbox_unavailable",
-            f"a command can have a network only behind bubblewrap, and this one would be confined by {kind}",
+            f"a command can have a network only behind bubblewrap, and this machine has {kind}",
             hint="run it without network, or install bubblewrap",
         )
     async with AsyncExitStack() as held:
@@ -47,7 +47,7 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
         finally:
             for handle in {printing, complaining}:
                 os.close(handle)
-        over = await _watched(process, command)
+        over = await _watch(process, command)
         await process.end()
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
@@ -56,7 +56,7 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
 
 
 def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
-    """A descriptor to print to, whose other end `output` takes from until `held` is left; and when all has been taken."""
+    """A descriptor to print to, which `output` reads from until `held` is left; and a future for the end of the output."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     held.callback(os.close, reading)
@@ -67,8 +67,8 @@ def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[Non
     return writing, closed
 
 
-async def _watched(process: Process, command: Command) -> Over | None:
-    """Wait until it has ended, or must be; why it must be."""
+async def _watch(process: Process, command: Command) -> Over | None:
+    """Wait until the command has ended, or must be ended; gives the reason for that."""
     loop = asyncio.get_running_loop()
     until = loop.time() + command.seconds
     ended = asyncio.ensure_future(process.ended())

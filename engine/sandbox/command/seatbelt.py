@@ -1,7 +1,7 @@
 """A command behind a profile of macOS's own sandbox (`sandbox-exec`).
 
-It can read the system's programs and the workspace, write the workspace and a private folder, and reach no network. Made from
-Apple's published syntax; it has never been tried on the real thing by its authors.
+It can read the system's programs and the workspace, write the workspace and a private folder, and reach no network. The profile
+follows Apple's published syntax; its authors have never tried it on macOS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/private/etc
 
 
 def profile(view: View, temporary: str) -> str:
-    """The profile; the last rule that fits a request decides it."""
+    """The profile; the last rule that matches a request decides."""
     lines = [
         "(version 1)",
         "(deny default)",

@@ -58,8 +58,8 @@ async def start_bubblewrap(command: Command, output: Streams, resources: AsyncEx
             temporary_bytes=command.bounds.temporary,
             certificates=command.connect is not None,
             nested_off=machine.nested_off,
-            told=saying,
-            held=waiting,
+            info=saying,
+            gate=waiting,
         )
         try:
             popen = spawn(plan.arguments, output, [*plan.descriptors, saying, waiting])

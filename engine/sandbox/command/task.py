@@ -1,4 +1,4 @@
-"""What is to be run, within what bounds, and how it ended."""
+"""A command, its bounds, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from albert_tools.engine.sandbox.command.view import View
 MiB = 1024**2
 GiB = 1024**3
 
-#: Why a command was ended before its own end.
+#: Why a command was ended.
 Over = Literal["timeout", "memory", "processes"]
 
-#: What serves a command's connections to a proxy, for as long as it is entered, on a listening socket.
+#: A context in which a command's proxy is served on a listening socket.
 Connect = Callable[[socket.socket], AbstractAsyncContextManager[object]]
 
-#: Where a command that has a network finds the proxy: this port of its own loopback.
+#: The port of a command's own loopback on which it finds the proxy.
 PROXY_PORT = 3128
 
 
 class Bounds(NamedTuple):
-    """What a command may take, with everything that it starts; sizes in bytes."""
+    """What a command may use, with everything that it starts; sizes in bytes."""
 
     memory: int = 2 * GiB
     #: Processes and threads.
     processes: int = 512
     #: One file that it writes.
     file: int = 4 * GiB
-    #: What its private folders hold, each.
+    #: Each of its private folders.
     temporary: int = 512 * MiB
     open_files: int = 4096
 
     def limits(self) -> dict[str, int]:
-        """As resource limits of each process, by name."""
+        """The resource limits of each process, by name."""
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_FSIZE": self.file,
@@ -50,17 +50,17 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be run, and in which surroundings.
+    """What to run, and in which surroundings.
 
     Attributes:
-        words: The program and its arguments; it is looked for in the PATH of `environment`.
+        words: The program and its arguments; the program is looked up in the PATH of `environment`.
         view: What it sees.
         workspace: The workspace's open folder.
-        environment: All of its environment, but for what a confinement adds (HOME, TMPDIR, where the proxy is).
-        seconds: How long it may take.
-        bounds: What it may take.
-        connect: What its network is; None: it has none.
-        wanted: The confinement to use; None: the best there is.
+        environment: Its whole environment, except for what a confinement adds (HOME, TMPDIR, the proxy).
+        seconds: Its timeout.
+        bounds: What it may use.
+        connect: Its network; None: no network.
+        wanted: The confinement to use; None: the best one.
         only: The programs, and folders of programs, that it may start, itself included; None: any.
     """
 
@@ -76,7 +76,7 @@ class Command:
 
 
 class Ended(NamedTuple):
-    """How a command ended: its exit code (128 + its number for a signal), or why it was ended; and what confined it."""
+    """How a command ended: its exit code (128 + number for a signal), or why it was ended; and what confined it."""
 
     code: int | None
     confinement: Kind
@@ -84,7 +84,7 @@ class Ended(NamedTuple):
 
     @property
     def signal(self) -> str | None:
-        """The name of the signal that ended it, as far as the exit code says so."""
+        """The name of the signal that ended it, if the exit code tells."""
         if self.code is None or self.code <= 128:
             return None
         with suppress(ValueError):

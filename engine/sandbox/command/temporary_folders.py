@@ -1,8 +1,7 @@
-"""Private folders on the disk, for commands that can't be given one in memory; taken away whatever a command made of them.
+"""Private folders on the disk, for commands that can't have one in memory; they are removed whatever a command did in them.
 
-A command may have gone deep, and may have closed folders to their owner: so a folder is emptied level by level, never by going
-down.
-Each is locked for as long as it is used, so that those of a service that was killed are known, whatever its number was.
+A command may have made deep folders, and folders that their owner can't read. So a folder is emptied level by level, without
+recursion. Each is locked while it is in use, so that the next service can tell those that a killed one left.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from contextlib import suppress
 
 _PREFIX = "albert-command-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Seconds; one that is younger may not have been locked yet.
+#: Seconds; a younger folder may not be locked yet.
 _YOUNG = 60.0
 
 
 class Temporary:
-    """A folder with a home folder in it; `remove` takes both away."""
+    """A folder with a home folder in it."""
 
     def __init__(self) -> None:
         """
         Raises:
-            OSError: it can't be made.
+            OSError: the folder can't be made.
         """
         self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
         self._handle = os.open(self.path, _FOLDER)
@@ -34,7 +33,7 @@ class Temporary:
         os.mkdir(f"{self.path}/home", 0o700)
 
     def remove(self) -> None:
-        """Nothing of the command runs any more."""
+        """Remove both folders. Nothing of the command may run any more."""
         clear(self._handle)
         os.close(self._handle)
         with suppress(OSError):
@@ -42,20 +41,20 @@ class Temporary:
 
 
 def clear(folder: int) -> None:
-    """Empty an open folder in which nothing changes meanwhile, as far as the system lets it."""
-    left = None
-    # What couldn't be taken away once won't be the next time.
-    while (names := os.listdir(folder)) and names != left:
-        left = names
+    """Empty an open folder in which nobody else changes anything; what can't be removed stays."""
+    before = None
+    # What couldn't be removed once can't be the next time.
+    while (names := os.listdir(folder)) and names != before:
+        before = names
         for name in names:
             with suppress(OSError):
-                if not _opened(folder, name):
+                if not _open_folder(folder, name):
                     os.unlink(name, dir_fd=folder)
                     continue
                 inner = os.open(name, _FOLDER, dir_fd=folder)
                 try:
                     for each in os.listdir(inner):
-                        if _opened(inner, each):
+                        if _open_folder(inner, each):
                             os.rename(each, f"albert-{os.urandom(8).hex()}", src_dir_fd=inner, dst_dir_fd=folder)
                         else:
                             os.unlink(each, dir_fd=inner)
@@ -64,8 +63,8 @@ def clear(folder: int) -> None:
                 os.rmdir(name, dir_fd=folder)
 
 
-def _opened(folder: int, name: str) -> bool:
-    """Whether it is a folder, which is open to its owner then."""
+def _open_folder(folder: int, name: str) -> bool:
+    """Whether `name` is a folder; if so, its owner can read it afterwards."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         return False
     os.chmod(name, 0o700, dir_fd=folder)
@@ -73,7 +72,7 @@ def _opened(folder: int, name: str) -> bool:
 
 
 def sweep() -> None:
-    """Take away what services that are gone have left."""
+    """Remove the folders of services that have ended."""
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX):

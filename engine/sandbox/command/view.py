@@ -1,6 +1,7 @@
-"""What a command sees of the machine: its workspace, with holes and with parts that it can't change, and next to nothing else.
+"""What a command sees of the machine: its workspace, some parts hidden or read only, and next to nothing else.
 
-All paths are absolute and canonical. The workspace stands at its own path, so that what a command prints means the same outside.
+All paths are absolute and canonical. The workspace has the same path inside as outside, so that paths in a command's output are
+valid.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-#: Where programs and their libraries are, as far as they exist; read only.
+#: Programs and their libraries, as far as they exist; read only.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-#: Folders of what programs look up that is nobody's secret; read only.
+#: Folders that programs look up and that hold no secrets; read only.
 LOOKED_UP = ("/etc/alternatives",)
-#: Single files of it; copied, because that is quicker.
+#: Such files; copied, because that is quicker.
 COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types")
-#: What a program needs to know whom it talks to.
+#: What a program needs to verify servers.
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
 
 
@@ -27,11 +28,11 @@ class View:
 
     Attributes:
         root: The workspace's folder.
-        cwd: Where the command starts, in it.
-        shown: What of the workspace is there, where that isn't all of it.
-        hidden: What of it isn't there; of a folder nothing below either.
-        sealed: What of it can be read and not changed. As with `hidden`, the folders above can't be moved away.
-        readable: What beyond it can be read.
+        cwd: The folder in it where the command starts.
+        shown: The visible parts of the workspace; None: all of it.
+        hidden: The invisible parts, with everything below them.
+        sealed: The read-only parts. The folders above them, as above `hidden`, can't be moved.
+        readable: What can be read outside the workspace.
     """
 
     root: str
@@ -43,7 +44,7 @@ class View:
 
     @property
     def pinned(self) -> list[str]:
-        """The folders between the workspace, or what is shown of it, and what is hidden or sealed in it; outermost first."""
+        """The folders between the visible parts and what is hidden or sealed in them; outermost first."""
         tops = (self.root,) if self.shown is None else self.shown
         found = {above for path in (*self.hidden, *self.sealed) for top in tops for above in _above(path, top)}
         return sorted(found)
@@ -57,11 +58,11 @@ def _above(path: str, top: str) -> Iterator[str]:
 
 
 def programs() -> list[str]:
-    """The folders of this Python, where they aren't the system's: a command may well run it."""
+    """The folders of this Python, unless they are the system's: a command may run it."""
     found: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         real = os.path.realpath(prefix)
-        # Another user's Python, perhaps, which this one can't even look at.
+        # It may be another user's, and unreadable.
         if os.access(real, os.R_OK | os.X_OK) and not any(
             real == top or real.startswith(f"{top}/") for top in (*SYSTEM, *found)
         ):
@@ -70,6 +71,6 @@ def programs() -> list[str]:
 
 
 def loaders() -> list[str]:
-    """What the kernel starts to load a program with its libraries."""
+    """The dynamic linkers, which the kernel starts to load a program with its libraries."""
     folders = ("/lib", "/lib64")
     return sorted({os.path.realpath(path) for folder in folders for path in glob.glob(f"{folder}/ld-*.so*")})

@@ -1,8 +1,7 @@
-"""Bounds on everything that a command starts, together: a control group, where one can be had.
+"""A control group: bounds on everything that a command starts, taken together.
 
 On a system with delegated groups the service may make one beside or below its own; elsewhere, and in most containers, only
-root may.
-Nothing depends on it: without a group the command's processes are counted now and then (`watch`).
+root may. Nothing depends on it: without a group the command's processes are counted now and then.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ import time
 from contextlib import suppress
 
 _ROOT = "/sys/fs/cgroup"
-#: What our groups are called; leftovers of a service that was killed are found by it.
+#: The beginning of our groups' names, by which those of a killed service are found.
 _PREFIX = "albert-"
 
 
 class ControlGroup:
-    """The folders that stand for one group: one, or with the first version of the interface one for each controller."""
+    """The folders of one group: one, or with the first version of the interface one for each controller."""
 
     def __init__(self, memory_bytes: int, processes: int) -> None:
         """Make a group with these bounds.
 
         Raises:
-            OSError: none can be had.
+            OSError: no group can be made.
         """
         self._folders: list[str] = []
         name = f"{_PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
@@ -39,7 +38,7 @@ class ControlGroup:
             raise
 
     def take(self, pid: int) -> None:
-        """Put a process in; what it starts from now on is in, too.
+        """Put a process in, and what it starts from now on.
 
         Raises:
             OSError: the system refuses.
@@ -48,7 +47,7 @@ class ControlGroup:
             _write(f"{folder}/cgroup.procs", str(pid))
 
     def remove(self) -> None:
-        """Take it away; its processes have ended."""
+        """Remove the group; its processes have ended."""
         for folder in self._folders:
             for _ in range(20):
                 try:
@@ -72,7 +71,7 @@ def _write(path: str, value: str, needed: bool = True) -> None:
 
 
 def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int]]]:
-    """Where a group can be made, and what is to be set there.
+    """Where a group can be made, and its settings there.
 
     Raises:
         OSError: nowhere.
@@ -89,7 +88,7 @@ def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int
         ]
     here = f"{_ROOT}{own.get('', '/')}".rstrip("/")
     settings = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": processes}
-    # A group that has processes can't hand controllers on, so it is rather the one above.
+    # A group that has processes can't delegate controllers; the one above may.
     for parent in (here, os.path.dirname(here)):
         with suppress(OSError), open(f"{parent}/cgroup.subtree_control") as file:
             if {"memory", "pids"} <= set(file.read().split()) and os.access(parent, os.W_OK):
@@ -98,7 +97,7 @@ def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int
 
 
 def sweep() -> None:
-    """Take away groups that services which are gone have left."""
+    """Remove the groups of services that have ended."""
     for top in (_ROOT, f"{_ROOT}/memory", f"{_ROOT}/pids"):
         with suppress(OSError), os.scandir(top) as entries:
             for entry in entries:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Iterable
 
 from albert_tools.engine.sandbox.kernel.libc import LIBC, call
 
@@ -32,7 +31,7 @@ def version() -> int:
     return int(LIBC.syscall(_CREATE_RULESET, None, 0, _GET_VERSION))
 
 
-def restrict(grants: Iterable[Grant] = (), *, handled: int | None = None) -> None:
+def restrict(grants: list[Grant], *, handled: int | None = None) -> None:
     """Give up everything that Landlock can take, but for `grants`. The process must have called `no_new_privileges`.
 
     Args:

@@ -1,7 +1,8 @@
 """Calls into the C library that raise `OSError`.
 
 Lean helper processes run the text of this module, and of those here that import it (`engine.sandbox.command.standalone`). So these
-modules need only the standard library, and name each other in full: ``from albert_tools.engine.sandbox.kernel.libc import …``.
+modules import little, only from the standard library, and name each other in full
+(``from albert_tools.engine.sandbox.kernel.libc import …``).
 """
 
 from __future__ import annotations

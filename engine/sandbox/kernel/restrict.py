@@ -6,7 +6,6 @@ What each of them may do is data beside its user; the order is here. Every step 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
 
 from albert_tools.engine.sandbox.kernel.landlock import Grant, restrict
 from albert_tools.engine.sandbox.kernel.prctl import drop_capabilities, no_new_privileges
@@ -16,8 +15,8 @@ from albert_tools.engine.sandbox.kernel.seccomp import install
 
 def restrict_process(
     *,
-    limits: Mapping[str, int],
-    grants: Iterable[Grant] | None = None,
+    limits: dict[str, int],
+    grants: list[Grant] | None = None,
     filter_program: bytes | None = None,
     filter_flags: int = 0,
     without_capabilities: bool = False,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Mapping
 
 #: What a Python process is taken to use where the system doesn't say.
 _BARE = 128 * 1024 * 1024
 
 
-def lower(limits: Mapping[str, int], pid: int = 0) -> None:
+def lower(limits: dict[str, int], pid: int = 0) -> None:
     """Set resource limits, soft and hard. No hard limit is raised; a limit that the system doesn't know is left out.
 
     The limit of processor time is hard one second later than it is soft, so that the process dies of SIGXCPU.

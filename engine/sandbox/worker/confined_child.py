@@ -1,11 +1,11 @@
-"""The inside of a confined call: import, shut in, read the arguments, call once, answer, end.
+"""The inside of a confined call: import, close the fence, read the arguments, call once, answer, end.
 
-The order is the point. What is imported is the application's own and trusted; the arguments are not, and are not even read
+The order matters. The imports are the application's own and trusted; the arguments are not, and are not even read
 before the fence is closed. Descriptor 0 is the socket to the service, 1 and 2 are one pipe, nothing else is open. The
 service sends the settings and the arguments; to it go (`json_frames`)::
 
     ["ready"]
-    ["failed", text]                                      it can't be prepared
+    ["failed", text]                                        the function can't be prepared
     ["result", value]
     ["failure", {code, message, hint, retryable, details}]  the function raised a `Failure`
     ["exception", {type, message}]                        … or something else
@@ -111,7 +111,7 @@ def _readable() -> Iterator[str]:
     for module in list(sys.modules.values()):
         for folder in vars(module).get("__path__") or () if isinstance(module, types.ModuleType) else ():
             if isinstance(folder, str):
-                yield os.path.realpath(folder)
+                yield folder
 
 
 def _described(

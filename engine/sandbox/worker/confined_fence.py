@@ -153,13 +153,22 @@ def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
     """The grants to read these folders, while they are open. A folder that can't be opened is left out."""
     grants: list[Grant] = []
     try:
-        for folder in folders:
+        for folder in _outermost(folders):
             with suppress(OSError):
                 grants.append((os.open(folder, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY), READ_FILE | READ_DIR))
         yield grants
     finally:
         for handle, _ in grants:
             os.close(handle)
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    """The folders without those that lie in another one."""
+    found: list[str] = []
+    for folder in sorted({os.path.realpath(each) for each in folders}):
+        if not found or not folder.startswith(f"{found[-1]}/"):
+            found.append(folder)
+    return found
 
 
 def _limits(limits: FenceLimits) -> dict[str, int]:

@@ -60,7 +60,7 @@ class Fence:
         """
         restrict_process(
             limits=self._limits,
-            grants=() if self.kind == "landlock" else None,
+            grants=[] if self.kind == "landlock" else None,
             filter_program=self._filter,
             # The worker shares no memory with a secret, so it needs no barrier.
             filter_flags=seccomp.NO_BARRIER,

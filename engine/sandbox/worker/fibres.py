@@ -1,10 +1,10 @@
-"""`parallel`: bodies that only read run together, and nobody can tell but by the clock.
+"""`parallel`: bodies that only read run at the same time, and only the clock shows it.
 
-Each body is a fibre (a greenlet), so a program needs no ``async``: where a body calls a tool, the fibre sends the message
-and stands still, and the next body starts, or one whose answer has come goes on. Results, the first error, what is printed and the
-keys of calls are those of the sequential run, in the order of the program. After the first error no later body starts; the
-bodies before it finish, because one of them may fail too and then comes first; those after it are pinned where they stand:
-never resumed, and never ended by an exception thrown into them, which a ``finally`` of theirs would see.
+Each body is a fibre (a greenlet), so a program needs no ``async``. When a body calls a tool, its fibre sends the message
+and is suspended; then the next body starts, or one whose answer has arrived continues. Results, the first error, the output and the
+keys of calls are those of the sequential run, in the order of the program. After the first error no later body starts. The
+bodies before it finish, because one of them may fail too, and its error is then the first. The bodies after it are pinned:
+never resumed, and never ended by an exception, which a ``finally`` of theirs would see.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Line(Protocol):
     """The worker's end of the socket, as fibres use it."""
 
     def send_call(self, name: str, arguments: dict[str, Any], key: str, overlapping: bool) -> int:
-        """Send a call; gives the number that its answer will carry."""
+        """Send a call; gives the number of its answer."""
 
     def receive(self) -> tuple[int, Any]:
-        """Wait for the next answer: its number, and a thunk that gives the value or raises."""
+        """Wait for the next answer: its number, and a function that gives the value or raises."""
 
 
 class Fibre(greenlet):  # type: ignore[misc]
@@ -38,13 +38,13 @@ class Fibre(greenlet):  # type: ignore[misc]
         self.printed: list[str] = []
 
 
-#: Fibres that must never go on; dropping the last reference would throw an exception into them.
+#: Fibres that never continue; without a reference, greenlet would throw an exception into them.
 _pinned: list[Fibre] = []
 _NO_MORE = object()
 
 
 def current() -> Fibre | None:
-    """The body that is running, None outside of `gather`."""
+    """The running body; None outside of `gather`."""
     found = getcurrent()
     return found if isinstance(found, Fibre) else None
 
@@ -53,10 +53,10 @@ def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Call
     """Run the bodies, at most `MAX_FIBRES` at once; their results in order.
 
     Args:
-        line: Where calls go.
-        bodies: Made one by one, each within the fibre that runs it; making one may raise and print like the body itself.
-        key: The prefix of the calls' keys.
-        emit: Takes what bodies print, in order.
+        line: The worker's end of the socket.
+        bodies: Each is made within the fibre that runs it; making one may raise and print like the body itself.
+        key: The prefix of the keys of calls.
+        emit: Takes what the bodies print, in order.
 
     Raises:
         Exception: the first error in the order of the program.
@@ -71,7 +71,7 @@ def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Call
     exhausted = False
 
     def advance(fibre: Fibre, *value: Any) -> None:
-        """Let a fibre go on until it calls or ends."""
+        """Run a fibre until it calls or ends."""
         nonlocal exhausted
         try:
             result = fibre.switch(*value)
@@ -116,7 +116,7 @@ def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Call
             return [results[i] for i in range(started) if results[i] is not _NO_MORE]
         number, answer = line.receive()
         ready = waiting.pop(number, None)
-        # An answer for a pinned fibre is dropped, and so is one that comes after the first error for a later body.
+        # Answers for bodies after the first error are dropped.
         if ready is not None and (first is None or ready.index < first):
             advance(ready, answer)
             show()
@@ -131,7 +131,7 @@ def _next(bodies: Iterator[Callable[[], Any]]) -> Any:
 
 
 def call(fibre: Fibre, name: str, arguments: dict[str, Any]) -> Any:
-    """A tool call out of a body: stand still until the answer is here."""
+    """Call a tool from a body, which is suspended until the answer arrives."""
     key = f"{fibre.key}{fibre.calls}"
     fibre.calls += 1
     answer = fibre.parent.switch((name, arguments, key))

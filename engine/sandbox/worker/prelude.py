@@ -1,6 +1,6 @@
-"""What the language adds to Python, as plain Python: with these five names any CPython runs a source.
+"""What the language adds to Python, as plain Python: with these five names CPython runs a source.
 
-This is the oracle of the tests: a source, executed by CPython as it stands under `prelude(...)`, must give what the sandbox
+The tests compare with it: a source that CPython executes unchanged under `prelude(...)` must give what the sandbox
 gives. `ToolError` is the class that the sandbox itself raises.
 """
 
@@ -15,8 +15,8 @@ class ToolError(Exception):
     """A tool call that failed, or a tool that gives up: ``raise ToolError("no such row")``.
 
     Attributes:
-        message: The sentence.
-        tool: The tool that failed, None when the program raised it itself.
+        message: A sentence.
+        tool: The tool that failed; None when the program raised the error itself.
         code: Stable and machine-readable (`engine.model.error_codes.CODES`).
         retryable: Whether the same call may succeed later.
     """
@@ -63,7 +63,7 @@ def _parallel(*parts: Any) -> Any:
 def prelude(
     call: Callable[[str, tuple[Any, ...], dict[str, Any]], Any], print_: Callable[..., None] = print
 ) -> dict[str, Any]:
-    """The globals to execute a source under; `call` is given each tool call as (name, args, kwargs)."""
+    """The globals for a source; `call` gets each tool call as (name, args, kwargs)."""
     return {
         "__name__": "tool",
         "tools": _Tools(call),

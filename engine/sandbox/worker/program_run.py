@@ -36,8 +36,6 @@ class ProgramRun:
     log: Callable[[str], None] | None
     limits: RunLimits
     report: RunReport = field(default_factory=RunReport)
-    calls: int = 0
-    own_seconds: float = 0.0
     #: When own time last began to run; it stands while calls are out.
     _since: float = 0.0
     _calls_out: int = 0
@@ -74,13 +72,11 @@ class ProgramRun:
         finally:
             self.report.clock = None
             if not self._calls_out:
-                self.own_seconds += loop.time() - self._since
+                self.report.own_seconds += loop.time() - self._since
             if self._timer is not None:
                 self._timer.cancel()
             for task in self._tasks:
                 task.cancel()
-            self.report.own_seconds = self.own_seconds
-            self.report.calls = self.calls
 
     async def _serve(self) -> Any:
         while True:
@@ -113,8 +109,8 @@ class ProgramRun:
                 raise broke_protocol("the worker", error, self.program.name) from None
 
     async def _on_call(self, number: int, name: str, key: str, overlapping: bool, arguments: dict[str, Any]) -> None:
-        self.calls += 1
-        if self.calls > self.limits.calls:
+        self.report.calls += 1
+        if self.report.calls > self.limits.calls:
             raise self._limit("call_limit")
         if not overlapping:
             await self._answer(number, name, arguments, key)
@@ -167,7 +163,7 @@ class ProgramRun:
 
     def _pause_own_time(self) -> None:
         if not self._calls_out:
-            self.own_seconds += asyncio.get_running_loop().time() - self._since
+            self.report.own_seconds += asyncio.get_running_loop().time() - self._since
         self._calls_out += 1
 
     def _resume_own_time(self) -> None:
@@ -177,7 +173,7 @@ class ProgramRun:
 
     def _check_own_time(self, loop: asyncio.AbstractEventLoop) -> None:
         """Check again when the time would be up if no call had been out: one timer, however many calls."""
-        spent = self.own_seconds + (0.0 if self._calls_out else loop.time() - self._since)
+        spent = self.report.own_seconds + (0.0 if self._calls_out else loop.time() - self._since)
         left = self.limits.own_seconds - spent
         if left <= 0:
             self._stop(self._failures.limit("time_limit"))

@@ -40,7 +40,7 @@ from albert_tools.engine.sandbox.worker.world import program_builtins
 
 #: The name that the program's code has in tracebacks.
 FILENAME = "<tool>"
-#: Frames for our own work, once a program is at its end.
+#: Frames of the stack for this module's own work after the program.
 RECURSION = 2_500
 #: A message of an exception is cut to this.
 MAX_MESSAGE = 2_000
@@ -79,7 +79,7 @@ class Worker:
         }
 
     def rehearse(self) -> None:
-        """Run a small program through the same code and a socket, so that the first real one finds everything warm."""
+        """Run a small program through the same code and a socket, so that the first real one is fast."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
         settings = {"entry": "tool", "code": code, "recursion": 100, "log_bytes": 4096, "result_bytes": 4096}
         service, own = socket.socketpair()
@@ -98,7 +98,7 @@ class Worker:
         self._number = self._top_calls = 0
 
     def connect(self, sock: socket.socket) -> None:
-        """From here on messages go out."""
+        """Send messages to this socket from now on."""
         self._socket = sock
 
     def serve(self) -> NoReturn:
@@ -132,7 +132,7 @@ class Worker:
         else:
             self._send_frame(frame)
 
-    # What programs call.
+    # Called by programs.
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         fibre = fibres.current()
@@ -154,7 +154,7 @@ class Worker:
                 try:
                     return body(*arguments)
                 except StopIteration as error:
-                    # What a generator expression makes of it.
+                    # As a generator expression does.
                     raise RuntimeError("generator raised StopIteration") from error
 
             return run
@@ -168,7 +168,7 @@ class Worker:
     def _together(self, reads: bool, bodies: Iterator[Callable[[], Any]]) -> list[Any]:
         fibre = fibres.current()
         if fibre is not None:
-            # Within a body that already runs beside others: one after the other, and calls keep counting.
+            # A body that already runs in parallel runs these one after the other, and goes on numbering its calls.
             return [body() for body in bodies]
         key = f"{self._top_key}{self._top_calls}."
         self._top_calls += 1
@@ -194,13 +194,13 @@ class Worker:
             self._log(buffer.getvalue())
 
     def _fatal(self) -> NoReturn:
-        """Memory or stack is used up."""
+        """Report that memory or stack is used up, and wait for the end."""
         sys.setrecursionlimit(RECURSION)
         error = sys.exc_info()[1]
         trace = error.__traceback__ if error is not None else None
         lines = _lines(trace)
         code = "recursion_limit" if isinstance(error, RecursionError) else "memory_limit"
-        # What the exception holds on to is freed first, so that there is memory to report with.
+        # Free what the exception refers to, so that there is memory for the report.
         del error, trace
         self._send(["limit", code, lines])
         self._wait()
@@ -208,7 +208,7 @@ class Worker:
     # The socket.
 
     def send_call(self, name: str, arguments: dict[str, Any], key: str, overlapping: bool) -> int:
-        """Send a call; gives the number that its answer will carry.
+        """Send a call; gives the number of its answer.
 
         Raises:
             ToolError: an argument can't leave the program (`not_json`, `result_limit`).
@@ -223,7 +223,7 @@ class Worker:
         return self._number
 
     def receive(self) -> tuple[int, Callable[[], Any]]:
-        """Wait for the next answer: its number, and a thunk that gives the value or raises."""
+        """Wait for the next answer: its number, and a function that gives the value or raises."""
         message = self._receive()
         if message[0] == "value":
             value = message[2]
@@ -233,7 +233,7 @@ class Worker:
     def _receive(self) -> list[Any]:
         while not self._inbox:
             assert self._socket is not None
-            # Into a buffer that is there already: a new large one costs page faults each time.
+            # A new large buffer would cost page faults each time.
             size = self._socket.recv_into(self._buffer)
             if not size:
                 os._exit(0)

@@ -1,8 +1,7 @@
 """The world that a program sees: a few built-ins, and façades of a few modules.
 
-Built once, before any worker is forked. A façade is a module object that holds the table's names and nothing else, so that
-what isn't on the table does not exist, whatever a program may come to write. Parts that CPython imports on first use are
-imported here, because a worker can open no file.
+Built once, before any worker is forked. A façade is a module object that holds the names of its table and nothing else, so no
+program can reach another name. Parts that CPython imports on first use are imported here, because a worker can open no file.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import Any
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 
-#: Per façade, what is imported in the middle of a call: by C code with the program's built-ins (``strptime``, ``f"{d:%Y}"``,
-#: templates of `re`), or by the library in a function (`Counter.most_common`).
+#: Per façade, the modules that a call imports: from C code with the program's built-ins (``strptime``, ``f"{d:%Y}"``,
+#: templates of `re`), or in a function of the library (`Counter.most_common`).
 _WITHIN_CALLS: dict[str, tuple[str, ...]] = {
     "collections": ("heapq", "operator", "copyreg"),
     "copy": ("copyreg", "weakref"),
@@ -40,7 +39,7 @@ _INTERNAL = frozenset(name for names in _WITHIN_CALLS.values() for name in names
 
 
 def preload(modules: Sequence[str]) -> None:
-    """Import the modules, and the parts of them that would else be imported on first use."""
+    """Import the modules, and those that they import on first use."""
     for name in modules:
         importlib.import_module(name)
         for part in _WITHIN_CALLS.get(name, ()):
@@ -58,7 +57,7 @@ def preload(modules: Sequence[str]) -> None:
 
 
 def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:
-    """Name → façade, for each of `modules` and the packages they lie in."""
+    """The façades of `modules` and of their packages, by name."""
     made: dict[str, types.ModuleType] = {}
     for name in modules:
         real = importlib.import_module(name)
@@ -76,8 +75,8 @@ def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:
 def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleType]:
     """The `__import__` of programs: it finds façades and loads nothing.
 
-    C code that imports in the middle of a call passes through here too, but takes the module from `sys.modules` itself: for it,
-    not to be refused is enough, and what it is handed is empty.
+    C code that imports during a call passes through here too, but takes the module from `sys.modules` itself. So it is not
+    refused, and gets an empty module.
     """
     nothing = types.ModuleType("nothing")
 
@@ -94,13 +93,13 @@ def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleTyp
 
 
 def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., None]) -> dict[str, Any]:
-    """The dictionary that programs have as their built-ins."""
+    """The built-ins of programs."""
     found: dict[str, Any] = {name: getattr(builtins, name) for name in vocabulary.BUILTINS}
     found.update({name: getattr(builtins, name) for name in vocabulary.EXCEPTIONS})
     found["print"] = print_
     found["ToolError"] = ToolError
     found["__import__"] = importer(made)
-    # What lowering spells out in f-strings that can't be written again.
+    # Lowered f-strings use these; programs can't name or replace them.
     found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
     found["__Fatal"] = (MemoryError, RecursionError)
     return found

@@ -1,6 +1,6 @@
-"""What a hostile command tries, under each confinement, as root and as an ordinary user: it gets nowhere, leaves nothing behind.
+"""What a hostile command tries, under each confinement, as root and as an ordinary user, fails and leaves nothing behind.
 
-The same probes, unconfined, do get somewhere: so they are real.
+The same probes succeed without confinement, so they are real.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tests.helpers import probes
 from tests.helpers.attacked import SOMEBODY, attack, end_all_of
 from tests.helpers.children import Child
 
-#: Not stopped, and said so in the manual.
+#: Not stopped, as the manual says.
 NOT_STOPPED = {("landlock", "fill_the_temporary_folder")}
 
-#: Probes that get somewhere where nothing stops them, and do no harm to the machine.
+#: Probes that succeed without confinement, and do no harm to the machine.
 REAL = [
     "read_by_absolute_path",
     "read_through_a_link",
@@ -65,7 +65,7 @@ def top() -> Iterator[Path]:
 
 
 def users() -> list[int]:
-    """Whom the attacks are made as: only root can be several."""
+    """The users to attack as; only root can be another one."""
     return [0, SOMEBODY] if os.getuid() == 0 else [0]
 
 
@@ -81,7 +81,7 @@ def test_no_probe_gets_anywhere(kind: str, user: int, names: list[str], top: Pat
     child = Child(attack, str(top), kind, user, names)
     told = child.rest()
     assert child.wait() == 0
-    assert [name for name, *_ in told] == names
+    assert sorted(name for name, *_ in told) == names
     assert {name: (wrong, ended, text) for name, wrong, ended, text in told if wrong} == {}
     # A probe that could not even begin would prove nothing.
     assert {name: text for name, _, _, text in told if "Traceback" in text or "not found" in text} == {}

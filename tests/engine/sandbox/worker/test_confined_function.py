@@ -1,10 +1,11 @@
-"""A function that somebody has taken over gets nowhere from where it runs confined, and the service goes on."""
+"""A confined function that an attacker controls reaches nothing, and the service goes on."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -32,7 +33,10 @@ KINDS = [k for k in DESCRIPTIONS if set(k.split("+")) <= set(confinement().split
 VIOLATION = "sandbox_violation"
 REFUSED = "exception"
 
-#: What is tried, and how it ends: by being killed for it, or by an error.
+#: Python 3.13 starts programs by a call that kills the process; before, it asks for a pipe first, which fails.
+SPAWNS_DIRECTLY = getattr(subprocess, "_HAVE_POSIX_SPAWN_CLOSEFROM", False)
+
+#: Each attempt, and how it ends: the process is killed, or the attempt fails with an error.
 ATTEMPTS: dict[Callable[..., Any], str] = {
     hostile.open_passwd: REFUSED,
     hostile.open_through_link: REFUSED,
@@ -57,7 +61,7 @@ ATTEMPTS: dict[Callable[..., Any], str] = {
     hostile.resolve: VIOLATION,
     hostile.fork: VIOLATION,
     hostile.fork_bomb: VIOLATION,
-    hostile.start_program: REFUSED,
+    hostile.start_program: VIOLATION if SPAWNS_DIRECTLY else REFUSED,
     hostile.replace_program: VIOLATION,
     hostile.thread: REFUSED,
     hostile.kill_parent: VIOLATION,
@@ -93,7 +97,7 @@ BY_LANDLOCK += [hostile.unlink_file, hostile.rename_file, hostile.link_file, hos
 
 
 def confined_processes() -> list[psutil.Process]:
-    """Those of this process, and what they may have made."""
+    """The confined processes of this process, and their children."""
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
@@ -149,7 +153,7 @@ async def test_files_without_a_filter_of_system_calls(attempt: Callable[..., Any
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_an_honest_function_may_do(kind: str) -> None:
+async def test_an_honest_function_can_compute_and_import_libraries(kind: str) -> None:
     assert await run_confined(hostile.add, {"a": 1, "b": 2}, seconds=60, kind=kind) == 3
     assert await run_confined(hostile.add, {"a": 1}, seconds=60, kind=kind) == 2
     imported = {"arguments": {"text": "<a>é</a>"}, "imports": ["xml.etree.ElementTree"]}
@@ -167,7 +171,7 @@ async def test_bytes_go_in_as_they_are() -> None:
     assert await run_confined(hostile.sizes, given, seconds=60) == {"data": ["bytes", 256], "more": ["str", 1]}
 
 
-async def test_it_is_born_with_nothing() -> None:
+async def test_it_starts_with_nothing() -> None:
     found = await run_confined(hostile.who, {}, seconds=60)
     assert found["descriptors"] == [0, 1, 2]
     assert not {"HOME", "PATH", "ALBERT_HOME", "PYTHONPATH"} & set(found["environ"])
@@ -189,14 +193,14 @@ async def test_it_is_born_with_nothing() -> None:
     ],
 )
 async def test_bombs(function: Callable[..., Any], code: str, kind: str) -> None:
-    seconds = 1.0 if code == "timeout" else 60.0
+    seconds = 0.3 if code == "timeout" else 60.0
     failure = await failed(function, seconds, memory_bytes=64 * MiB, result_bytes=100_000, kind=kind)
     assert failure.code == code, failure
     assert failure.tool is None
     assert confined_processes() == []
 
 
-async def test_printing_is_bounded_and_told_of_a_crash() -> None:
+async def test_printing_is_bounded_and_reported_with_a_crash() -> None:
     assert await run_confined(hostile.a_little_print, {}, seconds=60) == 7
     failure = await failed(hostile.crash)
     assert (failure.code, failure.message) == ("worker_died", "crash crashed with SIGSEGV on what it was given")
@@ -221,23 +225,23 @@ def no_number() -> str:
         (hostile.raises, "exception", "ValueError: no such page"),
     ],
 )
-async def test_ends_that_are_no_answer(function: Callable[..., Any], code: str, message: str) -> None:
+async def test_ends_without_a_value(function: Callable[..., Any], code: str, message: str) -> None:
     failure = await failed(function)
     assert (failure.code, failure.message) == (code, message)
 
 
-async def test_half_a_character_is_no_value() -> None:
+async def test_a_lone_surrogate_is_not_a_value() -> None:
     assert (await failed(hostile.half_a_character)).code == "not_json"
 
 
-async def test_a_failure_of_its_own_is_handed_on() -> None:
+async def test_its_own_failure_is_passed_on() -> None:
     failure = await failed(hostile.fails)
     assert (failure.code, failure.message, failure.hint) == ("too_large", "the page is too large", "ask for a part")
     assert (failure.details, failure.retryable) == ({"bytes": 7}, False)
 
 
 @pytest.mark.parametrize("code", ["permission_denied", "suspended", "governance_unavailable", "no_such_code", 7])
-async def test_it_can_not_claim_what_it_can_not_know(code: Any) -> None:
+async def test_it_can_not_claim_codes_of_the_service(code: Any) -> None:
     assert (await failed(hostile.claims, arguments={"code": code})).code == "exception"
 
 
@@ -270,9 +274,9 @@ async def test_a_forged_answer_is_not_believed(message: str) -> None:
     ],
     ids=["surrogates", "large details", "a trail", "exception"],
 )
-async def test_a_forged_failure_can_be_told_like_any_other(forged: Any) -> None:
+async def test_a_forged_failure_can_be_encoded(forged: Any) -> None:
     failure = await failed(hostile.forged, arguments={"message": json.dumps(forged)})
-    # As it is where the failure has come out of a saved tool.
+    # As if the failure had come out of a saved tool.
     failure.line = 1
     told = json.dumps(failure.as_dict(), ensure_ascii=False).encode()
     assert len(told) < 100_000
@@ -285,7 +289,7 @@ async def test_a_forged_value_is_in_the_domain_or_refused() -> None:
     assert (await failed(hostile.announces_much)).code == VIOLATION
 
 
-async def test_calling_it_off_ends_it() -> None:
+async def test_cancelling_ends_it() -> None:
     running = asyncio.create_task(run_confined(hostile.endless, {}, seconds=600))
     while not confined_processes():
         await asyncio.sleep(0.01)
@@ -295,7 +299,7 @@ async def test_calling_it_off_ends_it() -> None:
     assert confined_processes() == []
 
 
-async def test_many_at_once_wait_their_turn() -> None:
+async def test_only_some_run_at_once() -> None:
     most = 0
 
     async def look() -> None:
@@ -311,13 +315,20 @@ async def test_many_at_once_wait_their_turn() -> None:
     assert 1 <= most <= confined_function.MAX_AT_ONCE
 
 
-def _one_that_dies(report: Report) -> None:
+def ignores_signals(pid: int) -> bool:
+    """Whether a process has come as far as to ignore SIGTERM."""
+    status = Path(f"/proc/{pid}/status").read_text("utf-8")
+    ignored = next(line for line in status.splitlines() if line.startswith("SigIgn"))
+    return bool(int(ignored.split()[1], 16) & 1 << (signal.SIGTERM - 1))
+
+
+def _service_that_dies(report: Report) -> None:
     async def work() -> None:
         running = asyncio.create_task(run_confined(hostile.deaf, {}, seconds=600))
         while not (found := confined_processes()):
             await asyncio.sleep(0.01)
-        # Past the import, it ignores what it can.
-        await asyncio.sleep(1)
+        while not ignores_signals(found[0].pid):
+            await asyncio.sleep(0.01)
         report(found[0].pid)
         await running
 
@@ -325,7 +336,7 @@ def _one_that_dies(report: Report) -> None:
 
 
 def test_it_dies_with_its_service() -> None:
-    service = Child(_one_that_dies)
+    service = Child(_service_that_dies)
     pid = service.hear()
     service.kill()
     deadline = time.monotonic() + 30
@@ -371,20 +382,20 @@ def test_an_ordinary_user_has_the_same(tmp_path: Path) -> None:
     assert told == [65534, REFUSED, REFUSED, REFUSED, VIOLATION, VIOLATION]
 
 
-async def test_nothing_confined_is_nothing_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_confinement_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_function, "confinement", lambda: "")
     failure = await failed(hostile.add, arguments={"a": 1})
     assert failure.code == "sandbox_unavailable"
     assert failure.denied
 
 
-async def test_what_can_not_be_imported_is_told() -> None:
+async def test_an_import_that_fails_is_reported() -> None:
     failure = await failed(hostile.add, arguments={"a": 1}, imports=["no_such_module"])
     assert failure.code == "sandbox_unavailable"
     assert "No module named 'no_such_module'" in failure.message
 
 
-async def test_what_has_no_name_to_find_it_by() -> None:
+async def test_functions_that_can_not_be_imported_are_refused() -> None:
     for function, said in ((lambda: 1, "isn't found by its name"), (hostile.waits, "is async")):
         with pytest.raises(TypeError, match=said):
             await run_confined(function, {}, seconds=1)
@@ -406,7 +417,7 @@ async def waits() -> None: ...
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
     ],
 )
-def test_declarations_that_can_not_be(declare: Any, said: str) -> None:
+def test_declarations_that_are_refused(declare: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         declare()
 
@@ -431,7 +442,7 @@ async def test_a_primitive_that_runs_confined(tmp_path: Path) -> None:
 
 async def test_a_primitive_that_runs_confined_has_its_timeout(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    rules = {"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 2}}}
+    rules = {"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 1}}}
     async with ToolService.open(
         home=tmp_path / "home", workspace=tmp_path / "project", governance=rules, primitives=[hostile.word_lengths]
     ) as service:

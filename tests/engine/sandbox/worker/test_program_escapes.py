@@ -1,4 +1,4 @@
-"""Attempts to get out, by family, each with the layers that must stop it, every layer alone.
+"""Attempts to escape, by family, each with the layers that must stop it, each layer alone.
 
 An attempt is the body of a tool. `checker`: the source is refused. `gate`: with the checker switched off, the second gate refuses
 the same text. `worker`: with both switched off, the text runs in a real worker, and the world it sees, the fence or a limit stops
@@ -26,12 +26,12 @@ from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 CATALOG = ToolRegistry(builtin_primitives())
-LIMITS = RunLimits(own_seconds=1.0, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
+LIMITS = RunLimits(own_seconds=0.3, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
 
 ALL = ("checker", "gate", "worker")
-#: What no table can tell from an honest program: only the limits of the process stop it.
+#: No table can tell these from honest programs: only the limits of the process stop them.
 LATE = ("worker",)
-#: What the world still offers a program that neither was read nor judged: it finds nothing to use it on.
+#: A program that neither layer has judged can do these, but they lead nowhere.
 EARLY = ("checker", "gate")
 
 CLASSES = "c = ().__class__.__base__.__subclasses__()\n"
@@ -126,7 +126,7 @@ ATTEMPTS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "the tools object as a value": (("checker", "gate"), "t1 = tools\nreturn t1.bash(command='id')"),
     "a tool by a computed name": (("checker", "gate"), "return tools['bash'](command='id')"),
-    # façades that know too much
+    # façades with dangerous functions
     "the clock of a date": (EARLY, "return str(datetime.datetime(2020, 1, 1).now())"),
     "today": (EARLY, "return str(datetime.date.today())"),
     "an operator as a key": (ALL, "import operator\nreturn sorted([x], key=operator.attrgetter('__class__'))"),
@@ -237,7 +237,7 @@ def test_worker_is_held_with_both_off(run: Run, body: str) -> None:
         "worker_died",
         "not_json",
     }
-    # The service is well, and the next program finds nothing of this one.
+    # The service goes on, and the next program finds nothing of this one.
     assert run("def t(x):\n    return [1 + 1, x]\n") == [2, {}]
 
 

@@ -1,4 +1,4 @@
-"""How deep calls may nest: as in CPython; past that the run ends, and nothing of the program runs any more."""
+"""Calls nest as deep as in CPython. Past that the run ends, and no handler of the program runs."""
 
 from __future__ import annotations
 

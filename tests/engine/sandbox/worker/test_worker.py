@@ -1,4 +1,4 @@
-"""A worker, spoken to over its socket: every message it sends, and what it makes of every answer.
+"""A worker and its socket: every message that it sends, and how it treats every answer.
 
 The worker runs in a child of the test without a fence, so that what it does can be seen; everything else is the real thing.
 """
@@ -138,7 +138,7 @@ def test_endings(peer: Make, body: str, code: str, said: str) -> None:
         ("def t():\n    raise __Fatal[0]\n", "memory_limit"),
     ],
 )
-def test_limits_are_told_and_never_come_back(peer: Make, lowered: str, code: str) -> None:
+def test_a_limit_is_reported_and_ends_the_program(peer: Make, lowered: str, code: str) -> None:
     a = peer()
     a.run(lowered)
     message = a.hear()
@@ -167,7 +167,7 @@ def test_calls_and_failures(peer: Make) -> None:
     assert a.hear() == ["result", ["one", ["not_json", "read"], "timeout", "late", "write", True]]
 
 
-def test_large_text_goes_beside(peer: Make) -> None:
+def test_large_strings_travel_beside_the_structure(peer: Make) -> None:
     a = peer()
     a.run("def t(s):\n    return [s + 'é', __call('f', {'s': s})]\n", {"s": "x" * 100_000})
     assert a.hear()[5] == {"s": "x" * 100_000}
@@ -178,7 +178,7 @@ def test_large_text_goes_beside(peer: Make) -> None:
 GATHER = "def t(n):\n    return __gather(True, lambda i: [i, __call('r', {'i': i})], ((i,) for i in range(n)))\n"
 
 
-def test_reads_overlap_and_come_back_in_order(peer: Make) -> None:
+def test_reads_overlap_and_their_results_are_in_order(peer: Make) -> None:
     a = peer()
     a.run(GATHER, {"n": 70})
     numbers = {}
@@ -195,7 +195,7 @@ def test_reads_overlap_and_come_back_in_order(peer: Make) -> None:
     assert a.hear() == ["result", [[i, i * 10] for i in range(70)]]
 
 
-def test_the_first_error_in_the_programs_order_wins_and_prints_stay_in_order(peer: Make) -> None:
+def test_the_first_error_and_prints_are_in_the_programs_order(peer: Make) -> None:
     a = peer()
     body = (
         "def _b(i):\n    print('start', i)\n    try:\n        __call('r', {'i': i})\n        print('end', i)\n"
@@ -252,7 +252,7 @@ def test_errors_of_the_header_and_of_bodies(peer: Make, items: str, said: str) -
         assert b.hear()[1]["message"] == "generator raised StopIteration"
 
 
-def test_parallel_within_parallel_and_limits_within_bodies(peer: Make) -> None:
+def test_nested_parallel_and_limits_in_bodies(peer: Make) -> None:
     a = peer()
     a.run(
         "def t():\n    return __gather(True, lambda i: list(__parallel(True, lambda: i, lambda: __call('r', {}))), ((i,) for i in [1]))\n"
@@ -312,7 +312,7 @@ def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
         os.close(handle)
 
 
-def test_a_zygote_that_cannot_be_set_up_says_why() -> None:
+def test_a_zygote_that_cannot_be_set_up_reports_why() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         child = Child(measured, coverage_here(), be_a_zygote, theirs)
