@@ -41,11 +41,11 @@ EXAMPLE = (ROOT / "examples" / "tools" / "build_and_commit.tool").read_text("utf
 FAMILIES = {
     "files": elsewhere(
         "tests/engine/pipeline/test_files_family.py",
-        done="test_by_hand",
-        denied="test_what_a_rule_forbids",
-        timeout="test_a_call_whose_time_is_up_does_nothing_more",
-        cancelled="test_a_call_that_is_called_off_does_nothing_more",
-        composite="test_from_a_program",
+        done="test_a_call_by_hand",
+        denied="test_a_forbidden_path",
+        timeout="test_a_call_that_times_out_does_nothing_more",
+        cancelled="test_a_cancelled_call_does_nothing_more",
+        composite="test_a_call_from_a_program",
         command_line="tests/surfaces/test_files_by_hand.py::test_each",
     ),
     "web": elsewhere(

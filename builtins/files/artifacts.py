@@ -1,9 +1,8 @@
-"""What an agent hands on under a name of its choice: published once, never changed, found again by whoever works here.
+"""Artifacts: values that an agent publishes under a name, once, and that never change.
 
-An artifact is a record (id, category, metadata) that names its content by hash, and the content lies in the content store, where
-large results lie too. So publishing takes content from where it is: a text in hand, a file of the workspace, or the handle of a
-value that is kept already; and the handle that an artifact has is good for `read_result` and for whatever else takes one. What an
-artifact names is kept for ever. Artifacts are the workspace's: what was published in another one isn't seen here.
+An artifact is a record (id, category, metadata) that names its content by hash. The content is in the content store, as large
+results are. It may be given as a text, a file of the workspace, or the handle of a stored value; and `read_result` takes the handle
+of an artifact. The content of an artifact is never deleted. Each workspace has artifacts of its own.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import Artifact, ArtifactStore, CallContext, ContentStore
 from albert_tools.engine.model.schema import Bound
 
-#: Bytes of a content that is given as a text or a file; a larger one is a handle already.
+#: Bytes of a content that is given as a text or a file; larger ones are stored values already.
 MAX_CONTENT = 100 * MiB
-#: Bytes of all metadata of one artifact: it describes, the content holds.
+#: Bytes of all metadata of one artifact. It describes the content, and isn't meant to hold it.
 MAX_METADATA = 1 * MiB
 
 Offset = Annotated[int, Bound(minimum=0)]
@@ -32,7 +31,7 @@ SliceLimit = Annotated[int, Bound(minimum=4, maximum=MAX_SLICE)]
 
 
 class Described(TypedDict):
-    """An artifact but for its content."""
+    """An artifact without its content."""
 
     id: str
     content_hash: str
@@ -43,13 +42,13 @@ class Described(TypedDict):
 
 
 class Published(Described):
-    """What `publish_artifact` answers."""
+    """The result of `publish_artifact`."""
 
     new: bool
 
 
 class Found(Described):
-    """What `get_artifact` answers."""
+    """The result of `get_artifact`."""
 
     content: str
     next_offset: int | None
@@ -72,33 +71,33 @@ def publish_artifact(
     handle: Hash | None = None,
     metadata: Metadata = [],  # noqa: B006  (a default of a schema; nobody changes it)
 ) -> Published:
-    """Publish a content under an id, for ever: artifacts never change, and their content is never deleted.
+    """Publish a content under an id. An artifact never changes, and its content is never deleted.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "new"}: "content_hash" is "b3:" and
-    64 hex digits, the handle that read_result takes; "created" is ISO 8601, UTC; "new" is false when the same artifact
-    was there already, which is no failure. The content is given in exactly one of three ways: as a text (kept as
-    UTF-8), as a file of the workspace (its bytes as they are now), or as the handle of a value that is kept: of a large
-    result, or of another artifact. Ids are the workspace's; get_artifact finds them there.
+    64 hex digits, the handle that read_result takes; "created" is ISO 8601, UTC; "new" is false if the same artifact
+    exists already, which is no failure. The content is given in exactly one of three ways: as a text (stored as UTF-8),
+    as a file of the workspace (its bytes now), or as the handle of a stored value: of a large result, or of another
+    artifact. Each workspace has ids of its own; get_artifact finds them there.
 
     Fails with `exists` (another content, category or metadata was published under the id), `not_found` (no such file,
-    or nothing is kept under the handle), `too_large` (a file over the largest that may be read, metadata of more than
-    1 MiB), `damaged` (what is kept isn't what was put), `not_a_file`, `encoding_error`, `invalid_arguments` (also when
-    not exactly one of content, path and handle is given), `budget_exceeded`, `io_error`, `permission_denied`.
+    or no value has this handle), `too_large` (a file that is too large to be read, metadata of more than 1 MiB),
+    `damaged` (the stored value has changed), `not_a_file`, `encoding_error`, `invalid_arguments` (also if not exactly
+    one of content, path and handle is given), `budget_exceeded`, `io_error`, `permission_denied`.
 
     Args:
-        id: Its name, for example "report-2025-03-01".
-        category: What sort of thing it is, for example "report".
+        id: The name of the artifact, for example "report-2025-03-01".
+        category: The kind of content, for example "report".
         content: The content as a text.
-        path: The file that is the content, for example "out/report.md".
-        handle: The content as it is kept, "b3:" and 64 hex digits.
-        metadata: What else there is to say, as entries "name=value".
+        path: The file to publish, for example "out/report.md".
+        handle: The handle of a stored value, "b3:" and 64 hex digits.
+        metadata: Facts about the content, as entries "name=value".
     """
     if content is None and path is None and handle is None:
-        message = "give one of content, path and handle: what is to be published?"
+        message = "give the content to publish: one of content, path and handle"
         violations = [{"field": "content", "rule": "required", "message": f"content: {message}"}]
         raise Failure("invalid_arguments", message, details={"violations": violations})
     artifacts, contents = _stores(context)
-    # What can't be written down is refused before anything is.
+    # Refuse what can't be stored before storing anything.
     for text, what in ((id, "the id"), (category, "the category"), *((entry, "the metadata") for entry in metadata)):
         encode(text, what)
     described = sum(len(encode(entry, "the metadata")) for entry in metadata)
@@ -106,7 +105,7 @@ def publish_artifact(
         raise Failure(
             "too_large",
             f"the metadata have {described:,} bytes, and {MAX_METADATA:,} is the most",
-            hint="put it into the content",
+            hint="put details into the content",
         )
     facts: dict[str, object] = {}
     if handle is not None:
@@ -121,9 +120,9 @@ def publish_artifact(
         facts |= {"size_bytes": size, "sha256": hashlib.sha256(data).hexdigest()}
     created = datetime.now(UTC).isoformat(timespec="microseconds")
     artifact = Artifact(id, ref, size, category, tuple(metadata), created)
-    there, new = artifacts.publish(str(context.workspace.root), artifact)
+    published, new = artifacts.publish(str(context.workspace.root), artifact)
     context.effect("write" if new else "read", artifact=id, category=category, content_hash=ref, **facts)
-    return {**_told(there), "new": new}
+    return {**_described(published), "new": new}
 
 
 @primitive(effects=["read"], family="artifacts", idempotent=True)
@@ -137,19 +136,19 @@ def get_artifact(
     """Find an artifact by its id, with a part of its content.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "content", "next_offset"}:
-    "content" is text of at most `limit` bytes of the content from byte `offset` on, bytes that are not UTF-8 as U+FFFD;
-    or with encoding "base64" exactly these bytes as base64. "next_offset" is where to go on, or null at the end;
-    "content_hash" is the handle of the whole, for read_result (which finds lines by a pattern); "size_bytes" is its
+    "content" is at most `limit` bytes of the content from byte `offset` on, as text, with U+FFFD for bytes that are not
+    UTF-8; or with encoding "base64" exactly these bytes as base64. "next_offset" is where to continue, or null at the end;
+    "content_hash" is the handle of the content, for read_result (which finds lines by a pattern); "size_bytes" is its
     size; "metadata" has entries "name=value"; "created" is ISO 8601, UTC.
 
     Fails with `not_found` (nothing was published under this id in this workspace), `damaged`, `invalid_arguments`,
     `io_error`.
 
     Args:
-        id: As it was published.
-        offset: The byte of the content to begin at.
+        id: The id that it was published under.
+        offset: The first byte of the content to return.
         limit: The most bytes of content to return.
-        encoding: Whether the content is text, or bytes of any kind as base64.
+        encoding: Whether to return text, or any bytes as base64.
     """
     import base64
 
@@ -165,12 +164,12 @@ def get_artifact(
         content, following = text_of(contents, artifact.content, size, offset, limit)
     read = max(0, (following or size) - offset)
     context.effect("read", artifact=id, content_hash=artifact.content, size_bytes=read)
-    return {**_told(artifact), "content": content, "next_offset": following}
+    return {**_described(artifact), "content": content, "next_offset": following}
 
 
 def _stores(context: CallContext) -> tuple[ArtifactStore, ContentStore]:
     if context.artifacts is None or context.contents is None:
-        raise Failure("not_found", "nothing is kept here, so nothing can be published")
+        raise Failure("not_found", "there is no content store, so artifacts can't be published")
     return context.artifacts, context.contents
 
 
@@ -194,7 +193,7 @@ def _demand_room(context: CallContext, size: int) -> None:
         )
 
 
-def _told(artifact: Artifact) -> Described:
+def _described(artifact: Artifact) -> Described:
     return {
         "id": artifact.id,
         "content_hash": artifact.content,

@@ -1,4 +1,4 @@
-"""What to do where a file is to be and something is already: name another place, or say that it may be replaced."""
+"""The hint for a tool whose target exists already: name another path, or allow replacing it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from albert_tools.engine.model.protocols import CallContext
 
 @contextmanager
 def occupied(context: CallContext, path: str, otherwise: str, name: str = "") -> Iterator[None]:
-    """Gives what fails within, because something is at `path`, a hint: `otherwise`, or where a folder is, the path in it of a file
-    called `name`.
-    """
+    """Add a hint to a failure because something is at `path`: `otherwise`, or, for a folder, the path of a file `name` in it."""
     try:
         yield
     except Failure as failure:

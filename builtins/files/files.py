@@ -1,10 +1,9 @@
-"""Reading, writing and editing text files, all of it through the contained workspace.
+"""Reading, writing and editing text files.
 
-Text goes in and out exactly as it is: no newline is translated, no mark at the start dropped, no encoding
-guessed, so that reading a file and writing it back leaves every byte where it was. What is read in part is read by lines, because
-lines are what a search tells and what models count; a line ends with "\\n" and nothing else.
+Text stays exactly as it is: no newline is translated, no byte order mark dropped, no encoding guessed. Reading a file and writing
+it back changes no byte. Parts of a file are read by lines, because searches return line numbers; a line ends with "\\n" only.
 
-Whatever changes a file replaces it whole. So nobody ever sees half a change, and a file's other names keep what they had.
+Every change replaces the whole file, so nobody sees half a change, and the file's other names keep the old content.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file, read or written: what a program can hold in its memory several times over.
+#: Bytes of one file, read or written: a program can hold several such files in memory.
 MAX_FILE = 10 * MiB
 
 #: The number of a line; the first is 1.
 LineNumber = Annotated[int, Bound(minimum=1)]
 
-#: What to do about a file that is no UTF-8.
-_ENCODING = "name the encoding that it is in"
+#: The hint for a file that is not UTF-8.
+_ENCODING = "name its encoding"
 
 
 class FileWritten(TypedDict):
-    """What `write_file` answers."""
+    """The result of `write_file`."""
 
     path: str
     size_bytes: int
@@ -44,7 +43,7 @@ class FileWritten(TypedDict):
 
 
 class FileEdited(TypedDict):
-    """What `edit_file` answers."""
+    """The result of `edit_file`."""
 
     path: str
     size_bytes: int
@@ -66,9 +65,9 @@ def read_file(
     exact: newlines are not translated, and a UTF-8 byte order mark stays as "\\ufeff" unless the encoding is
     "utf-8-sig". Links that stay inside the workspace are followed.
 
-    Without offset and limit the whole file comes back; it may have 10 MiB at most. With them, at most `limit` lines
-    from line `offset` on, each with its "\\n"; fewer where the file ends, and "" behind its end. Lines are counted from 1
-    and end with "\\n" only, as search_text counts them. The file may then be of any size, what comes back 10 MiB.
+    Without offset and limit it returns the whole file, which may have 10 MiB at most. With them, it returns at most
+    `limit` lines from line `offset` on, each with its "\\n"; fewer where the file ends, and "" behind its end. Lines are
+    counted from 1 and end with "\\n" only, as in search_text. The file may then have any size, the result 10 MiB.
 
     Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is
     a file), `encoding_error` (bytes that are not text in the encoding, with their offset; a NUL, which means that the
@@ -79,8 +78,8 @@ def read_file(
         path: The file to read, for example "notes/today.md".
         offset: The first line to return, counted from 1.
         limit: The most lines to return; all that follow when not given.
-        encoding: How its bytes are to be read, for example "utf-8", "utf-16", "cp1252"; "latin-1" makes a character of each
-            byte whatever it is, NUL included.
+        encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
+            for each, NUL included.
     """
     name = known_encoding(encoding)
     with context.workspace.open(path) as file:
@@ -93,7 +92,7 @@ def read_file(
         part = _lines(file, path, offset, limit, name)
         data = part.encode()
         digest = hashlib.sha256(data).hexdigest()
-        # What was handed over, as UTF-8; `line` says that it is a part.
+        # The size and hash are those of the returned text, as UTF-8; `line` marks it as a part.
         context.effect("read", path=file.path, size_bytes=len(data), sha256=digest, line=offset)
         return part
 
@@ -138,12 +137,12 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
 
 
 def _written(call: InterruptedCall) -> Settled:
-    """Whether the file has the content already; where it is neither that nor the old one, somebody else has been at it since."""
+    """Whether an interrupted call wrote the file. If it has neither the old content nor the new, somebody else changed it."""
     path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
     if call.unchanged and (call.arguments.get("append") or call.arguments.get("create_only")):
         return Settled("not applied")
     try:
-        # What was appended may end a file that ended so before.
+        # An appended text may be what the file ended with before.
         there = (
             None
             if call.arguments.get("append")
@@ -169,14 +168,14 @@ def _written(call: InterruptedCall) -> Settled:
 def write_file(
     context: CallContext, path: FilePath, content: WriteContent, create_only: bool = False, append: bool = False
 ) -> FileWritten:
-    """Write a text file as UTF-8: create it or replace all of its content, or add to its end.
+    """Write a text file as UTF-8: create it, replace its content, or append to it.
 
     The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
-    too; `..` is refused). The content is written exactly: newlines are not translated, nothing is added between the old
-    content and what is appended. Atomic: on failure the old content stays. A file may have 10 MiB at most, what is
-    appended included; all of it counts as written.
+    too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is put between the
+    old content and an appended one. Atomic: on failure the old content stays. The whole file may have 10 MiB at most,
+    and all of it counts as written.
 
-    Returns {"path", "size_bytes", "sha256"} of the file as it is then: the path relative to the workspace, the size in
+    Returns {"path", "size_bytes", "sha256"} of the written file: the path relative to the workspace, the size in
     bytes, and the content's sha256 as 64 hex digits.
 
     Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (a folder is there),
@@ -187,8 +186,8 @@ def write_file(
     Args:
         path: The file to write, for example "notes/today.md".
         content: The whole new content, or what to append.
-        create_only: Whether to fail if the file exists already, rather than replace it.
-        append: Whether to add the content to the end of the file, which is created if it does not exist.
+        create_only: Whether to fail if the file exists already.
+        append: Whether to add the content to the end of the file; a missing file is created.
     """
     data = encode(content, "the content")
     _demand_size(len(data))
@@ -208,14 +207,14 @@ def write_file(
 
 @primitive(effects=["write"], paths={"path": "write"})
 def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
-    """Replace a text that occurs exactly once in a UTF-8 file by another, and leave everything else as it is.
+    """Replace a text that occurs exactly once in a UTF-8 file by another.
 
-    The old text is compared exactly, with all its spaces and newlines; take it from read_file, and as much around it as
-    makes it the only one. Atomic: on failure the file stays as it was, also when somebody else changed it meanwhile. A
+    The old text is compared exactly, with all its spaces and newlines; copy it from read_file, with enough text around
+    it that it occurs once. Atomic: on failure the file stays as it was, also if somebody else changes it meanwhile. A
     file may have 10 MiB at most.
 
-    Returns {"path", "size_bytes", "sha256", "line"}: of the file as it is then, and the line (counted from 1) at which
-    the new text begins.
+    Returns {"path", "size_bytes", "sha256", "line"}: of the changed file, and the line (counted from 1) at which the
+    new text begins.
 
     Fails with `invalid_arguments` (the old text occurs nowhere, or more than once; `details` has `occurrences` and
     `lines`, the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
@@ -224,8 +223,8 @@ def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text:
 
     Args:
         path: The file to change.
-        old_text: What is there, exactly once.
-        new_text: What is to be there instead; empty to delete the old text.
+        old_text: The text to replace; it must occur exactly once.
+        new_text: The text to put in its place; empty to delete the old text.
     """
     from albert_tools.builtins.files.edit_text import edited
 

@@ -1,4 +1,4 @@
-"""Finding files by the pattern of their path, in folders of any size."""
+"""Finding files by a pattern of their path, in folders of any size."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.walk import Met
 
-#: Paths that one call finds at the most.
+#: The most paths of one result.
 MAX_FOUND = 10_000
 
 #: A pattern of paths.
 Glob = Annotated[str, Bound(minLength=1, maxLength=MAX_PATTERN)]
 
-#: Not entered: what is in there is git's, and thousands of files that nobody means.
-_PASSED_OVER = frozenset({".git"})
+#: Folders that are not entered: git's holds thousands of files that nobody searches for.
+_SKIPPED = frozenset({".git"})
 
 
 class Found(TypedDict):
-    """What `find_files` answers."""
+    """The result of `find_files`."""
 
     paths: list[str]
     truncated: bool
 
 
 def below(path: str, spelled: str) -> Callable[[Met], str]:
-    """What tells the path of something met under `path` from there down, which patterns speak of."""
+    """A function that gives the path of an entry relative to the folder of a walk, which patterns match."""
     prefix = "" if spelled == "." else f"{spelled.rstrip('/')}/"
     return lambda met: met.path.removeprefix(prefix) if met.path != spelled else met.name
 
 
 def entering(excluded: Globs, relative: Callable[[Met], str]) -> Callable[[Met], bool]:
-    """Whether a walk is to go into a folder."""
-    return lambda met: met.name not in _PASSED_OVER and not (excluded and excluded.matches(relative(met)))
+    """A function that says whether a walk enters a folder."""
+    return lambda met: met.name not in _SKIPPED and not (excluded and excluded.matches(relative(met)))
 
 
 @primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"}, timeout=60)
@@ -51,26 +51,25 @@ def find_files(
 ) -> Found:
     """Find files whose path matches a pattern, in a folder and all folders under it.
 
-    Returns {"paths", "truncated"}: the paths relative to the workspace, sorted, each as read_file takes it; and whether there
-    are more than `limit`, of which the first are in the list.
+    Returns {"paths", "truncated"}: the paths relative to the workspace, sorted, as read_file takes them; and whether there are
+    more than `limit`, of which the list has the first.
 
-    Finding nothing is no failure. Hidden files are found like others. Links are not followed, and found only as type "any";
-    folders named .git are not entered, nor what the rules forbid.
+    Finding nothing is no failure. Hidden files are found like others. Links are not followed, and found only as type "any".
+    Folders named .git and those that the rules forbid are not entered.
 
     In a pattern "*", "?" and "[abc]" or "[!abc]" stand for characters of one name, "**" for any number of folders, "{a,b}" for
-    either, and a backslash takes its meaning from the next. A pattern without "/" is held against the name, at any depth
-    ("*.py"); one with "/" against the whole path from `path` down ("src/*.py", "**/tests/*.py"). Case counts.
+    either; a backslash makes the next character an ordinary one. A pattern without "/" is matched against the name, at any
+    depth ("*.py"); one with "/" against the whole path from `path` down ("src/*.py", "**/tests/*.py"). Case counts.
 
     Fails with `not_found`, `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in
-    all, folders more than 200 deep; `exclude` passes over them), `invalid_arguments` (also what is no
+    all, folders more than 200 deep; `exclude` skips them), `invalid_arguments` (also an invalid
     pattern), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
 
     Args:
-        pattern: What the path is to match, for example "*.py" or "docs/**/*.{md,rst}".
+        pattern: The pattern of the path, for example "*.py" or "docs/**/*.{md,rst}".
         path: The folder to look in, relative to the workspace; "." is the workspace itself.
         type: Whether to find files, folders, or anything.
-        exclude: Patterns of what is not wanted, for example ["node_modules", "*.min.js"]; what is in an excluded folder isn't
-            either.
+        exclude: Patterns of what to leave out, for example ["node_modules", "*.min.js"], with all that excluded folders hold.
         limit: The most paths to return.
     """
     wanted, excluded = Globs([pattern]), Globs(exclude, "exclude")

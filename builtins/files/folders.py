@@ -1,4 +1,4 @@
-"""What is where: listing a folder, making one, the facts of a path."""
+"""Listing a folder, making one, and the facts of a path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.workspace.files import EntryType
 
 
 class Entry(TypedDict):
-    """A line of what `list_directory` answers."""
+    """An entry of the result of `list_directory`."""
 
     path: str
     type: EntryType
@@ -21,14 +21,14 @@ class Entry(TypedDict):
 
 
 class FolderMade(TypedDict):
-    """What `make_directory` answers."""
+    """The result of `make_directory`."""
 
     path: str
     created: bool
 
 
 class FileInfo(TypedDict):
-    """What `file_info` answers."""
+    """The result of `file_info`."""
 
     path: str
     type: EntryType
@@ -43,13 +43,12 @@ class FileInfo(TypedDict):
 
 @primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
 def list_directory(context: CallContext, path: FilePath = ".", recursive: bool = False) -> list[Entry]:
-    """List what is in a folder, hidden files included, as a list sorted by path.
+    """List what is in a folder, hidden files included, sorted by path.
 
-    Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/" (so it can be
-    given to read_file as it is); the type is "file", "directory", "symlink" or "other" (FIFO, socket,
-    device); the size in bytes, 0 for anything but a file. The folder itself is not in the list. With
-    recursive, the content of all folders under it is in the list too; linked folders are not entered. A list
-    has 10000 entries at most; find_files goes through larger folders.
+    Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/", as read_file takes it;
+    the type "file", "directory", "symlink" or "other" (FIFO, socket, device); the size in bytes, 0 for anything but a
+    file. The folder itself is not in the list. With recursive, the list has the content of all folders under it as
+    well; linked folders are not entered. A list has 10000 entries at most; find_files searches larger folders.
 
     Fails with `not_found`, `not_a_directory`, `too_large` (more entries: list a folder further down),
     `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
@@ -65,11 +64,11 @@ def list_directory(context: CallContext, path: FilePath = ".", recursive: bool =
 
 @primitive(effects=["write"], idempotent=True, family="files", paths={"path": "write"})
 def make_directory(context: CallContext, path: FilePath, parents: bool = True) -> FolderMade:
-    """Make a folder, and the folders above it that are missing. One that is there already is left as it is.
+    """Make a folder, and the missing folders above it. A folder that exists already is left as it is.
 
     The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
 
-    Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made now.
+    Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made by this call.
 
     Fails with `exists` (something else is at the path), `not_a_directory` (a part of the path is a file), `not_found` (a
     folder above it is missing, without parents), `invalid_arguments`, `io_error`, or `permission_denied` (outside the
@@ -77,7 +76,7 @@ def make_directory(context: CallContext, path: FilePath, parents: bool = True) -
 
     Args:
         path: The folder to make, for example "reports/2025".
-        parents: Whether to make the folders above it, too.
+        parents: Whether to make the missing folders above it as well.
     """
     made = context.workspace.make_folder(path, parents=parents)
     for each in made:
@@ -87,7 +86,7 @@ def make_directory(context: CallContext, path: FilePath, parents: bool = True) -
 
 @primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
 def file_info(context: CallContext, path: FilePath) -> FileInfo:
-    """Tell the facts of a file, folder or symbolic link, without reading it into memory.
+    """Return the facts of a file, folder or symbolic link.
 
     A link at the end of the path is not followed. The path is relative to the workspace (an absolute path inside it works
     too; `..` is refused).
@@ -97,19 +96,19 @@ def file_info(context: CallContext, path: FilePath) -> FileInfo:
     (FIFO, socket, device); the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex digits, null for
     anything but a file, for one of more than 1 GiB, and for one that may not be opened. The times are ISO 8601 in UTC: of
     the last change of the content, the last access, and the last change of content, name or permissions. The mode is the
-    permissions as octal digits, "0644". A link is not followed; its target is told as it is written in the link.
+    permissions as octal digits, "0644". "link_target" is the text of a link, null for anything else.
 
     Fails with `not_found`, `not_a_directory` (a part of the path is a file), `invalid_arguments`, `io_error`, or
     `permission_denied` (outside the workspace).
 
     Args:
-        path: What to look at, for example "notes/today.md".
+        path: The file, folder or link, for example "notes/today.md".
     """
     found = context.workspace.info(path)
     facts = found.facts
     size = facts.st_size if found.type == "file" else 0
-    told = {} if found.sha256 is None else {"size_bytes": size, "sha256": found.sha256}
-    context.effect("read", path=context.workspace.recorded(found.path), **told)
+    content = {} if found.sha256 is None else {"size_bytes": size, "sha256": found.sha256}
+    context.effect("read", path=context.workspace.recorded(found.path), **content)
     return {
         "path": found.path,
         "type": found.type,
@@ -127,5 +126,5 @@ def _time(nanoseconds: int) -> str:
     try:
         return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
     except (OverflowError, ValueError, OSError):
-        # A file can bear any number as its time; the calendar ends in the year 9999.
+        # The time of a file can be any number; the calendar ends in the year 9999.
         return datetime.fromtimestamp(0, UTC).isoformat(timespec="microseconds")

@@ -1,7 +1,7 @@
-"""Deleting, moving and copying: one file at a time, so that every effect names the content that it was about.
+"""Deleting, moving and copying: one file at a time, so that every effect names its content.
 
-A folder is moved or copied file by file (`find_files` names them), and deleted once it is empty. What a call takes away or
-overwrites is bound into the approval of it, and a call that could not say what that is would be approved blindly.
+A folder is moved or copied file by file (`find_files` lists them), and deleted when it is empty. An approval is bound to the
+content that a call deletes or overwrites; for a whole folder, a person could not know what they approve.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from albert_tools.engine.workspace.files import EntryType
 
 
 class Deleted(TypedDict):
-    """What `delete_file` answers."""
+    """The result of `delete_file`."""
 
     path: str
     type: EntryType
@@ -29,12 +29,12 @@ class Deleted(TypedDict):
 
 @primitive(effects=["delete"], family="files", paths={"path": "delete"})
 def delete_file(context: CallContext, path: FilePath) -> Deleted:
-    """Delete a file, a symbolic link, or an empty folder. It can't be taken back.
+    """Delete a file, a symbolic link, or an empty folder. This can't be undone.
 
-    Of a link only the link is deleted. A folder that holds anything is not: delete what is in it first (find_files lists
-    it). The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
+    Of a link only the link is deleted. Delete what is in a folder first (find_files lists it). The path is relative to the
+    workspace (an absolute path inside it works too; `..` is refused).
 
-    Returns {"path", "type", "size_bytes", "sha256"} of what was deleted: the path relative to the workspace; the type
+    Returns {"path", "type", "size_bytes", "sha256"} of the deleted file: the path relative to the workspace; the type
     "file", "directory", "symlink" or "other"; the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex
     digits, null for anything but a file, for one of more than 1 GiB, and for one that may not be read.
 
@@ -43,7 +43,7 @@ def delete_file(context: CallContext, path: FilePath) -> Deleted:
     symbolic link, the workspace itself, or Albert's own files and git's).
 
     Args:
-        path: What to delete, for example "notes/old.md".
+        path: The file, link or folder to delete, for example "notes/old.md".
     """
     found = context.workspace.remove(path)
     context.effect("delete", path=found.path, size_bytes=found.size, sha256=found.sha256, type=found.type)
@@ -61,7 +61,7 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
 
     The target is the new path itself, name included, and not a folder to put the file into; its folder must exist (see
     make_directory). Both paths are relative to the workspace (absolute paths inside it work too; `..` is refused). In one
-    step: nobody ever finds the file at neither path. Its content counts as written.
+    step: at any time the file is at one of both paths. Its content counts as written.
 
     Returns {"path", "size_bytes", "sha256"}: the new path relative to the workspace, the size in bytes, and the content's
     sha256 as 64 hex digits.

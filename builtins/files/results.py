@@ -1,4 +1,4 @@
-"""Reading what was too large to be handed over."""
+"""Reading parts of a result that was too large to return."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext, ContentStore
 
-#: Bytes handed over at once.
+#: The most bytes that one call returns.
 MAX_SLICE = 256 * 1024
 
-
-#: What a byte within a character can be, but for the first.
+#: The bytes of a UTF-8 character after its first.
 _CONTINUING = bytes(range(0x80, 0xC0))
 
 
 class Slice(TypedDict):
-    """What `read_result` answers."""
+    """The result of `read_result`."""
 
     content: str
     size_bytes: int
@@ -42,25 +41,25 @@ def read_result(
     limit: int = 64 * 1024,
     pattern: str = "",
 ) -> Slice:
-    """Read part of a result that was too large to hand over.
+    """Read part of a result that was too large to return.
 
-    Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}; its handle is what
-    this takes. Returns {"content", "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on,
-    the size of the whole, and where to go on, or null at its end. With a pattern, `content` has the lines that match
-    it and begin at `offset` or behind, joined by newlines.
+    Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}. Returns {"content",
+    "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on, the size of the whole result, and
+    where to continue, or null at its end. With a pattern, `content` has the matching lines that begin at or after
+    `offset`, joined by newlines.
 
-    Fails with "not_found" if nothing is kept under the handle (what no record names is deleted after a while), and
-    "damaged" if it is not what was kept.
+    Fails with "not_found" if no value has this handle (values that no record names are deleted after a while), and with
+    "damaged" if the stored value has changed.
 
     Args:
-        handle: As it stands in the result, "b3:" and 64 hex digits.
-        offset: The byte to begin at.
+        handle: The handle in the result, "b3:" and 64 hex digits.
+        offset: The first byte to read.
         limit: The most bytes to return.
-        pattern: A regular expression (RE2's syntax) that lines are to match.
+        pattern: Return only lines that match this regular expression (RE2 syntax).
     """
     contents = context.contents
     if contents is None:
-        raise Failure("not_found", "nothing is kept here")
+        raise Failure("not_found", "there is no content store, so no large results")
     size = contents.size(handle)
     if pattern:
         found = contents.matching(handle, pattern, offset, limit)
@@ -73,9 +72,9 @@ def read_result(
 
 
 def text_of(contents: ContentStore, handle: str, size: int, offset: int, limit: int) -> tuple[str, int | None]:
-    """Text of at most `limit` bytes (4 at least) of a value from `offset` on, and where to go on; None at its end.
+    """Text of at most `limit` bytes (at least 4) of a value from `offset` on, and where to continue; None at its end.
 
-    No character is cut; what is no UTF-8 is replaced.
+    No character is cut. Bytes that are not UTF-8 become U+FFFD.
 
     Raises:
         Failure: as `ContentStore.slice`.
@@ -83,13 +82,13 @@ def text_of(contents: ContentStore, handle: str, size: int, offset: int, limit: 
     data = _whole_characters(contents.slice(handle, offset, limit), offset + limit >= size)
     end = offset + len(data)
     if offset:
-        # The end of a character whose beginning lies before: whoever goes on at the offset told never meets one.
+        # Drop the end of a character that begins before. Offsets that this function returned never cut one.
         data = data.lstrip(_CONTINUING) if len(data) - len(data.lstrip(_CONTINUING)) < 4 else data
     return data.decode("utf-8", "replace"), end if end < size else None
 
 
 def _whole_characters(data: bytes, last: bool) -> bytes:
-    """Without the beginning of a character at its end, whose rest comes with the next part."""
+    """`data` without the beginning of a character that continues in the next part."""
     for length in range(1, min(4, len(data)) + 1):
         lead = data[-length]
         if lead < 0x80:

@@ -16,14 +16,14 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.walk import Met
 
-#: Lines that one call gives at the most.
+#: The most lines of one result.
 MAX_MATCHES = 1_000
-#: Characters of a line that are given.
+#: Characters of a line that are returned.
 MAX_SHOWN = 500
 
 
 class Match(TypedDict):
-    """A line that has a match."""
+    """A matching line."""
 
     path: str
     line: int
@@ -31,7 +31,7 @@ class Match(TypedDict):
 
 
 class Matches(TypedDict):
-    """What `search_text` answers."""
+    """The result of `search_text`."""
 
     matches: list[Match]
     truncated: bool
@@ -51,29 +51,27 @@ def search_text(
 ) -> Matches:
     """Search the text files in a folder and all folders under it, or one file, for lines that match a regular expression.
 
-    Each match is a line: the path relative to the workspace, the number of the line counted from 1 (as read_file's offset
-    takes it), and the line without its "\\n", of a long one the first 500 characters.
-
-    Returns {"matches", "truncated", "files", "skipped"}. The matches are sorted by path and line. `truncated` says whether
-    there are more than `limit`, of which the first are in the list. `files` is how many files were searched up to there,
-    `skipped` how many were passed over: files that are not UTF-8 text or hold a NUL (binary), that have more than 10 MiB, or
-    may not be read. Finding nothing is no failure.
+    Returns {"matches", "truncated", "files", "skipped"}. Each match is {"path", "line", "text"}: the path relative to the
+    workspace, the number of the line counted from 1 (as read_file's offset takes it), and the line without its "\\n", of a long
+    line the first 500 characters. Matches are sorted by path and line. "truncated" says whether there are more than `limit`,
+    of which the list has the first. "files" is the number of files searched up to there, "skipped" the number of files that
+    are not UTF-8 text or hold a NUL (binary), have more than 10 MiB, or may not be read. Finding nothing is no failure.
 
     The pattern is in RE2's syntax and matched against each line by itself: "^" and "$" are the ends of a line, "\\d", "\\w",
     "\\s", "\\b" are ASCII; there are no backreferences and no lookaround. To find a text with special characters, put a backslash
-    before each of them. Hidden files are searched like others, and ignore files have no say. Links are not followed; folders
-    named .git are not entered, nor what the rules forbid.
+    before each of them. Hidden files are searched like others; ignore files have no effect. Links are not followed. Folders
+    named .git and those that the rules forbid are not entered.
 
     Fails with `invalid_arguments` (an invalid pattern), `not_found`,
     `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in all, folders more than
-    200 deep; `exclude` passes over them), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
+    200 deep; `exclude` skips them), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
 
     Args:
         pattern: A regular expression, for example "def \\w+_test\\(" or "TODO".
         path: The folder or file to search, relative to the workspace; "." is the workspace itself.
         include: Patterns of the files to search, as find_files takes them, for example ["*.py"]; all when empty.
-        exclude: Patterns of what not to search, for example ["node_modules", "*.lock"].
-        ignore_case: Whether upper and lower case are the same.
+        exclude: Patterns of the files and folders to leave out, for example ["node_modules", "*.lock"].
+        ignore_case: Whether to ignore case.
         limit: The most lines to return.
     """
     expression = LinePattern(pattern, ignore_case)

@@ -1,11 +1,10 @@
 """Finding the workspace, the folder that tools work in.
 
-It is named, or it is the nearest folder at or above the current one that holds ``.albert`` or ``.git``. Some
-folders are never it, however they are marked: the root of the file system and whatever holds the user's home
-folder, because then everything would be inside; Albert's own folder and what is in it, because tools would
-write Albert's files. (So ``~/.albert`` does not make the home folder a workspace: a marker that *is* Albert's
-own folder marks nothing.) When none is found everything is denied; there is no falling back to the current
-folder.
+It is named, or it is the nearest folder at or above the current one that holds ``.albert`` or ``.git``. Some folders are never the
+workspace: the root of the file system and any folder that holds the user's home, because everything would be inside; Albert's own
+folder and what is in it, because tools would write Albert's files. (A marker that *is* Albert's own folder doesn't count, so
+``~/.albert`` does not make the home folder a workspace.) If no workspace is found, everything is denied; the current folder is no
+fallback.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: What a folder holds that is a workspace.
+#: The names that mark a folder as a workspace.
 MARKERS = (ALBERT_FOLDER, ".git")
 
-_HINT = "name a project folder with --workspace, or make one of this folder with `mkdir .albert`"
+_HINT = "name a project folder with --workspace, or make this folder one with `mkdir .albert`"
 
 
 def find_workspace(
@@ -42,8 +41,7 @@ def find_workspace(
     """
     try:
         root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
-        # A folder that isn't there yet may come to be inside: it is sealed by its path until it has an
-        # identity.
+        # A folder that doesn't exist yet may be made inside: it is sealed by its path until it has an identity.
         own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
         return Workspace(root, own, secret_places(home))
     except OSError as error:
@@ -52,7 +50,7 @@ def find_workspace(
 
 
 def secret_places(home: Path) -> list[Path]:
-    """The files and folders with secrets in them, as shipped: what no tool reaches by whatever name."""
+    """The shipped list of files and folders with secrets, which no tool may reach by any name."""
     top = str(home)
     found = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
     return [Path(expanded(pattern, top, "")) for pattern in found]
@@ -87,9 +85,9 @@ def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:
 
 
 def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
-    """Whether `marker` makes a workspace of the folder that it is in.
+    """Whether `marker` makes the folder that it is in a workspace.
 
-    Not if another user has put it there: a ``.git`` in ``/tmp`` would open all of ``/tmp`` to the tools.
+    Not if another user made it: a ``.git`` in ``/tmp`` would open all of ``/tmp`` to tools.
     """
     try:
         facts = marker.lstat()
@@ -105,7 +103,7 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
 
 
 def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
-    """Why `root`, a canonical path, is never a workspace; None when it may be one."""
+    """Why `root`, a canonical path, can't be a workspace; None if it can."""
     here = identity(root.stat())
     if root == Path(root.anchor):
         return "it is the root of the file system"
@@ -124,7 +122,7 @@ def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
 
 
 def _chain(path: Path) -> Iterator[tuple[int, int]]:
-    """The identities of `path` and of every folder above it, as far as they exist."""
+    """The identities of `path` and of every folder above it, of those that exist."""
     for place in (path, *path.parents):
         with suppress(OSError):
             yield identity(place.stat())

@@ -1,7 +1,7 @@
-"""Whose turn it is in a workspace: git's, to replace its configuration, or all other commands'.
+"""A lock for commands in a workspace: git changes its configuration only while no other command runs.
 
-What keeps a command from a file is fastened to that file; git replaces the file by another, and what was fastened goes with the old
-one, for every command that runs. So the configuration is replaced only while none runs, of those that this process has started.
+A confinement protects a file, not its name. Git replaces its configuration by another file, which would then be unprotected for
+every command that runs. The lock holds for the commands of this process.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from albert_tools.engine.model.failure import Failure
 if TYPE_CHECKING:
     from albert_tools.engine.workspace.sandbox_view import Git
 
-#: Seconds that git waits for its turn; without it, it can do all but change its configuration.
+#: Seconds that git waits for the lock; then it runs without changing its configuration.
 PATIENCE = 5.0
-_LOOK = 0.02
+#: Seconds between two tries.
+_RETRY = 0.02
 
-#: By workspace: how many commands run there; -1 for git alone.
+#: By workspace: the number of commands that run there; -1 for git alone.
 _running: dict[str, int] = {}
 _lock = threading.Lock()
 
@@ -46,10 +47,12 @@ def _end(root: str) -> None:
 
 @asynccontextmanager
 async def turn(root: str, git: Git | None, seconds: float) -> AsyncIterator[Git | None]:
-    """Wait for a command's turn in the workspace; gives what git may change, if it is git: not its configuration, where others run.
+    """Hold the lock of a workspace while a command runs. Gives what git may change, if the command is git.
+
+    That is not its configuration if other commands kept running for `PATIENCE` seconds.
 
     Raises:
-        Failure: `timeout`.
+        Failure: `timeout`: git kept changing its configuration for `seconds`.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -60,12 +63,12 @@ async def turn(root: str, git: Git | None, seconds: float) -> AsyncIterator[Git 
         elif waited >= seconds:
             raise Failure(
                 "timeout",
-                "git is changing its configuration in this workspace, and no command runs meanwhile",
-                hint="try again when that has ended",
+                "git is changing its configuration in this workspace, and no other command can run meanwhile",
+                hint="try again later",
                 retryable=True,
             )
         else:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_RETRY)
     try:
         yield git
     finally:

@@ -43,9 +43,9 @@ def plain_parts(path: str) -> Parts:
     if ".." in parts:
         raise Failure(
             "permission_denied",
-            f"{show(path)} has '..' in it, which no path may",
+            f"{show(path)} has '..' in it, which is not allowed",
             rule="path_traversal",
-            hint="write the path from the workspace down, without '..'",
+            hint="write the path relative to the workspace, without '..'",
         )
     return parts
 

@@ -1,49 +1,49 @@
-"""Matching lines of a value that may be of any size, in time that is linear in it (`engine.model.line_patterns`)."""
+"""Finding the matching lines of a value of any size, in linear time (`engine.model.line_patterns`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from albert_tools.engine.model.record_types import Line, Matches
 
-#: Bytes of a line that are matched and held as one; the rest of a longer one counts as further lines.
+#: The most bytes of a line. What follows in a longer one counts as further lines.
 MAX_LINE = 64 * 1024
 
 
 def matching(blocks: Iterable[bytes], matches: Callable[[str], bool], offset: int, limit: int) -> Matches:
-    """The lines of `blocks` that begin at or behind byte `offset` and match, until they have `limit` bytes together.
+    """The matching lines of `blocks` that begin at or after byte `offset`, with at most `limit` bytes in all.
 
-    At least one, if any matches. Takes all of `blocks`, though it may look at no more.
+    At least one line, if any matches. Reads all of `blocks`, so that the caller can check their hash.
     """
     found: list[Line] = []
-    taken = position = 0
+    taken = 0
     following: int | None = None
-    rest = b""
-
-    def line(content: bytes) -> None:
-        nonlocal taken, following
-        text = content.decode("utf-8", "replace")
-        if position >= offset and following is None and matches(text):
-            if found and taken + len(content) > limit:
-                following = position
-            else:
-                found.append(Line(position, text))
-                taken += len(content)
-
-    for block in blocks:
-        if following is not None:
+    for position, content in _lines(blocks):
+        if position < offset or following is not None:
             continue
-        pieces = (rest + block).split(b"\n")
-        rest = pieces.pop()
-        for piece in pieces:
-            for start in range(0, max(1, len(piece)), MAX_LINE):
-                part = piece[start : start + MAX_LINE]
-                line(part)
-                position += len(part)
-            position += 1
-        while len(rest) > MAX_LINE:
-            line(rest[:MAX_LINE])
-            rest, position = rest[MAX_LINE:], position + MAX_LINE
-    if rest and following is None:
-        line(rest)
+        text = content.decode("utf-8", "replace")
+        if not matches(text):
+            continue
+        if found and taken + len(content) > limit:
+            following = position
+        else:
+            found.append(Line(position, text))
+            taken += len(content)
     return Matches(found, following)
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The offset and the content of each line."""
+    position = 0
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            for start in range(0, max(1, len(line)), MAX_LINE):
+                yield position + start, line[start : start + MAX_LINE]
+            position += len(line) + 1
+        while len(rest) > MAX_LINE:
+            yield position, rest[:MAX_LINE]
+            rest, position = rest[MAX_LINE:], position + MAX_LINE
+    if rest:
+        yield position, rest

@@ -68,7 +68,7 @@ def test_a_file_is_published_as_it_is_now(govern: Make) -> None:
     assert home.error("publish_artifact", id="b", category="c", path="../x").denied
 
 
-def test_what_is_kept_already_is_published_by_its_handle(govern: Make) -> None:
+def test_a_stored_value_is_published_by_its_handle(govern: Make) -> None:
     home = govern(output_bytes=100)
     (home.work / "long.txt").write_text("line\n" * 1000)
     large = home.service.invoke("read_file", {"path": "long.txt"}).value()
@@ -81,7 +81,7 @@ def test_what_is_kept_already_is_published_by_its_handle(govern: Make) -> None:
     assert home.error("publish_artifact", id="x", category="c", handle="0" * 64).code == "not_found"
 
 
-def test_the_same_again_changes_nothing_and_another_is_refused(govern: Make) -> None:
+def test_an_id_can_be_published_again_with_the_same_content_only(govern: Make) -> None:
     home = govern()
     first = home.value("publish_artifact", id="a", category="c", content="one", metadata=["k=v"])
     again = home.value("publish_artifact", id="a", category="c", content="one", metadata=["k=v"])
@@ -138,7 +138,7 @@ def test_each_bound(govern: Make, arguments: dict[str, Any], field: str, rule: s
     ("arguments", "field"),
     [({"offset": -1}, "offset"), ({"limit": 3}, "limit"), ({"limit": 10**9}, "limit"), ({"id": ""}, "id")],
 )
-def test_each_bound_of_looking(govern: Make, arguments: dict[str, Any], field: str) -> None:
+def test_each_bound_of_get_artifact(govern: Make, arguments: dict[str, Any], field: str) -> None:
     assert govern().broken("get_artifact", {"id": "a", **arguments})[0][0] == field
 
 
@@ -147,7 +147,7 @@ def test_too_much_metadata(govern: Make) -> None:
     assert error.code == "too_large"
 
 
-def test_half_a_surrogate_is_no_text(govern: Make) -> None:
+def test_half_a_surrogate_pair_is_refused(govern: Make) -> None:
     home = govern()
     for change in ({"id": "\ud800"}, {"content": "\ud800"}, {"metadata": ["a=\ud800"]}, {"category": "\udfff"}):
         error = home.error("publish_artifact", {"id": "a", "category": "c", "content": "x"} | change)
@@ -155,7 +155,7 @@ def test_half_a_surrogate_is_no_text(govern: Make) -> None:
     assert home.error("get_artifact", id="\ud800").code in ("encoding_error", "not_json", "invalid_arguments")
 
 
-def test_what_the_rules_deny(govern: Make) -> None:
+def test_denied_calls(govern: Make) -> None:
     home = govern(governance={"deny": ["get_artifact"], "tools": {"publish_artifact": {"forbidden_paths": ["secret"]}}})
     (home.work / "secret").write_text("x")
     error = home.error("publish_artifact", id="a", category="c", path="secret")
@@ -177,7 +177,7 @@ def test_a_budget_of_bytes(govern: Make) -> None:
     assert session.id
 
 
-def test_another_workspace_sees_nothing(govern: Make) -> None:
+def test_each_workspace_has_its_own_artifacts(govern: Make) -> None:
     home = govern()
     home.value("publish_artifact", id="a", category="c", content="mine")
     home.work = home.work.parent / "other"
@@ -192,7 +192,7 @@ def test_another_workspace_sees_nothing(govern: Make) -> None:
     assert home.value("get_artifact", id="a")["content"] == "mine"
 
 
-def test_damage_is_told(govern: Make) -> None:
+def test_a_damaged_content_is_reported(govern: Make) -> None:
     home = govern()
     published = home.value("publish_artifact", id="a", category="c", content="one")
     ref = published["content_hash"]

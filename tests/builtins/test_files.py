@@ -66,14 +66,14 @@ async def test_undecodable_text_names_the_offset(context: Any, root: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["no-such", "hex", "zip", "rot13", "idna", "punycode", "a\0b", "", "\ud800"])
-async def test_what_is_no_text_encoding(context: Any, root: Path, name: str) -> None:
+async def test_an_unknown_encoding(context: Any, root: Path, name: str) -> None:
     (root / "a").write_bytes(b"abc")
     with pytest.raises(Failure) as caught:
         await read(context, "a", encoding=name)
     assert caught.value.code == "encoding_error"
 
 
-async def test_half_a_surrogate_pair_never_gets_out_or_in(context: Any, root: Path) -> None:
+async def test_half_a_surrogate_pair_is_neither_read_nor_written(context: Any, root: Path) -> None:
     (root / "a").write_bytes(b"+2AA-")
     with pytest.raises(Failure) as caught:
         await read(context, "a", encoding="utf-7")
@@ -152,7 +152,7 @@ async def test_lines_of_a_file(context: Any, root: Path, offset: int, limit: int
 
 
 async def test_the_lines_of_a_file_make_up_the_file(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the blocks in which it is read begin, within characters and between the bytes of a line end."""
+    """Also if a block ends within a character or between the bytes of a line end."""
     text = "ä€\n\U0001f600\n" * 40 + "end"
     for encoding in ("utf-8", "utf-16", "utf-32-be"):
         (root / "a").write_bytes(text.encode(encoding))
@@ -162,9 +162,7 @@ async def test_the_lines_of_a_file_make_up_the_file(context: Any, root: Path, mo
             assert await read(context, "a", offset=80, limit=2, encoding=encoding) == "\U0001f600\nend"
 
 
-async def test_a_part_of_a_file_that_is_too_large_as_a_whole(
-    context: Any, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_part_of_a_file_that_is_too_large(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_FILE", 100)
     (root / "a").write_text("0123456789\n" * 1000)
     with pytest.raises(Failure) as caught:
@@ -255,14 +253,14 @@ async def test_an_edit(context: Any, root: Path, content: str, old: str, new: st
 @pytest.mark.parametrize(
     ("content", "old", "said", "hint", "occurrences", "lines"),
     [
-        ("x\ny\nx\n", "x", "occurs 2 times in 'a', and must occur once: lines 1, 3", "more of what", 2, [1, 3]),
-        ("aaa", "aa", "occurs 2 times", "more of what", 2, [1, 1]),
-        ("x\n" * 50, "x", "more than 10 times", "more of what", 11, list(range(1, 11))),
-        ("abc", "abd", "does not occur", "exactly as it stands", 0, []),
-        ("a\r\nb\r\n", "a\nb", "with others in line 1", "write \\r\\n for \\n", 0, [1]),
-        ("a\nb\n", "a\r\nb", "with others in line 1", "write \\n for \\r\\n", 0, [1]),
+        ("x\ny\nx\n", "x", "occurs 2 times in 'a', and must occur once: lines 1, 3", "add text", 2, [1, 3]),
+        ("aaa", "aa", "occurs 2 times", "add text", 2, [1, 1]),
+        ("x\n" * 50, "x", "more than 10 times", "add text", 11, list(range(1, 11))),
+        ("abc", "abd", "does not occur", "copy it exactly", 0, []),
+        ("a\r\nb\r\n", "a\nb", "with others in line 1", "write \\r\\n instead of \\n", 0, [1]),
+        ("a\nb\n", "a\r\nb", "with others in line 1", "write \\n instead of \\r\\n", 0, [1]),
         ("x\n    if a:\n        b\n", "if a:\n    b\n", "other white space in line 2", "every space", 0, [2]),
-        ("x\nif a:\n  c\nif a:\n", "if a:\n  b", "does not occur", "stands in lines 2, 4", 0, [2, 4]),
+        ("x\nif a:\n  c\nif a:\n", "if a:\n  b", "does not occur", "is in lines 2, 4", 0, [2, 4]),
     ],
 )
 async def test_an_edit_that_does_not_fit_says_what_to_do(
@@ -296,7 +294,7 @@ async def test_other_edits_that_are_refused(context: Any, root: Path) -> None:
     assert (root / "b").read_text() == "b"
 
 
-async def test_an_edit_of_what_somebody_else_changes_meanwhile(context: Any, root: Path) -> None:
+async def test_an_edit_of_a_file_that_somebody_changes_meanwhile(context: Any, root: Path) -> None:
     (root / "a").write_text("one two")
 
     def change(old: bytes | None) -> bytes:
@@ -311,7 +309,7 @@ async def test_an_edit_of_what_somebody_else_changes_meanwhile(context: Any, roo
 
 
 def test_the_catalogue_loads_nothing_heavy() -> None:
-    """These modules are on the way of every run."""
+    """Every run imports these modules."""
     code = "import sys, albert_tools.builtins.catalog; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     top = Path(__file__).parents[2]

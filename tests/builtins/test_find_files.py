@@ -1,4 +1,4 @@
-"""find_files and search_text on real folders: what they find, what they leave alone, and where they stop."""
+"""find_files and search_text on real folders: what they find, what they skip, and their limits."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ async def test_finding(context: Any, tree: Path) -> None:
     assert await find(context, "*.rs") == []
 
 
-async def test_finding_no_more_than_wanted(context: Any, tree: Path) -> None:
+async def test_the_limit_of_finding(context: Any, tree: Path) -> None:
     for limit, truncated in ((3, True), (4, False), (5, False)):
         found = await call_primitive(find_files, {"pattern": "*.py", "limit": limit}, context)
         assert (len(found["paths"]), found["truncated"]) == (min(limit, 4), truncated)
 
 
 async def test_searching(context: Any, tree: Path) -> None:
-    """Neither ignore files nor links have a say; what is no text is passed over."""
+    """Ignore files and links have no effect; binary files are skipped."""
     found = await search(context, r"^import o.$")
     assert lines(found) == [("a.py", 1), ("src/.hidden/c.py", 1), ("src/b.py", 2), ("src/node_modules/d.py", 1)]
     assert (found["files"], found["skipped"], found["truncated"]) == (7, 2, False)
@@ -83,7 +83,7 @@ async def test_searching(context: Any, tree: Path) -> None:
     assert caught.value.rule == "outside_workspace"
 
 
-async def test_searching_no_more_than_wanted(context: Any, tree: Path) -> None:
+async def test_the_limit_of_searching(context: Any, tree: Path) -> None:
     for limit, count, files in ((1, 1, 5), (3, 3, 7), (4, 4, 7), (9, 4, 7)):
         found = await search(context, r"import\sos", limit=limit)
         assert (len(found["matches"]), found["truncated"]) == (count, limit < 4)
@@ -96,7 +96,7 @@ async def test_a_long_line_is_cut(context: Any, root: Path) -> None:
     assert [m["text"] for m in found["matches"]] == ["x" + "é" * 499, "\U0001f600" * 500]
 
 
-async def test_what_is_too_deep_is_said_and_can_be_passed_over(context: Any, root: Path) -> None:
+async def test_folders_that_are_too_deep_can_be_excluded(context: Any, root: Path) -> None:
     (root / "near.txt").write_text("needle\n")
     folder = root / "deep"
     for _ in range(210):

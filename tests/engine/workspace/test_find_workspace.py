@@ -59,11 +59,11 @@ def test_an_albert_that_is_not_a_folder_marks_nothing(machine: Machine) -> None:
     assert machine.find() == machine.project
 
 
-def test_none_is_found(machine: Machine) -> None:
+def test_no_workspace_is_found(machine: Machine) -> None:
     assert "is a workspace" in machine.none(machine.home / "src")
 
 
-def test_the_home_folder_is_never_it(machine: Machine) -> None:
+def test_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
     assert "is a workspace" in machine.none(machine.home)
     (machine.home / ".git").mkdir()
     assert "your home folder" in machine.none(machine.home / "src")
@@ -71,14 +71,14 @@ def test_the_home_folder_is_never_it(machine: Machine) -> None:
     assert machine.find() == machine.project
 
 
-def test_nothing_that_holds_the_home_folder(machine: Machine) -> None:
+def test_a_folder_above_the_home_folder_is_never_the_workspace(machine: Machine) -> None:
     (machine.base / "home" / ".git").mkdir()
     assert "inside it" in machine.none(machine.home / "src")
     assert "inside it" in machine.none(named=machine.base / "home")
     assert "root of the file system" in machine.none(named="/")
 
 
-def test_nothing_of_albert_s(machine: Machine) -> None:
+def test_a_folder_of_albert_is_never_the_workspace(machine: Machine) -> None:
     (machine.albert / ".git").mkdir()
     (machine.albert / "tools" / ".git").mkdir()
     for folder in (machine.albert, machine.albert / "tools"):
@@ -102,21 +102,21 @@ def test_albert_home_inside_the_workspace_is_sealed(machine: Machine) -> None:
                 assert caught.value.rule == "albert_own"
 
 
-def test_albert_home_does_not_mark_the_folder_that_it_is_in(machine: Machine) -> None:
+def test_albert_home_does_not_make_its_parent_a_workspace(machine: Machine) -> None:
     place = machine.base / "srv"
     (place / ".albert").mkdir(parents=True)
     with pytest.raises(Failure):
         find_workspace(None, place, machine.home, place / ".albert")
 
 
-def test_one_that_is_named(machine: Machine) -> None:
+def test_a_named_workspace(machine: Machine) -> None:
     assert machine.find(named=machine.inner) == machine.inner
     assert machine.find(machine.project, named="lib") == machine.project / "lib"
     assert machine.find(machine.inner, named="..") == machine.project / "lib"
     assert machine.find(machine.inner, named=".") == machine.inner
 
 
-def test_one_that_is_named_wrongly(machine: Machine) -> None:
+def test_a_named_folder_that_can_not_be_the_workspace(machine: Machine) -> None:
     (machine.base / "file").touch()
     (machine.base / "link").symlink_to(machine.project)
     (machine.base / "loop").symlink_to("loop")
@@ -133,7 +133,7 @@ def test_links_on_the_way_are_resolved(machine: Machine) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_marker_that_another_user_planted(machine: Machine) -> None:
+def test_a_marker_of_another_user_does_not_count(machine: Machine) -> None:
     planted = machine.base / "shared" / ".git"
     work = machine.base / "shared" / "mine"
     planted.mkdir(parents=True)

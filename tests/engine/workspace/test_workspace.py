@@ -1,4 +1,4 @@
-"""What the workspace lets through and what it refuses, on real files, with and without the kernel's help."""
+"""What the workspace reads, writes and refuses: real files, with and without `openat2`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture(params=["openat2", "step by step"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of reaching a folder; everything here must hold for each."""
+    """Both ways of opening a folder; every test runs with each."""
     if request.param != "openat2":
         monkeypatch.setattr(openat, "kernel_open", lambda: None)
     elif openat.kernel_open() is None:
@@ -190,7 +190,7 @@ def test_devices(workspace: Workspace, root: Path) -> None:
     assert refused(lambda: workspace.replace("zero", b"x")) == ("not_a_file", None)
 
 
-def test_what_is_missing_and_what_to_do(workspace: Workspace, root: Path) -> None:
+def test_a_missing_path_has_a_hint(workspace: Workspace, root: Path) -> None:
     def hint(call: Callable[[], object]) -> str | None:
         with pytest.raises(Failure) as caught:
             call()
@@ -223,9 +223,7 @@ def test_the_mode_stays_and_read_only_files_do_too(workspace: Workspace, root: P
     assert (root / "a.txt").read_bytes() == b"new"
 
 
-def test_a_write_that_fails_leaves_the_old_and_no_rest(
-    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_file(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -253,7 +251,7 @@ def test_the_albert_folder_can_be_read_and_not_written(
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".g\u200cit", "git~1", ".git "])
-def test_what_git_obeys_can_be_read_and_not_written(workspace: Workspace, root: Path, name: str) -> None:
+def test_the_git_folder_can_be_read_and_not_written(workspace: Workspace, root: Path, name: str) -> None:
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("[core]")
     assert workspace.read(".git/config", LIMIT) == b"[core]"
@@ -350,7 +348,7 @@ def test_no_descriptor_is_left_open(workspace: Workspace, root: Path) -> None:
 
 
 def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root: Path) -> None:
-    """The swap runs as fast as it can beside all operations; only failures or the inside may show."""
+    """A thread swaps the folder all the time; each operation fails or stays inside."""
     folder, kept, link = root / "flip", root / "kept", root / "link"
     folder.mkdir()
     outside = root.parent / "outside"
@@ -368,7 +366,7 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
             os.unlink(folder)
             os.unlink(link)
             os.rename(kept, folder)
-            # A moment in which the folder is itself, however busy the machine.
+            # Leave the folder in place for a moment, also on a busy machine.
             done.wait(0.0005)
 
     swapping = threading.Thread(target=swap)
@@ -423,7 +421,7 @@ def test_a_hard_link_to_what_is_forbidden_is_not_read(root: Path, keys: Path) ->
         for secret in (".ssh/id", ".ssh/old/id", ".netrc", ".albert/log"):
             os.link(keys / secret, root / "innocent")
             assert refused(lambda: workspace.read("innocent", LIMIT)) == ("permission_denied", "hard_link")
-            # Writing gives the name to a new file, and what it stood for is as it was.
+            # Writing gives the name to a new file and leaves the secret as it was.
             before = snapshot(keys)
             workspace.replace("innocent", b"mine")
             assert snapshot(keys) == before
@@ -437,8 +435,7 @@ def test_other_files_with_several_names_are_read(root: Path, keys: Path) -> None
         assert workspace.read("sub/again", LIMIT) == b"inside"
 
 
-def test_a_name_that_a_secret_gets_later_is_known(root: Path, keys: Path) -> None:
-    """What was seen of a folder is kept, but not longer than it is true."""
+def test_a_new_name_of_a_secret_is_noticed(root: Path, keys: Path) -> None:
     with Workspace(root, secret=[keys / ".ssh"]) as workspace:
         os.link(root / "a.txt", root / "again")
         for n in range(30):
@@ -448,14 +445,14 @@ def test_a_name_that_a_secret_gets_later_is_known(root: Path, keys: Path) -> Non
             (keys / ".ssh" / "old" / f"{n}").write_text("new key")
             os.link(keys / ".ssh" / "old" / f"{n}", root / f"innocent{n}")
             assert refused(lambda n=n: workspace.read(f"innocent{n}", LIMIT)) == ("permission_denied", "hard_link")
-        # Not new in the folder, but new as a name elsewhere.
+        # The folder hasn't changed, but one of its files has a new name elsewhere.
         time.sleep(0.15)
         assert workspace.read("again", LIMIT) == b"inside"
         os.link(keys / ".ssh" / "id", root / "late")
         assert refused(lambda: workspace.read("late", LIMIT)) == ("permission_denied", "hard_link")
 
 
-def test_a_secret_that_is_kept_elsewhere_by_a_link_has_a_name_in_its_place_too(root: Path, keys: Path) -> None:
+def test_a_secret_behind_a_link_is_forbidden_too(root: Path, keys: Path) -> None:
     (keys / "dotfiles").mkdir()
     (keys / "dotfiles" / "key").write_text("key")
     (keys / ".ssh" / "linked").symlink_to("../dotfiles/key")
@@ -464,7 +461,7 @@ def test_a_secret_that_is_kept_elsewhere_by_a_link_has_a_name_in_its_place_too(r
         assert refused(lambda: workspace.read("innocent", LIMIT)) == ("permission_denied", "hard_link")
 
 
-def test_what_is_too_much_to_look_through_is_not_read(root: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_secrets_to_compare(root: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.link(root / "a.txt", root / "again")
     monkeypatch.setattr(hard_links, "MAX_FILES", 1)
     with Workspace(root, secret=[keys / ".ssh"]) as workspace:
@@ -505,7 +502,7 @@ def test_relative_paths_begin_at_the_working_directory(workspace: Workspace, roo
     assert workspace.read("a.txt", LIMIT) == b"inside"
 
 
-def test_a_working_directory_leads_nowhere_else(workspace: Workspace, root: Path) -> None:
+def test_a_working_directory_does_not_lead_out(workspace: Workspace, root: Path) -> None:
     view = workspace.at("sub")
     for path in ("../a.txt", "..", "deep/../b.txt"):
         assert refused(lambda path=path: view.read(path, LIMIT)) == ("permission_denied", "path_traversal")

@@ -1,5 +1,7 @@
-"""Every way of changing the workspace under attack, on real files, with and without the kernel's help: nothing outside is touched,
-nor what is Albert's or git's, and what is refused leaves everything as it was."""
+"""Every change of the workspace under attack: real files, with and without `openat2`.
+
+Nothing outside changes, nor what is Albert's or git's, and a refused change leaves everything as it was.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
-from albert_tools.engine.workspace import openat, walk
+from albert_tools.engine.workspace import files, openat, walk
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.path_judge import AllowAll
 from albert_tools.engine.workspace.workspace import Workspace
 
 LIMIT = 1 << 20
 
-#: What is done to a path.
+#: The changes of a path.
 CHANGES: dict[str, Callable[[Workspace, str], Any]] = {
     "replace": lambda w, p: w.replace(p, b"x"),
     "create": lambda w, p: w.replace(p, b"x", new=True),
@@ -45,7 +47,7 @@ changes = pytest.mark.parametrize("change", CHANGES)
 
 @pytest.fixture(params=["openat2", "step by step"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of reaching a folder; everything here must hold for each."""
+    """Both ways of opening a folder; every test runs with each."""
     if request.param != "openat2":
         monkeypatch.setattr(openat, "kernel_open", lambda: None)
         monkeypatch.setattr(openat, "_rename_new", lambda: None)
@@ -129,7 +131,7 @@ def test_links_that_lead_out(workspace: Workspace, root: Path, change: str, targ
 
 
 @changes
-def test_links_inside_are_not_gone_through(workspace: Workspace, root: Path, change: str) -> None:
+def test_changes_do_not_go_through_links(workspace: Workspace, root: Path, change: str) -> None:
     (root / "folder").symlink_to("sub")
     (root / "file").symlink_to("sub/b.txt")
     (root / "dangling").symlink_to("sub/new")
@@ -138,12 +140,12 @@ def test_links_inside_are_not_gone_through(workspace: Workspace, root: Path, cha
         if change == "remove" and "/" not in path:
             continue
         code, rule = refused(lambda path=path: CHANGES[change](workspace, path))
-        # An existing link is in the way of what may only be made anew.
+        # Creating a file fails because the link exists.
         assert (code, rule) == ("permission_denied", "symbolic_link") or (change, code) == ("create", "exists")
     assert snapshot(root) == before
 
 
-def test_a_link_is_deleted_and_not_where_it_leads(workspace: Workspace, root: Path) -> None:
+def test_deleting_a_link_leaves_its_target(workspace: Workspace, root: Path) -> None:
     (root / "out").symlink_to("../outside/secret")
     (root / "folder").symlink_to("sub")
     (root / "dangling").symlink_to("nowhere")
@@ -156,7 +158,9 @@ def test_a_link_is_deleted_and_not_where_it_leads(workspace: Workspace, root: Pa
 
 @changes
 @pytest.mark.parametrize("name", [".albert", ".ALBERT", ".a\u200clbert", ".ａlbert", ".git", ".GIT", "git~1", ".git "])
-def test_what_is_albert_s_and_git_s(workspace: Workspace, root: Path, change: str, name: str) -> None:
+def test_the_folders_of_albert_and_git_can_not_be_changed(
+    workspace: Workspace, root: Path, change: str, name: str
+) -> None:
     for folder in (".albert", ".git"):
         (root / folder).mkdir()
         (root / folder / "config").write_text("[core]")
@@ -223,7 +227,7 @@ def test_a_secret_under_another_name_is_not_copied_out(root: Path, change: str) 
         assert refused(lambda: workspace.open("innocent")) == ("permission_denied", "hard_link")
         assert refused(lambda: workspace.info("innocent")) == ("permission_denied", "hard_link")
         assert snapshot(root.parent) == before
-        # The name may go, and of what it stood for nothing is told.
+        # The name may be deleted, but nothing about the secret is returned.
         assert workspace.remove("innocent").sha256 is None
         assert (home / ".ssh" / "id").read_text() == "key"
 
@@ -236,7 +240,7 @@ def test_nothing_is_written_through_a_hard_link(workspace: Workspace, root: Path
 
 
 @changes
-def test_what_is_read_only_stays(workspace: Workspace, root: Path, change: str) -> None:
+def test_a_read_only_file_is_not_changed(workspace: Workspace, root: Path, change: str) -> None:
     (root / "fixed").write_text("fixed")
     (root / "fixed").chmod(0o444)
     before = snapshot(root)
@@ -269,7 +273,7 @@ def test_a_change_that_is_refused_at_the_last_moment(workspace: Workspace, root:
     assert snapshot(root) == before
 
 
-# What is meant to happen.
+# Changes that are allowed.
 
 
 def test_moving(workspace: Workspace, root: Path) -> None:
@@ -290,7 +294,7 @@ def test_moving(workspace: Workspace, root: Path) -> None:
 
 
 def test_moving_to_another_file_system(workspace: Workspace, root: Path) -> None:
-    """Which is done by copying, and only if it can be copied whole."""
+    """The file is copied, if its size allows it, and then deleted."""
     elsewhere = Path("/dev/shm")
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == root.stat().st_dev:
         pytest.skip("there is no other file system to write to")
@@ -311,6 +315,23 @@ def test_moving_to_another_file_system(workspace: Workspace, root: Path) -> None
         assert os.listdir(other) == []
     finally:
         shutil.rmtree(other)
+
+
+def test_a_file_is_not_moved_to_itself_across_two_mounts(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be copied onto itself and then deleted."""
+
+    def other_mount(*_: object, **__: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    facts_of = files.facts_of
+    monkeypatch.setattr(os, "rename", other_mount)
+    monkeypatch.setattr(files, "facts_of", lambda folder, name: facts_of(folder, "a.txt" if name == "same" else name))
+    before = snapshot(root)
+    for new in (True, False):
+        assert refused(lambda new=new: workspace.move("a.txt", "same", LIMIT, new=new)) == ("exists", None)
+    assert snapshot(root) == before
 
 
 def test_deleting(workspace: Workspace, root: Path) -> None:
@@ -336,7 +357,7 @@ def test_making_folders(workspace: Workspace, root: Path) -> None:
     assert not (root / "p" / "q").exists()
 
 
-def test_creating_is_for_one(workspace: Workspace, root: Path) -> None:
+def test_one_of_several_threads_creates_a_file(workspace: Workspace, root: Path) -> None:
     done: list[int] = []
     failed: list[str] = []
 
@@ -395,7 +416,7 @@ def test_a_walk(workspace: Workspace, root: Path) -> None:
     assert refused(lambda: met(workspace, "none")) == ("not_found", None)
 
 
-def test_a_walk_enters_nothing_that_is_sealed(root: Path) -> None:
+def test_a_walk_does_not_enter_sealed_folders(root: Path) -> None:
     (root / "state" / "runs").mkdir(parents=True)
     with Workspace(root, [root / "state"]) as workspace:
         assert "state/runs" not in dict(met(workspace))
@@ -417,7 +438,7 @@ def test_the_bounds_of_a_walk(workspace: Workspace, root: Path, monkeypatch: pyt
     assert refused(lambda: met(workspace)) == ("too_large", None)
 
 
-def test_a_walk_that_is_broken_off_leaves_nothing_open(workspace: Workspace, root: Path) -> None:
+def test_an_abandoned_walk_leaves_nothing_open(workspace: Workspace, root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in workspace.walk("."):
         break
@@ -444,7 +465,7 @@ def test_no_descriptor_is_left_open(workspace: Workspace, root: Path, change: st
 
 
 def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root: Path) -> None:
-    """The swap runs as fast as it can beside all changes; nothing outside may change, nor be seen."""
+    """A thread swaps the folder all the time; nothing outside is changed or read."""
     folder, kept, outside = root / "flip", root / "kept", root.parent / "outside"
     folder.mkdir()
     (outside / "x").write_text("outside")
@@ -502,7 +523,6 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
 
 
 def test_a_file_swapped_while_it_is_moved_or_deleted(workspace: Workspace, root: Path) -> None:
-    """What was looked at is what goes, or nothing does."""
 
     class Swapping(AllowAll):
         def demand_going(self) -> None:

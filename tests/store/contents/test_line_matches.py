@@ -1,4 +1,4 @@
-"""Lines of a large value by a pattern: the right ones, in bounded memory, in time that no pattern can blow up."""
+"""Searching the lines of a large value, in bounded memory and linear time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def contents(tmp_path: Path) -> Contents:
     return Contents(tmp_path / "contents")
 
 
-def test_lines_that_match_come_with_their_places(contents: Contents) -> None:
+def test_matching_lines_have_offsets(contents: Contents) -> None:
     ref = contents.put(TEXT.encode())
     found = contents.matching(ref, "line")
     assert [line.text for line in found.lines] == ["first line", "the ä line", "last line without an end"]
@@ -33,7 +33,7 @@ def test_lines_that_match_come_with_their_places(contents: Contents) -> None:
     assert contents.matching(ref, "nowhere").lines == []
 
 
-def test_a_limit_is_gone_on_from(contents: Contents) -> None:
+def test_a_search_continues_at_the_next_offset(contents: Contents) -> None:
     ref = contents.put(TEXT.encode())
     everything = contents.matching(ref, "line").lines
     found: list[Line] = []
@@ -45,7 +45,7 @@ def test_a_limit_is_gone_on_from(contents: Contents) -> None:
     assert found == everything
 
 
-def test_what_is_not_what_was_put_is_not_handed_on(contents: Contents) -> None:
+def test_a_damaged_value_is_not_searched(contents: Contents) -> None:
     ref = contents.put(TEXT.encode())
     next(contents.folder.glob("*/[!.]*")).write_bytes(TEXT.encode().replace(b"first", b"worst"))
     with pytest.raises(Failure) as caught:
@@ -58,7 +58,7 @@ def test_what_is_not_what_was_put_is_not_handed_on(contents: Contents) -> None:
     cuts=st.lists(st.integers(0, 60), max_size=5),
     offset=st.integers(0, 20),
 )
-def test_however_it_is_cut_into_blocks_the_same_lines_are_found(text: str, cuts: list[int], offset: int) -> None:
+def test_blocks_do_not_change_what_is_found(text: str, cuts: list[int], offset: int) -> None:
     content = text.encode()
     bounds = sorted({0, len(content), *(c for c in cuts if c < len(content))})
     blocks = [content[a:b] for a, b in itertools.pairwise(bounds)]
@@ -70,13 +70,13 @@ def test_however_it_is_cut_into_blocks_the_same_lines_are_found(text: str, cuts:
     assert matching(blocks, lambda t: "ab" in t, offset, 1000).lines == expected
 
 
-def test_a_line_without_end_is_matched_piece_by_piece(contents: Contents) -> None:
+def test_a_very_long_line_is_matched_in_pieces(contents: Contents) -> None:
     ref = contents.put(b"x" * (3 * MAX_LINE) + b"needle" + b"y" * 10)
     (line,) = contents.matching(ref, "needle").lines
     assert line == Line(3 * MAX_LINE, "needle" + "y" * 10)
 
 
-def test_a_bad_pattern_is_refused(contents: Contents) -> None:
+def test_an_invalid_pattern_is_refused(contents: Contents) -> None:
     ref = contents.put(TEXT.encode())
     for pattern in ("(", "x" * 1001, r"(a)\1"):
         with pytest.raises(Failure) as caught:
@@ -84,7 +84,7 @@ def test_a_bad_pattern_is_refused(contents: Contents) -> None:
         assert caught.value.code == "invalid_arguments"
 
 
-def test_a_pattern_that_python_never_finishes_takes_linear_time(contents: Contents) -> None:
+def test_time_is_linear_for_any_pattern(contents: Contents) -> None:
     ref = contents.put(b"a" * 50_000 + b"!\nsecond 42\n")
     assert contents.matching(ref, "(a+)+$").lines == []
     assert [line.text for line in contents.matching(ref, r"^s\w+ \d{2}$").lines] == ["second 42"]
