@@ -397,11 +397,12 @@ def test_it_ends_when_it_is_cancelled(watched: tuple[World, Watch], tool: str) -
 
     async def main() -> None:
         task = asyncio.create_task(world.service.service.invoke(tool, arguments))
-        # A slow call is cancelled when it is running, any other when it begins.
-        watch.tool, watch.then = tool, task.cancel if row.slow is None else lambda: None
+        # A slow call is cancelled a moment after it has begun, any other when it begins.
+        begun = asyncio.Event()
+        watch.tool, watch.then = tool, task.cancel if row.slow is None else begun.set
         if row.slow is not None:
-            while not any(e.kind == "call" and e.data.get("tool") == tool for e in world.entries()):
-                await asyncio.sleep(0.02)
+            await begun.wait()
+            await asyncio.sleep(0.05)
             task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
