@@ -1,4 +1,4 @@
-"""Observers of calls: a pair of notices for every call whatever becomes of it, and nothing that an observer does harms one."""
+"""Observers get the beginning and the end of every call, and never affect one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def make(make_bench: Any) -> Any:
     return made
 
 
-def test_a_pair_for_every_call(make: Any) -> None:
+def test_each_call_has_a_beginning_and_an_end(make: Any) -> None:
     watch = Watch()
     bench = make(watch, {**ASKS, "deny": ["http_request"]})
     token = bench.service.within(lambda s: s.open_session("x", tools=["wait"]))[1]
@@ -85,7 +85,7 @@ def test_a_pair_for_every_call(make: Any) -> None:
     assert call("wait", {"seconds": 1.0}, dedupe_key="k") == [("wait", "blocked", "dedupe_conflict")]
 
 
-def test_runs_that_wait_and_go_on(make: Any) -> None:
+def test_suspended_and_resumed_runs(make: Any) -> None:
     watch = Watch()
     bench = make(watch, ASKS)
     bench.define('tools.wait()\n    return tools.write_file(path="a", content="x")["path"]')
@@ -104,7 +104,7 @@ def test_runs_that_wait_and_go_on(make: Any) -> None:
     assert watch.told() == []
 
 
-def test_what_is_called_off(make: Any) -> None:
+def test_cancelled_calls(make: Any) -> None:
     watch = Watch()
     bench = make(watch)
     bench.define("return tools.wait(seconds=20)")
@@ -143,7 +143,7 @@ class Rude(Watch):
         raise KeyError("rude")
 
 
-def test_an_observer_harms_nothing(make: Any) -> None:
+def test_a_failing_observer_affects_no_call(make: Any) -> None:
     watch = Rude()
     bench = make(watch)
     watch.service = bench.service
@@ -159,7 +159,7 @@ def test_an_observer_harms_nothing(make: Any) -> None:
     assert len(complaints) == 6
 
 
-def test_an_observer_may_call_on(make: Any) -> None:
+def test_an_observer_may_call_tools(make: Any) -> None:
     class Curious(Watch):
         tasks: list[Any] = []  # noqa: RUF012
 

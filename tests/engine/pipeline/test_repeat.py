@@ -1,4 +1,4 @@
-"""The same call under the same key: made once, however many ask, in whatever process; what was not made is not remembered."""
+"""Dedupe keys: a call under a key is made once, also across processes; a call that was not made frees its key."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert len(recorded(bench, "call")) == len(recorded(bench, "result")) == 1
 
 
-def test_a_repeat_says_on_whose_behalf_and_of_what_failure_it_is(make: Any) -> None:
+def test_the_entry_of_a_repeat(make: Any) -> None:
     bench = make()
     token = opened(bench, tools={"add"}, budget=Budget(calls=1))
     for number in range(2):
@@ -116,7 +116,7 @@ def test_two_processes(make: Any) -> None:
     assert (bench.work / "count").read_text() == "1"
 
 
-def test_whoever_made_it_has_died(make: Any) -> None:
+def test_the_process_that_made_the_call_has_died(make: Any) -> None:
     bench = make()
     other = process(bench, 30)
     assert other.stdin is not None
@@ -134,7 +134,7 @@ def test_whoever_made_it_has_died(make: Any) -> None:
     assert bench.service.invoke("add", {"seconds": 0.0}, dedupe_key="new").ok
 
 
-def test_other_arguments_and_other_places(make: Any) -> None:
+def test_other_arguments_conflict_and_other_sessions_do_not(make: Any) -> None:
     bench = make()
     tokens = [None, opened(bench), opened(bench)]
     for token in tokens:
@@ -148,7 +148,7 @@ def test_other_arguments_and_other_places(make: Any) -> None:
     assert not bench.service.invoke("list_directory", dedupe_key="k").repeated
 
 
-def test_a_tool_that_was_replaced_makes_no_new_request_of_it(make: Any) -> None:
+def test_replacing_the_tool_does_not_change_the_request(make: Any) -> None:
     bench = make()
     bench.define("return tools.add()")
     first = bench.service.invoke("t", dedupe_key="k")
@@ -159,7 +159,7 @@ def test_a_tool_that_was_replaced_makes_no_new_request_of_it(make: Any) -> None:
     assert bench.service.invoke("t", dedupe_key="k", version=first.version).error.code == "dedupe_conflict"
 
 
-def test_what_was_refused_is_not_kept(make: Any) -> None:
+def test_a_refused_call_drops_its_key(make: Any) -> None:
     bench = make({"tools": {"add": {"allowed_in_modes": ["ALERT"]}}})
     assert bench.service.invoke("add", dedupe_key="k").error.denied
     bench.service.service.context.modes.switch("ALERT", "ada", "")
@@ -167,7 +167,7 @@ def test_what_was_refused_is_not_kept(make: Any) -> None:
     assert (result.repeated, result.value()) == (False, 1)
 
 
-def test_what_was_done_before_a_denial_is_kept(make: Any) -> None:
+def test_a_denial_after_an_effect_keeps_the_key(make: Any) -> None:
     bench = make({"deny": ["write_file"]})
     bench.define('tools.add()\n    tools.write_file(path="a", content="")\n    return 1')
     for repeated in (False, True, True):
@@ -176,7 +176,7 @@ def test_what_was_done_before_a_denial_is_kept(make: Any) -> None:
     assert (bench.work / "count").read_text() == "1"
 
 
-def test_a_failure_is_repeated_too(make: Any) -> None:
+def test_a_failure_is_returned_again(make: Any) -> None:
     bench = make()
     bench.define('tools.add()\n    raise ToolError("no")')
     told = [bench.service.invoke("t", dedupe_key="k") for _ in range(2)]
@@ -210,7 +210,7 @@ def test_a_repeat_is_neither_charged_nor_asked_about(make: Any) -> None:
 
 @pytest.mark.parametrize("in_session", [False, True])
 @pytest.mark.parametrize("name", ["write_file", "t"])
-def test_what_waits_is_told_and_then_its_result(make: Any, in_session: bool, name: str) -> None:
+def test_a_repeat_of_a_suspended_call(make: Any, in_session: bool, name: str) -> None:
     bench = make(ASKS)
     bench.define("return tools.write_file(path=path, content=content)", "t", "path: str, content: str")
     token = opened(bench) if in_session else None
@@ -230,7 +230,7 @@ def test_what_waits_is_told_and_then_its_result(make: Any, in_session: bool, nam
     assert (again.repeated, again.value(), again.run_id) == (True, result.value(), first.run_id)
 
 
-def test_a_key_is_told_nowhere(make: Any) -> None:
+def test_a_key_is_not_stored(make: Any) -> None:
     bench = make()
     key = "my key is hunter2, honestly"
     token = opened(bench)
@@ -241,7 +241,7 @@ def test_a_key_is_told_nowhere(make: Any) -> None:
     assert not any(b"hunter2" in content for content in files)
 
 
-def test_a_repeat_waits_no_longer_than_a_run_may(make: Any) -> None:
+def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     bench = make()
     token = opened(bench, budget=Budget(wall_seconds=0.3))
     (session,) = bench.service.within(lambda s: s.sessions.all())

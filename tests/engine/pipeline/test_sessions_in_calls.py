@@ -1,4 +1,4 @@
-"""Calls in sessions: what a lease lets through, what budgets come to however many call at once, and what is never told."""
+"""Calls in sessions: leases, budgets under concurrency, and that tokens stay secret."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def used(bench: Any, session: Any) -> dict[str, float]:
     return dict(found.used)
 
 
-def test_who_is_let_in(make: Any) -> None:
+def test_tokens_of_sessions(make: Any) -> None:
     bench = make()
     session, token = opened(bench, tools=["rest"])
     assert bench.service.invoke("rest", session=token).ok
@@ -85,7 +85,7 @@ def test_who_is_let_in(make: Any) -> None:
     assert code(bench.service.invoke("rest", session=token)) == "session.ended"
 
 
-def test_a_lease_holds_for_what_a_program_calls(make: Any) -> None:
+def test_a_lease_applies_to_the_calls_of_a_program(make: Any) -> None:
     bench = make()
     bench.define("return tools.rest()")
     assert code(bench.service.invoke("t", session=opened(bench, tools=["t"])[1])) == "lease.tools"
@@ -139,7 +139,7 @@ def test_a_working_directory(make: Any) -> None:
 # Budgets
 
 
-def test_calls_are_exact_however_many_at_once(make: Any) -> None:
+def test_the_call_budget_is_exact_for_concurrent_calls(make: Any) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(calls=20))
     inner = opened(bench, within=token, budget=Budget(calls=15))[1]
@@ -155,7 +155,7 @@ def test_calls_are_exact_however_many_at_once(make: Any) -> None:
     assert {code(r) for r in found} >= {None, "lease.budget.calls"}
 
 
-def test_bytes_are_never_more_than_the_budget(make: Any) -> None:
+def test_the_byte_budget_is_never_exceeded(make: Any) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(bytes_written=100))
     inner = opened(bench, within=token)[1]
@@ -173,7 +173,7 @@ def test_bytes_are_never_more_than_the_budget(make: Any) -> None:
 
 
 @pytest.mark.parametrize(("files", "fail", "left"), [(4, False, 3), (2, True, 2), (3, False, 3)])
-def test_all_that_one_call_writes_counts(make: Any, files: int, fail: bool, left: int) -> None:
+def test_all_writes_of_one_call_count(make: Any, files: int, fail: bool, left: int) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(bytes_written=100))
     given = {"name": "f", "size": 30, "files": files, "fail": fail}
@@ -183,7 +183,7 @@ def test_all_that_one_call_writes_counts(make: Any, files: int, fail: bool, left
     assert used(bench, session)["bytes_written"] == 30 * left == sum(p.stat().st_size for p in bench.work.glob("f*"))
 
 
-def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, make_bench: Any) -> None:
+def test_a_thread_can_not_write_after_its_call_ended(make: Any, make_bench: Any) -> None:
     import threading
 
     go = threading.Event()
@@ -211,7 +211,7 @@ def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, ma
     assert not (bench.work / "late").exists()
 
 
-def test_a_short_lease_under_short_limits(make: Any) -> None:
+def test_a_short_lease_with_short_limits(make: Any) -> None:
     bench = make({"limits": {"run_seconds": 20}})
     assert bench.service.invoke("rest", session=opened(bench, seconds=5)[1]).ok
 
@@ -219,7 +219,7 @@ def test_a_short_lease_under_short_limits(make: Any) -> None:
 # Runs that wait
 
 
-def test_a_run_that_waits_outlives_the_lease(make: Any) -> None:
+def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
     session, token = opened(bench, seconds=3600, budget=Budget(calls=5, bytes_written=3))
@@ -237,7 +237,7 @@ def test_a_run_that_waits_outlives_the_lease(make: Any) -> None:
     assert used(bench, session)["bytes_written"] == 2
 
 
-def test_a_run_that_waits_does_not_outlive_the_sessions_end(make: Any) -> None:
+def test_a_suspended_run_ends_with_a_revoked_session(make: Any) -> None:
     bench = make(ASKS)
     above, above_token = opened(bench)
     _, token = opened(bench, within=above_token)
@@ -249,7 +249,7 @@ def test_a_run_that_waits_does_not_outlive_the_sessions_end(make: Any) -> None:
     assert not (bench.work / "a").exists()
 
 
-def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
+def test_a_resumed_run_has_the_rest_of_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('tools.rest()\n    tools.write_file(path="a", content="x")\n    return tools.rest()')
     session, token = opened(bench, budget=Budget(calls=3))
@@ -265,7 +265,7 @@ def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
 # Limits
 
 
-def test_limits_count_what_programs_call_and_what_waits(make: Any) -> None:
+def test_rate_limits_count_calls_of_programs_and_of_suspended_runs(make: Any) -> None:
     rules = {"tools": {"rest": {"rate_limit_per_hour": 4}, "write_file": {**ASKS["tools"]["write_file"]}}}
     bench = make(rules)
     bench.define("return [tools.rest() for _ in range(3)]")
@@ -294,7 +294,7 @@ with SyncToolService.open(home=home, workspace=work, governance=rules) as servic
 """
 
 
-def test_limits_hold_among_processes(make: Any) -> None:
+def test_rate_limits_apply_across_processes(make: Any) -> None:
     bench = make()
     command = [sys.executable, "-c", LIMITED, str(bench.home), str(bench.work)]
     racers = [subprocess.Popen(command, stdout=-1, text=True) for _ in range(2)]
@@ -304,7 +304,7 @@ def test_limits_hold_among_processes(make: Any) -> None:
 # The token
 
 
-def test_the_token_is_nowhere(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_not_stored(make: Any, caplog: pytest.LogCaptureFixture) -> None:
     watch = Watch()
     bench = make(ASKS, telemetry=watch)
     caplog.set_level(logging.DEBUG)

@@ -1,8 +1,8 @@
-"""Every stage of the pipeline: what it lets through, what it refuses, what it asks about, and that it has its turn.
+"""Every stage of the pipeline: what it allows, denies and asks about, and the order of the stages.
 
-Each row is a call on a bench of its own. A refusal leaves one entry, `denied`, with its rule, and no effect. What is allowed has
-its decision in the log before its result. What is asked about waits as a suspended run, does nothing before it is
-answered, and is done once when the answer is yes.
+Each row is a call on a bench of its own. A denial leaves one entry, `denied`, with its rule, and no effect. An allowed call has its
+decision in the ledger before its result. A call that asks is a suspended run; it has no effect before the answer, and one effect after
+a yes.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def test_a_size_is_judged_when_the_file_is_written(make_bench: Any) -> None:
     assert list(bench.work.glob("a*")) == []
 
 
-def test_a_path_beyond_the_workspace(make_bench: Any, tmp_path: Any) -> None:
+def test_a_path_outside_the_workspace(make_bench: Any, tmp_path: Any) -> None:
     beyond = tmp_path.resolve() / "beyond"
     beyond.mkdir()
     bench = make_bench(primitives=TOOLS, governance=of("mark", allowed_paths=["$WORKSPACE", f"{beyond}/**"]))
@@ -351,7 +351,7 @@ def test_an_approval(make_bench: Any, answer: str | None, code: str | None, rati
     assert bench.done == []
 
 
-def test_a_repeat_is_the_first_ones_result(make_bench: Any) -> None:
+def test_a_repeat_gets_the_first_result(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("launch", rate_limit_per_hour=1))
     options = opened(budget=Budget(calls=1))(bench)
     first = bench.service.invoke("launch", {"name": "a"}, dedupe_key="k", **options)
@@ -384,7 +384,7 @@ def _other_launch() -> Any:
     return launch
 
 
-def test_too_deep(make_bench: Any) -> None:
+def test_nesting_too_deep(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance={"deny": ["d1"]})
     inner = bench.service.service
     bench.define('return tools.launch(name="a")', "d1")
@@ -398,7 +398,7 @@ def test_too_deep(make_bench: Any) -> None:
     assert bench.done == []
 
 
-def test_stages_have_their_turn_in_the_order_that_is_told(make_bench: Any) -> None:
+def test_the_order_of_the_stages(make_bench: Any) -> None:
     """Everything is wrong with a call; what is mended one after the other is what is told one after the other."""
     bench = make_bench(primitives=TOOLS)
     bench.define("return tools.launch(name=name)", parameters="name: str")
@@ -444,7 +444,7 @@ async def _yes(question: Any) -> bool:
     return True
 
 
-def test_a_session_that_ends_while_a_person_thinks_allows_nothing(make_bench: Any) -> None:
+def test_a_session_that_ends_during_a_question_denies(make_bench: Any) -> None:
     async def person(question: Any) -> bool:
         bench.service.service.sessions.end(session.id)
         return True
@@ -457,7 +457,7 @@ def test_a_session_that_ends_while_a_person_thinks_allows_nothing(make_bench: An
     assert bench.done == []
 
 
-def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
+def test_a_grant_counts_as_its_session(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS)
     bench.define('return tools.shred(name="t")')
     options = opened()(bench)
@@ -477,7 +477,7 @@ def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
     assert bench.done == ["a", "t", "t"]
 
 
-def test_a_yes_is_for_what_was_shown_and_for_once(make_bench: Any) -> None:
+def test_a_yes_is_for_the_call_that_was_shown_and_for_once(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", requires_approval_in_modes=NORMAL))
     call = {"path": "a", "size": 3}
 

@@ -1,4 +1,4 @@
-"""A place of its own for each test, and points that nobody reaches."""
+"""A place for each test, and kill points that do nothing by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many at once, in one service and in several processes on one home: what may be done once is done once."""
+"""Concurrent calls in one service and in several processes on one home: an effect that is allowed once happens once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     return found
 
 
-async def test_two_hundred_at_once(place: Place) -> None:
+async def test_two_hundred_concurrent_calls(place: Place) -> None:
     async with ToolService.open(**options(place)) as service:
         await service.define(MANY)
         calls: list[Callable[[], Awaitable[ToolResult]]] = []
@@ -102,7 +102,7 @@ async def test_two_hundred_at_once(place: Place) -> None:
         assert ledger.verify().ok
 
 
-def test_writes_to_one_file_wait_for_one_another(place: Place) -> None:
+def test_writes_to_one_file_are_serialized(place: Place) -> None:
     found = raced(place, ("grow", {"path": "n.txt"}, {}), 10)
     assert sorted(output for _, output, _ in found) == list(range(1, 10 * RACERS + 1))
     assert (place.work / "n.txt").read_text() == str(10 * RACERS)
@@ -129,14 +129,14 @@ def test_one_answer_is_one_effect(place: Place) -> None:
     assert set(codes) <= {None, "permission_denied", "suspended"}
 
 
-def test_a_rate_holds_for_all_together(place: Place) -> None:
+def test_a_rate_limit_applies_to_all_processes(place: Place) -> None:
     limited = {"tools": {"put": {"rate_limit_per_hour": 7}}}
     found = raced(place, ("put", {"name": "a"}, {}), 6, limited)
     assert Counter(code for code, _, _ in found) == {None: 7, "rate_limited": 6 * RACERS - 7}
     assert len(place.done) == 7
 
 
-def test_a_budget_holds_for_all_together(place: Place) -> None:
+def test_a_budget_applies_to_all_processes(place: Place) -> None:
     with SyncToolService.open(**options(place)) as service:
         _, token = service.within(lambda s: s.open_session("c", budget=Budget(calls=9)))
     found = raced(place, ("put", {"name": "a"}, {"session": token}), 5)

@@ -1,4 +1,4 @@
-"""Calling off: it reaches the call in flight, however deep, in this process and in another, and says what was done."""
+"""Cancelling a run: it stops the present call at any depth, also in another process, and reports what was done."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def in_flight(service: ToolService) -> str:
     return run.id
 
 
-async def test_it_reaches_the_call_in_flight(place: Place) -> None:
+async def test_cancelling_stops_the_present_call(place: Place) -> None:
     async with service_at(place) as service:
         for source in (INNER, OUTER):
             await service.define(source)
@@ -125,7 +125,7 @@ async def test_it_reaches_the_call_in_flight(place: Place) -> None:
     await refuses_to_go_on(place, run)
 
 
-async def test_it_reaches_calls_side_by_side(place: Place) -> None:
+async def test_cancelling_stops_parallel_calls(place: Place) -> None:
     async with service_at(place) as service:
         await service.define(TOGETHER)
         task = asyncio.ensure_future(service.invoke("together"))
@@ -143,7 +143,7 @@ async def test_it_reaches_calls_side_by_side(place: Place) -> None:
     await refuses_to_go_on(place, run)
 
 
-async def test_it_ends_a_program_that_calls_nothing(place: Place) -> None:
+async def test_cancelling_stops_a_program_between_calls(place: Place) -> None:
     async with service_at(place) as service:
         await service.define(BUSY)
         task = asyncio.ensure_future(service.invoke("busy"))
@@ -183,7 +183,7 @@ def elsewhere(place: Place) -> Iterator[Child]:
     child.wait()
 
 
-def test_it_reaches_another_process(place: Place, elsewhere: Child) -> None:
+def test_cancelling_a_run_of_another_process(place: Place, elsewhere: Child) -> None:
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)
@@ -202,7 +202,7 @@ def test_it_reaches_another_process(place: Place, elsewhere: Child) -> None:
     asyncio.run(refuses_to_go_on(place, run))
 
 
-def test_what_died_before_it_heard_does_not_go_on(place: Place, elsewhere: Child) -> None:
+def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewhere: Child) -> None:
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)

@@ -1,4 +1,4 @@
-"""A call that was cut short, of a primitive that can find out what became of it."""
+"""Interrupted calls of a primitive that can find out what happened."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def tool(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_what_was_applied_ends_with_its_answer_and_is_not_done_again(place: Place, tool: str) -> None:
+def test_an_applied_call_gets_its_value_and_is_not_made_again(place: Place, tool: str) -> None:
     cut = Cut(place, tool, "after")
 
     def answer(call: InterruptedCall) -> Settled:
@@ -148,7 +148,7 @@ def test_what_was_applied_ends_with_its_answer_and_is_not_done_again(place: Plac
         ]
 
 
-def test_what_was_not_applied_is_done_and_nobody_is_asked(place: Place, tool: str) -> None:
+def test_a_call_that_was_not_applied_is_made_without_a_question(place: Place, tool: str) -> None:
     cut = Cut(place, tool, "before")
     assert cut.resumed(lambda call: Settled("not applied")).value() == "athen"
     assert cut.laid == ["a", "then"]
@@ -178,7 +178,7 @@ def _writing(call: InterruptedCall) -> Settled:
 @pytest.mark.parametrize(
     "answer", [lambda call: Settled("unknown"), _of_another_kind, _wrong, _failing, _raising, _writing]
 )
-def test_what_nobody_knows_is_asked_about(place: Place, tool: str, answer: Any) -> None:
+def test_an_unknown_outcome_asks(place: Place, tool: str, answer: Any) -> None:
     cut = Cut(place, tool, "after")
     result = cut.resumed(answer)
     assert result.error is not None
@@ -188,7 +188,7 @@ def test_what_nobody_knows_is_asked_about(place: Place, tool: str, answer: Any) 
     assert entry["outcome"] == "unknown"
 
 
-def test_what_was_applied_with_an_answer_that_is_lost_is_asked_about(place: Place) -> None:
+def test_an_applied_call_without_a_value_asks(place: Place) -> None:
     cut = Cut(place, "lay", "after")
     result = cut.resumed(lambda call: Settled("applied"))
     assert result.error is not None
@@ -196,7 +196,7 @@ def test_what_was_applied_with_an_answer_that_is_lost_is_asked_about(place: Plac
     assert "after it was done" in result.error.message
 
 
-def test_what_the_rules_deny_now_is_not_even_asked_after(place: Place) -> None:
+def test_settle_is_not_called_if_the_rules_deny(place: Place) -> None:
     cut = Cut(place, "lay", "after")
     result = cut.resumed(lambda call: Settled("applied", "a"), governance=place.rules(deny=["lay"]))
     assert result.error is not None
@@ -205,7 +205,7 @@ def test_what_the_rules_deny_now_is_not_even_asked_after(place: Place) -> None:
 
 @pytest.mark.parametrize(("when", "unchanged"), [("before", True), ("after", False)])
 @pytest.mark.parametrize("there", [False, True])
-def test_it_is_told_whether_what_it_would_change_is_as_it_was(
+def test_unchanged_says_whether_the_paths_are_as_they_were(
     place: Place, when: str, unchanged: bool, there: bool
 ) -> None:
     if there:
@@ -215,7 +215,7 @@ def test_it_is_told_whether_what_it_would_change_is_as_it_was(
     assert [call.unchanged for call in TOLD] == [unchanged]
 
 
-def test_it_is_told_that_nothing_is_known_of_what_is_no_path(place: Place) -> None:
+def test_unchanged_is_none_without_paths(place: Place) -> None:
     cut = Cut(place, "lay", "before")
     cut.resumed(lambda call: Settled("unknown"))
     assert [call.unchanged for call in TOLD] == [None]
@@ -255,7 +255,7 @@ BEFORE, AFTER = ("the telling of a beginning", 2), ("the entry result", 1)
 @pytest.mark.parametrize("old", [None, "old", "new"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("since", [None, "else"])
-def test_a_file_that_was_being_written(place: Place, old: str | None, when: str, since: str | None) -> None:
+def test_a_killed_write_file(place: Place, old: str | None, when: str, since: str | None) -> None:
     file = place.work / "a.txt"
     with SyncToolService.open(**place.options()) as service:
         service.define(WRITES)

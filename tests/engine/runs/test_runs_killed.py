@@ -1,9 +1,8 @@
-"""`kill -9` at every step of a program of ten effects, which goes on in another process each time: each effect once.
+"""`kill -9` at every step of a program with ten effects, each time resumed by another process: each effect happens once.
 
-An effect adds a line to a file, so one that is made twice shows. The program is killed at the points that
-`tests.helpers.kill_points`
-numbers: around every entry, sync and effect. Whether an effect that was cut short took place nobody can know but who looks; so the
-run asks, and the test, which is the person, looks at the file and answers from its own process.
+An effect adds a line to a file, so making it twice shows. The program is killed at the points of `tests.helpers.kill_points`:
+around every entry, sync and effect. Whether an interrupted effect happened is not known, so the run asks a person. The test is the
+person: it looks at the file and answers from its own process.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def test_killed_at_each_of_ten_effects(place: Place, when: str) -> None:
     assert story.asked == ["interrupted"] * 10
 
 
-def test_what_is_idempotent_is_made_again_unasked(place: Place) -> None:
+def test_idempotent_calls_are_made_again_without_a_question(place: Place) -> None:
     define(place, "put_again")
     story = Story(place)
     for n in range(10):

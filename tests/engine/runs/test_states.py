@@ -1,10 +1,9 @@
-"""A model of what may be done, beside the service that does it, while everything that has a say changes.
+"""A model of the rules beside the service, while modes, rules, sessions, answers and time change.
 
-The model knows the mode, the rules' file as it was last valid, the sessions with their leases and budgets, the windows of rates,
-the questions with their answers, and the keys. Before each call it says what the call comes to. Two services on one home, each
-with an owner of its own, make the calls by hand and by a program, answer, revoke and resume for one another; time goes by on a
-clock that all share. After each step every effect must have its permitting decision before it in the log, and nothing may be
-overspent there, counted anew from the entries alone.
+The model knows the mode, the last valid rules, the sessions with leases and budgets, the rate limits, the questions with their
+answers, and the dedupe keys. It predicts the result of each call. Two services on one home make the calls by hand and by a program,
+answer, revoke and resume for each other, by one clock that the test moves. After each step, every effect must have its decision
+before it in the ledger, and no budget or rate limit may be exceeded, counted from the entries alone.
 """
 
 from __future__ import annotations
