@@ -152,9 +152,10 @@ def test_values_between_steps_are_whole(make: Any) -> None:
     assert bench.value("t") == 10_000
 
 
-def test_values_larger_than_a_line_of_the_journal(make: Any) -> None:
+def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.store.journal.MAX_ENTRY", 64 * 1024)
     bench = make()
-    size = 4 * MiB
+    size = 16 * 1024
     # As JSON it is six times as large.
     much = 'tools.much(size=n, text="\\u0001")'
     body = f"text = {much}\n    first = tools.keep(text=text)\n    return [first, len({much}), text]"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from albert_tools import CallContext, primitive
+from albert_tools import CallContext, SyncToolService, primitive
 from albert_tools.engine.authority.idempotency import key_of
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.definition import canonical
+from tests.helpers.children import Child, Report
+from tests.helpers.gate import until
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 
@@ -84,49 +84,35 @@ def test_the_entry_of_a_repeat(make: Any) -> None:
     assert session.used["calls"] == 1
 
 
-ADDER = """
-import asyncio, sys
-sys.path.insert(0, "")
-from albert_tools import SyncToolService
-from tests.engine.pipeline.test_repeat import add
-home, work, seconds = sys.argv[1:]
-with SyncToolService.open(home=home, workspace=work, primitives=[add], governance={}) as service:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    print(service.invoke("add", {"seconds": float(seconds)}, dedupe_key="k").value(), flush=True)
-"""
+def adding(report: Report, home: Path, work: Path, go: Path, seconds: float) -> None:
+    """Call `add` under the key, once `go` is there."""
+    with SyncToolService.open(home=home, workspace=work, primitives=[add], governance={}) as service:
+        report("ready")
+        until(go.exists)
+        report(service.invoke("add", {"seconds": seconds}, dedupe_key="k").value())
 
 
-def process(bench: Any, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", ADDER, str(bench.home), str(bench.work), str(seconds)]
-    started = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=os.getcwd())
-    assert started.stdout is not None
-    assert started.stdout.readline() == "ready\n"
-    return started
+def processes(bench: Any, count: int, seconds: float) -> list[Child]:
+    """Processes that call `add` at the same time."""
+    go = bench.home.with_name("go")
+    children = [Child(adding, bench.home, bench.work, go, seconds) for _ in range(count)]
+    assert [child.hear() for child in children] == ["ready"] * count
+    go.touch()
+    return children
 
 
 def test_two_processes(make: Any) -> None:
     bench = make()
-    both = [process(bench, 0.2) for _ in range(2)]
-    for each in both:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
-    assert [each.communicate(timeout=60)[0] for each in both] == ["1\n", "1\n"]
+    both = processes(bench, 2, 0.1)
+    assert [child.hear() for child in both] == [1, 1]
     assert (bench.work / "count").read_text() == "1"
 
 
 def test_the_process_that_made_the_call_has_died(make: Any) -> None:
     bench = make()
-    other = process(bench, 30)
-    assert other.stdin is not None
-    other.stdin.write("\n")
-    other.stdin.flush()
-    repeats = bench.service.service.context.dedupe_keys
-    while not repeats._fold.by_key:
-        repeats.find("")
+    (other,) = processes(bench, 1, 30.0)
+    until(lambda: recorded(bench, "repeat"))
     other.kill()
-    other.wait()
     for _ in range(2):
         error = bench.service.invoke("add", {"seconds": 30.0}, dedupe_key="k").error
         assert (error.code, error.retryable) == ("unknown_outcome", False)

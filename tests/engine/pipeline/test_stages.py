@@ -1,8 +1,8 @@
 """Every stage of the pipeline: what it allows, denies and asks about, and the order of the stages.
 
 Each row is a call on a bench of its own. A denial leaves one entry, `denied`, with its rule, and no effect. An allowed call has its
-decision in the ledger before its result. A call that asks is a suspended run; it has no effect before the answer, and one effect after
-a yes.
+decision in the ledger before its result. A call that asks is a suspended run; it has no effect before the answer, and one effect
+after a yes.
 """
 
 from __future__ import annotations
