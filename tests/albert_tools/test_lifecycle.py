@@ -202,7 +202,7 @@ def test_a_file_in_place_of_the_store(opened: Open, tmp_path: Path) -> None:
             service.define(SOURCE)
         assert caught.value.code == "io_error"
         assert "file" in caught.value.message
-        # Nothing can be recorded there, so nothing is done.
+        # Nothing can be recorded, so nothing is done.
         error = service.invoke("current_time").error
         assert error is not None
         assert (error.code, error.rule) == ("governance_unavailable", "unrecorded")
@@ -344,7 +344,7 @@ async def test_a_closed_service(tmp_path: Path, work: Path) -> None:
     for ask in (service.invoke("t"), service.invoke("list_directory"), service.define(SOURCE)):
         with pytest.raises(RuntimeError, match="this service is closed"):
             await ask
-    # What lies on disk can still be looked at.
+    # Saved tools can still be described.
     assert (await service.describe("t")).source == SOURCE
 
 

@@ -32,7 +32,7 @@ def launch(name: str) -> str:
 
 @primitive(effects=["read"])
 def odd(kind: str) -> Any:
-    """Answer with something that can't cross, or fail in a way nobody thought of."""
+    """Return a value that is not JSON, or raise."""
     match kind:
         case "set":
             return {1, 2}
@@ -275,7 +275,7 @@ def test_invalid_outputs_of_primitives(service: SyncToolService) -> None:
     assert service.invoke("t").value() == ["invalid_result", "odd"]
 
 
-# Authorising
+# Authorization
 
 
 def test_without_a_workspace_everything_is_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +352,7 @@ def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -
     error = service.invoke("through").error
     assert error is not None
     assert (error.code, error.rule, error.line) == ("permission_denied", "gated", 3)
-    assert "allow: [secret]" in str(error.hint)
+    assert "add secret to `allow`" in str(error.hint)
     service.define(one('raise ToolError("no", code="permission_denied")', "faked"))
     assert code(service, "faked") == "tool_error"
 
@@ -417,7 +417,7 @@ def test_calls_from_many_threads(service: SyncToolService) -> None:
     assert found == [n * n for n in range(40)]
 
 
-# Looking
+# Lists and descriptions
 
 
 def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_stubs(bench: Any) -> None:
 def test_stubs_for_saved_tools_and_their_schemas(bench: Any) -> None:
     bench.define(LAUNCH, "inner")
     bench.define("return tools.inner()", above='@example(arguments={}, stubs={"inner": 5}, result=5)\n')
-    # What the inner one calls is stubbed as well.
+    # The calls of the inner tool are answered by stubs, too.
     bench.define("return tools.inner()", above='@example(arguments={}, stubs={"launch": "6"}, result="6")\n')
     failure = bench.refused(
         "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": "1"})\n', "n: Any"
@@ -174,7 +174,7 @@ def test_malformed_stubs(bench: Any, stub: str, said: str) -> None:
 def test_an_endless_example_times_out(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("albert_tools.engine.examples.MAX_SECONDS", 0.3)
     refused = bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
-    # The run's clock, or what of it was left for the call: which is first is a matter of a moment.
+    # Either the clock of the run or that of the call ends it.
     assert re.search(r"stopped after 0\.\d+ s|did not answer within 0\.\d+ s", refused)
 
 

@@ -194,7 +194,7 @@ def test_a_body_with_syntax_errors_is_kept() -> None:
 
 @given(st.text(), st.lists(st.text(), max_size=2))
 def test_descriptions_are_read_back(description: str, texts: list[str]) -> None:
-    """Whatever a description holds, it is one docstring, opens no section, and adds no parameter."""
+    """Any description is one docstring, opens no section, and adds no parameter."""
     parameters = [{"name": f"p{i}", "type": "string", "description": text} for i, text in enumerate(texts)]
     try:
         source = render_source(form(description=description, parameters=parameters))

@@ -103,7 +103,7 @@ def test_files_that_others_execute_are_read_only(make_bench: Any, kind: str) -> 
     tries = "; ".join(
         f"echo evil >> {name}; rm -f {name}; mv {name} x; ln -sf /etc/passwd {name}" for name in protected
     )
-    # What is dangerous asks; in a file that the owner lets be run it isn't seen.
+    # A dangerous command asks, but not inside a file that the owner allows to run.
     (work / "try.sh").write_text(
         f"#!/bin/bash\n{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*\n"
         f"cat {protected[0]}"
@@ -111,7 +111,7 @@ def test_files_that_others_execute_are_read_only(make_bench: Any, kind: str) -> 
     (work / "try.sh").chmod(0o755)
     assert "content of .git/hooks/pre-commit" in printed(bench, "./try.sh")
     assert {name: ((work / name).read_text(), (work / name).stat().st_ino) for name in protected} == before
-    # And git goes on working in a subfolder, which has nothing protected in it.
+    # Git still works in a subfolder without protected files.
     (work / "plain").mkdir()
     assert printed(bench, "touch f 2>/dev/null; echo x > f; cat f", cwd="plain") == "x\n"
 
@@ -131,7 +131,7 @@ def test_folders_beyond_the_workspace_are_read_only(make_bench: Any, kind: str, 
         bench, f"cat {beyond}/data {other}/data {other}/private/key; echo x > {beyond}/new; rm {beyond}/data"
     )
     assert "content of beyond" in said
-    # One that holds something forbidden isn't there at all.
+    # A folder with a forbidden file is not visible at all.
     assert "content of other" not in said
     assert "content of the key" not in said
     assert os.listdir(beyond) == ["data"]

@@ -13,7 +13,7 @@ from albert_tools.engine.model.result import ToolResult
 
 RAN: list[tuple[str, str]] = []
 ASKED: list[Question] = []
-#: What a person answers.
+#: The answers of the person.
 ANSWER: list[Any] = []
 
 
@@ -32,7 +32,7 @@ def program(argv: list[str]) -> str:
 
 
 async def person(question: Question) -> Any:
-    """Answers as it is told to."""
+    """A person whose answers the test sets."""
     ASKED.append(question)
     return ANSWER[0]
 

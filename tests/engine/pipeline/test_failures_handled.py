@@ -13,7 +13,7 @@ from albert_tools import CallContext, Failure, primitive
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 TRIES: list[str] = []
-#: What each try raises; nothing when there is none left.
+#: What the attempts raise, one after the other; then they succeed.
 COMES: list[Failure] = []
 
 
@@ -32,7 +32,7 @@ def fetch() -> str:
 
 @primitive(effects=["write"], idempotent=True, once=["more"])
 def put(context: CallContext, first: bool = False, more: bool = False) -> str:
-    """Do what can be done twice, unless it is more each time."""
+    """Do something idempotent, unless `more` is given."""
     if first:
         context.effect("write", path="a", size_bytes=1)
     return attempt("put")
@@ -40,7 +40,7 @@ def put(context: CallContext, first: bool = False, more: bool = False) -> str:
 
 @primitive(effects=["write"])
 def add() -> str:
-    """Do what can't be done twice."""
+    """Do something that is not idempotent."""
     return attempt("add")
 
 

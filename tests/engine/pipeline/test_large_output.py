@@ -42,7 +42,7 @@ def make(make_bench: Any) -> Any:
 
 
 def all_of(bench: Any, handle: str, limit: int) -> str:
-    """Everything, part by part."""
+    """The whole value, read in parts."""
     found, offset = [], 0
     while offset is not None:
         part = bench.value("read_result", handle=handle, offset=offset, limit=limit)
@@ -165,7 +165,7 @@ def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest
     assert result.value() == size
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == size
-    # The result of a run, and the arguments of one, too; under a key also when it is repeated.
+    # So are the result and the arguments of a run, also in a repeat.
     for repeated in (False, True):
         whole = bench.service.invoke("t", {"n": size}, dedupe_key="k")
         assert (whole.repeated, whole.ok) == (repeated, True), whole.error

@@ -28,7 +28,7 @@ async def wait(seconds: float = 0.0) -> str:
 
 
 class Watch:
-    """Remembers what it is told, and checks that it comes in pairs."""
+    """Records notices, and checks that they come in pairs."""
 
     def __init__(self) -> None:
         self.open: dict[Span, Started] = {}
@@ -45,7 +45,7 @@ class Watch:
         self.ended_.append(call)
 
     def told(self) -> list[tuple[str, str, str | None]]:
-        """What has ended since it was last asked, and that nothing is left open."""
+        """The calls that ended since the last question; none may be left open."""
         assert self.open == {}
         found = [(e.started.tool, e.outcome, e.code) for e in self.ended_]
         self.ended_.clear()
@@ -80,7 +80,7 @@ def test_each_call_has_a_beginning_and_an_end(make: Any) -> None:
     assert call("http_request", {"url": "https://a.example"}) == [("http_request", "blocked", "permission_denied")]
     assert call("t") == [("wait", "completed", None), ("t", "completed", None)]
     for _ in range(2):
-        # Also one that is a repeat, and gets the first one's result.
+        # A repeat has notices too, with the first result.
         assert call("wait", dedupe_key="k") == [("wait", "completed", None)]
     assert call("wait", {"seconds": 1.0}, dedupe_key="k") == [("wait", "blocked", "dedupe_conflict")]
 
@@ -98,7 +98,7 @@ def test_suspended_and_resumed_runs(make: Any) -> None:
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
     assert bench.service.resume(run).ok
-    # A step that is in the journal is no call.
+    # A step that is answered from the journal has no notices.
     assert watch.told() == [("write_file", "completed", None), ("t", "completed", None)]
     bench.service._wait(bench.service.service.runs.replay(run))
     assert watch.told() == []
@@ -122,7 +122,7 @@ def test_cancelled_calls(make: Any) -> None:
 
 
 class Rude(Watch):
-    """Raises, blocks, calls back, and changes what it is shown."""
+    """Raises, blocks, calls tools, and changes what it gets."""
 
     service: Any = None
 

@@ -102,7 +102,7 @@ def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: li
     error = failed(bench.service.invoke("look", arguments))
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
-    # Where it is one value that is wrong, what is said of that.
+    # If only one value is invalid, its message.
     whole = 'the tool is called as look(at: string = "door") -> string'
     assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
@@ -129,7 +129,7 @@ def test_a_function_gets_its_own_copy(bench: Any) -> None:
 
 
 class Hostile(Mapping[str, Any]):
-    """Arguments that break when they are read."""
+    """Arguments that raise when they are read."""
 
     def __getitem__(self, key: str) -> Any:
         raise RuntimeError("no")
@@ -141,7 +141,7 @@ class Hostile(Mapping[str, Any]):
         return 1
 
 
-# Authorise
+# Authorize
 
 
 def test_a_fault_while_judging_is_a_denial(bench: Any, failed: Any) -> None:
@@ -153,7 +153,7 @@ def test_a_fault_while_judging_is_a_denial(bench: Any, failed: Any) -> None:
 
 
 class BrokenStore:
-    """A store that fails in a way that no store may."""
+    """A store that raises something else than a Failure."""
 
     def load(self, name: str, version: str | None = None) -> Any:
         raise MemoryError
@@ -193,7 +193,7 @@ def test_unusable_rules_deny() -> None:
 
 
 class FakeClock:
-    """A clock that moves when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -249,7 +249,7 @@ def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
         direct = bench.error(name)
         assert (direct.code, direct.message) == (code, message)
     bench.define(catching("tools.look(at=int('3'))"))
-    # What is wrong with the arguments is not a secret; nothing was done.
+    # Invalid arguments are reported before the denial; nothing is done.
     assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
     assert bench.done == []
 
@@ -258,7 +258,7 @@ def test_gated_primitives(make_bench: Any) -> None:
     bench = make_bench()
     error = bench.error("secret")
     assert (error.code, error.rule, error.denied) == ("permission_denied", "gated", True)
-    assert error.hint == "the owner can put `allow: [secret]` into governance.yaml (`albert doctor` says where it is)"
+    assert error.hint == "add secret to `allow` in the owner's governance.yaml (`albert doctor` shows the path)"
     with bench.again(governance={"allow": ["secret"]}) as allowed:
         assert allowed.invoke("secret").value() == "xyzzy"
     with bench.again(governance={"allow": ["secret"], "deny": ["secret"]}) as denied:
@@ -407,7 +407,7 @@ def test_failures_of_saved_tools(bench: Any) -> None:
     assert bench.value("t") == ["not_found", "inner", "no more", True]
     bench.define("return tools.inner()", "outer")
     error = bench.error("outer")
-    # Told from where it failed, with the way there.
+    # The error has the line and the tools that led there.
     assert (error.code, error.message, error.line) == ("not_found", "no more", 4)
     assert error.as_dict()["source"] == {"tool": "inner", "line": 4}
     assert error.details["trail"] == [{"tool": "outer", "line": 3}, {"tool": "inner", "line": 4}]
@@ -449,7 +449,7 @@ def test_budgets_span_nested_runs(make_bench: Any) -> None:
     again = "        try:\n            tools.four()\n        except ToolError as e:\n            out.append(e.code)\n"
     bench.define("out = []\n    for i in range(9):\n" + again + "    return out", "stubborn")
     bench.done.clear()
-    # Who catches it gets the same again: what is used up stays used up.
+    # A program that catches it gets the same error again.
     assert bench.value("stubborn") == ["call_limit"] * 7
     assert len(bench.done) == 8
     bench.define('print("x" * 59)', "talk")
@@ -523,8 +523,8 @@ def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
 @pytest.fixture
 def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The runs that have asked for their dedupe key."""
-    repeats = bench.service.service.context.repeats
-    begin = repeats.begin
+    keys = bench.service.service.context.dedupe_keys
+    begin = keys.begin
     found: set[str] = set()
 
     def begin_and_note(key: str, digest: str, run: str) -> Any:
@@ -532,7 +532,7 @@ def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.add(run)
         return known
 
-    monkeypatch.setattr(repeats, "begin", begin_and_note)
+    monkeypatch.setattr(keys, "begin", begin_and_note)
     return found
 
 
@@ -596,7 +596,7 @@ def test_keys_conflict_by_content(bench: Any) -> None:
     token = bench.service.within(lambda s: s.open_session("test"))[1]
     assert ask({"at": "b"}, session=token).value() == "b"
     assert bench.service.invoke("launch", {"name": "a"}, dedupe_key="c").value() == "a"
-    # What is refused is as if it had not been asked.
+    # A refused call frees its key.
     refusals = [bench.service.invoke("look", {"at": {1}}, dedupe_key="odd") for _ in range(2)]
     assert [r.error.code for r in refusals] == ["invalid_arguments"] * 2
     assert [r.repeated for r in refusals] == [False, False]
@@ -609,7 +609,7 @@ def test_old_keys_are_forgotten(bench: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert [bench.service.invoke("look", dedupe_key=key).repeated for key in "ea"] == [True, False]
 
 
-# Whatever comes
+# Any input
 
 
 JSON = st.recursive(

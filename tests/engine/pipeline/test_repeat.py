@@ -61,7 +61,7 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert len({r.run_id for r in found}) == 1
     first = next(r for r in found if not r.repeated)
     told = recorded(bench, "repeated")
-    # Each request is on the record, the first by what was done for it, each other by whose answer it got.
+    # Each request is recorded: the first with its result, the others with the run whose result they got.
     assert [(e["of"], e["tool"], e["ok"], e["result_hash"]) for e in told] == [
         (first.run_id, "add", True, first.result_hash)
     ] * 7
@@ -141,7 +141,7 @@ def test_replacing_the_tool_does_not_change_the_request(make: Any) -> None:
     bench.define("return tools.add() + 100")
     again = bench.service.invoke("t", dedupe_key="k")
     assert (again.repeated, again.value(), again.run_id) == (True, 1, first.run_id)
-    # Whoever names a version asks for something else.
+    # The same call with a version is another request.
     assert bench.service.invoke("t", dedupe_key="k", version=first.version).error.code == "dedupe_conflict"
 
 
@@ -189,7 +189,7 @@ def test_a_repeat_is_neither_charged_nor_asked_about(make: Any) -> None:
     assert len(asked) == 1
     (session,) = bench.service.within(lambda s: s.sessions.all())
     assert session.used["calls"] == 1
-    # It is still judged who asks: after the session has ended nothing is told.
+    # The session is still checked: after its end the result is not returned.
     bench.service.within(lambda s: s.sessions.end(session.id))
     assert bench.service.invoke("write_file", given, session=token, dedupe_key="k").error.rule == "session.ended"
 
@@ -233,7 +233,7 @@ def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     (session,) = bench.service.within(lambda s: s.sessions.all())
     digest = hashlib.sha256(canonical([None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
-        # Somebody lives, and has begun it.
+        # A living process has begun the call.
         other.service.context.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})

@@ -22,7 +22,7 @@ ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": [
 async def pour(
     name: str, size: int, context: CallContext, files: int = 1, seconds: float = 0.0, fail: bool = False
 ) -> int:
-    """Write as much as asked for, and say nothing of it."""
+    """Write some bytes without reporting an effect."""
     for n in range(files):
         await asyncio.sleep(seconds)
         context.workspace.replace(f"{name}{n}", b"x" * size)
@@ -39,7 +39,7 @@ async def rest(seconds: float = 0.0) -> str:
 
 
 class Watch:
-    """Remembers everything it is told."""
+    """Records all notices."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -77,7 +77,7 @@ def test_tokens_of_sessions(make: Any) -> None:
     bench = make()
     session, token = opened(bench, tools=["rest"])
     assert bench.service.invoke("rest", session=token).ok
-    # Nothing in an invocation names a session but its token.
+    # Only the token identifies a session.
     for wrong in (session.id, "x", f"run:{session.id}", token[:-1], token.upper()):
         assert code(bench.service.invoke("rest", session=wrong)) == "session.unknown"
     assert code(bench.service.invoke("list_directory", session=token)) == "lease.tools"
@@ -129,7 +129,7 @@ def test_a_working_directory(make: Any) -> None:
     for wrong in ("..", "/etc", "nothing"):
         with pytest.raises(Failure):
             opened(bench, cwd=wrong)
-    # One that became a link to elsewhere is no longer it.
+    # A folder that was replaced by a link is refused.
     (bench.work / "src" / "a").unlink()
     (bench.work / "src").rmdir()
     (bench.work / "src").symlink_to("/tmp")
@@ -179,7 +179,7 @@ def test_all_writes_of_one_call_count(make: Any, files: int, fail: bool, left: i
     given = {"name": "f", "size": 30, "files": files, "fail": fail}
     result = bench.service.invoke("pour", given, session=token)
     assert result.ok is (files == 3)
-    # Also what it never spoke of, and what it did before it failed.
+    # Also bytes without an effect, and those before a failure.
     assert used(bench, session)["bytes_written"] == 30 * left == sum(p.stat().st_size for p in bench.work.glob("f*"))
 
 
@@ -191,7 +191,7 @@ def test_a_thread_can_not_write_after_its_call_ended(make: Any, make_bench: Any)
 
     @primitive(effects=["write"], timeout=0.1)
     def late(context: CallContext) -> None:
-        """Write when nobody waits any more."""
+        """Write after the call has ended."""
         go.wait(5)
         try:
             context.workspace.replace("late", b"x")
@@ -216,7 +216,7 @@ def test_a_short_lease_with_short_limits(make: Any) -> None:
     assert bench.service.invoke("rest", session=opened(bench, seconds=5)[1]).ok
 
 
-# Runs that wait
+# Suspended runs
 
 
 def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
@@ -232,7 +232,7 @@ def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
         assert question.session == session.id
         bench.service.within(lambda s, q=question: s.approvals.answer(q.id, "once", "ada"))
         result = bench.service.resume(waiting.run_id)
-    # It has taken from the session what is left of it.
+    # It took the rest of the lease.
     assert result.value() == ["0", "1"]
     assert used(bench, session)["bytes_written"] == 2
 
@@ -256,7 +256,7 @@ def test_a_resumed_run_has_the_rest_of_the_lease(make: Any) -> None:
     waiting = bench.service.invoke("t", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # Two calls are used. To go on is none; the write is the third, and there is no fourth.
+    # Two calls are used. Resuming is free, the write is the third call, and there is no fourth.
     assert code(bench.service.resume(waiting.run_id)) == "lease.budget.calls"
     assert used(bench, session)["calls"] == 3
     assert (bench.work / "a").exists()
@@ -275,7 +275,7 @@ def test_rate_limits_count_calls_of_programs_and_of_suspended_runs(make: Any) ->
     waiting = bench.service.invoke("waits", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # The run goes on in the same window, though it has a lease of its own.
+    # The resumed run counts in the same window, although it has a grant of its own.
     error = bench.service.resume(waiting.run_id).error
     assert (error.code, error.rule) == ("rate_limited", "rate_limit.tool:rest")
     with bench.again() as other:

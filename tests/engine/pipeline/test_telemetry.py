@@ -106,7 +106,7 @@ def test_threads_share_no_ids() -> None:
 
 
 def test_a_fork_shares_no_ids_with_its_parent() -> None:
-    # In a process of its own: a fork of one with threads is asking for trouble.
+    # In a process of its own, because forking a process with threads is unsafe.
     code = """
 import os
 from albert_tools.engine.model.telemetry import new_span

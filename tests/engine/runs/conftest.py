@@ -17,6 +17,6 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(autouse=True)
 def _points() -> Iterator[None]:
-    # What one test has the primitives go by says nothing to the next.
+    # The primitives reach the points of the service that was made last.
     yield
     HERE[0] = Points()

@@ -27,7 +27,7 @@ def many(names: list[str]) -> int:
 
 @primitive(effects=["write"], paths={"path": "write"})
 async def grow(path: str, context: CallContext) -> int:
-    """Count in a file, so slowly that who doesn't wait for its turn loses a count."""
+    """Increment a number in a file, slowly, so that a call without the lock loses an increment."""
     try:
         n = int(context.workspace.read(path, 100))
     except Exception:
@@ -46,12 +46,12 @@ def code(result: ToolResult) -> str | None:
 
 
 def race(report: Report, base: Path, governance: Any, go: Path, call: Any, times: int) -> None:
-    """Make a call so many times at once, when all are there."""
+    """Make a call `times` times at once, when all processes are ready."""
 
     async def main() -> None:
         async with ToolService.open(**options(Place(base), governance)) as service:
             name, arguments, more = call
-            # What is needed is there before it begins.
+            # Load everything before the race.
             await service.invoke("count")
             report("ready")
             while not go.exists():
@@ -63,7 +63,7 @@ def race(report: Report, base: Path, governance: Any, go: Path, call: Any, times
 
 
 def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> list[Any]:
-    """What came of it, of all processes."""
+    """The results of all processes."""
     go = place.base / "go"
     children = [Child(race, place.base, governance, go, call, times) for _ in range(RACERS)]
     for child in children:
@@ -125,7 +125,7 @@ def test_one_answer_is_one_effect(place: Place) -> None:
     assert place.done == ["a"]
     codes = Counter(code for code, _, _ in found)
     assert codes[None] == 1
-    # The others come too late, or ask anew.
+    # The others are too late, or ask a new question.
     assert set(codes) <= {None, "permission_denied", "suspended"}
 
 

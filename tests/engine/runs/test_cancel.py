@@ -40,7 +40,7 @@ def together() -> list[str]:
 '''
 BUSY = '''
 def busy() -> int:
-    """Do nothing, for long."""
+    """Compute for a long time."""
     tools.put(name="a")
     n = 0
     for i in range(100000000):
@@ -62,13 +62,13 @@ async def _lingers(name: str, context: CallContext) -> str:
 
 @primitive(effects=["write"])
 async def linger(name: str, context: CallContext) -> str:
-    """Take long over changing something."""
+    """Change something slowly."""
     return await _lingers(name, context)
 
 
 @primitive(effects=["read"])
 async def gaze(name: str, context: CallContext) -> str:
-    """Take long over reading something."""
+    """Read something slowly."""
     return await _lingers(name, context)
 
 
@@ -132,7 +132,7 @@ async def test_cancelling_stops_parallel_calls(place: Place) -> None:
         await begun(place, "x", "y", "z")
         run = await in_flight(service)
         service.runs.cancel(run, "a person")
-        # What only reads leaves nothing that is unknown.
+        # The outcome of a read is never unknown.
         assert called_off(await asyncio.wait_for(task, 10)) == {"applied": 1, "unknown": []}
         for _ in range(300):
             if all(place.into.with_name(f"called off {name}").exists() for name in "xyz"):
@@ -206,14 +206,14 @@ def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewher
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)
-            # It stands still, and dies without having looked.
+            # It is stopped, and dies before it sees the cancellation.
             os.kill(elsewhere.pid, signal.SIGSTOP)
             service.runs.cancel(run, "a person")
             elsewhere.kill()
             with pytest.raises(Failure, match="cancelled") as caught:
                 await service.resume(run)
             assert caught.value.code == "exists"
-            # Asked once more, it says what was done.
+            # A repeat reports what was done.
             seen = service.runs.cancel(run, "a person")
             assert seen.state == "cancelled"
             assert seen.error is not None

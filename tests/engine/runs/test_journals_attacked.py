@@ -18,7 +18,7 @@ ODD: list[Any] = [None, 7, -1.5, True, "", "x", "\0", [], [1], {}, {"a": {}}, "b
 
 
 def rewritten(path: Path, edit: Callable[[list[Any]], Any]) -> None:
-    """Change the entries of a journal, the header's line first, and chain them anew."""
+    """Change the entries of a journal, header first, and make a valid chain."""
     entries = [json.loads(text.split(b" ", 1)[1]) for text in path.read_bytes().splitlines()]
     changed = edit(entries)
     digest, content = line.NOTHING, b""
@@ -45,7 +45,7 @@ class Waiting:
         self.bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
 
     def code(self, work: str = "resume") -> str | None:
-        """What becomes of it: a known code, and never anything else."""
+        """The code of the failure, which must be a known one."""
         service = self.bench.service
         try:
             if work == "show":
@@ -143,13 +143,13 @@ def test_forged_failures(waiting: Waiting, field: str) -> None:
 def test_a_removed_step_is_found(waiting: Waiting) -> None:
     rewritten(waiting.path, lambda entries: [e for e in entries if e.get("t") not in ("begin", "end")])
     (waiting.bench.work / "a").write_text("since then")
-    # The ledger knows that it was done.
+    # The ledger has the effect.
     assert waiting.code() == "damaged"
     assert (waiting.bench.work / "a").read_text() == "since then"
 
 
 def test_an_added_step_is_found(waiting: Waiting) -> None:
-    """A step that somebody has made up is in no ledger, whatever the journal's chain says."""
+    """A forged step is not in the ledger, even if the chain is valid."""
 
     def edit(entries: list[Any]) -> None:
         for kind in ("begin", "end"):
@@ -179,7 +179,7 @@ def test_a_changed_result_is_found(waiting: Waiting, change: Any) -> None:
     whole = waiting.path.read_bytes()
     rewritten(waiting.path, edit)
     assert waiting.code() == "damaged"
-    # As it was written it goes on.
+    # The original journal can be resumed.
     waiting.path.write_bytes(whole)
     waiting.answer()
     assert waiting.code() is None
@@ -200,7 +200,7 @@ def test_a_forged_read_is_made_again(make_bench: Any) -> None:
     with pytest.raises(Failure) as caught:
         bench.service.resume(run)
     assert caught.value.code == "damaged"
-    # Without anything in the ledger it is read for real.
+    # Without entries in the ledger the read is made.
     rewritten(path, lambda entries: [e for e in entries if e.get("t") != "end"])
     assert bench.service.resume(run).error.code == "suspended"
 
@@ -271,7 +271,7 @@ def test_a_replay_of_a_primitive_does_not_call_it(make_bench: Any) -> None:
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == result.value()
     assert (bench.work / "a").read_text() == "since then"
-    # Nor is a header believed that makes a primitive of a program, or the other way round.
+    # A header that swaps primitive and composite is refused.
     (path,) = bench.home.rglob(f"{result.run_id}.jsonl")
     rewritten(path, lambda entries: entries[0]["header"].update(kind="composite"))
     with pytest.raises(Failure):

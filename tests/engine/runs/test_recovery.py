@@ -19,19 +19,19 @@ from tests.helpers.kill_points import PRIMITIVES, Place, Points, pointed
 
 ONE = '''
 def one(name: str) -> str:
-    """Put one, and the same into a file."""
+    """Put one, then another."""
     first = tools.NAME(name=name)
     return first + tools.NAME(name="then")
 '''
 
-#: What the primitives below answer with, when they are asked what became of a call.
+#: The answer of the primitives below about an interrupted call.
 ANSWERS: list[Callable[[InterruptedCall], Any]] = [lambda call: Settled("unknown")]
-#: What they were told of the calls.
-TOLD: list[InterruptedCall] = []
+#: The interrupted calls that they got.
+SEEN: list[InterruptedCall] = []
 
 
 def _settle(call: InterruptedCall) -> Any:
-    TOLD.append(call)
+    SEEN.append(call)
     return ANSWERS[0](call)
 
 
@@ -47,13 +47,13 @@ async def lay(name: str, context: CallContext) -> str:
 
 @primitive(effects=["write"], settle=_settle_too, idempotent=True)
 async def lay_again(name: str, context: CallContext) -> str:
-    """Add a line; twice is as once."""
+    """Add a line, idempotently."""
     return await _lay(name, context)
 
 
 @primitive(effects=["write"], paths={"name": "write"}, settle=_settle, timeout=30)
 def carve(name: str, context: CallContext) -> str:
-    """Write a file, unless it is to stop before."""
+    """Write a file, or die before or after it."""
     if context.workspace.root.joinpath("die before").exists():
         os.kill(os.getpid(), signal.SIGKILL)
     context.workspace.replace(name, name.encode())
@@ -85,11 +85,11 @@ def cut_short(report: Report, base: Path, tool: str, arguments: Any) -> None:
 
 
 class Cut:
-    """A place where a program was killed in its first call, before or after it did what it does."""
+    """A place where a program was killed in its first call, before or after the effect."""
 
     def __init__(self, place: Place, tool: str, when: str, name: str = "a") -> None:
         self.place = place
-        ANSWERS[0], TOLD[:] = (lambda call: Settled("unknown")), []
+        ANSWERS[0], SEEN[:] = (lambda call: Settled("unknown")), []
         with self.opened() as service:
             service.define(ONE.replace("NAME", tool))
         marker = place.work / f"die {when}"
@@ -135,7 +135,7 @@ def test_an_applied_call_gets_its_value_and_is_not_made_again(place: Place, tool
     result = cut.resumed(answer)
     assert (result.value(), cut.laid) == ("from elsewhere then", ["a", "then"])
     assert {"kind": "write", "tool": tool, "path": "laid", "size_bytes": 2} in [e.as_dict() for e in result.effects]
-    (asked,) = TOLD
+    (asked,) = SEEN
     assert asked.key.endswith(":0")
     assert dict(asked.arguments) == {"name": "a"}
     (entry,) = cut.entries("settled")
@@ -200,7 +200,7 @@ def test_settle_is_not_called_if_the_rules_deny(place: Place) -> None:
     cut = Cut(place, "lay", "after")
     result = cut.resumed(lambda call: Settled("applied", "a"), governance=place.rules(deny=["lay"]))
     assert result.error is not None
-    assert (result.error.code, TOLD, cut.laid) == ("permission_denied", [], ["a"])
+    assert (result.error.code, SEEN, cut.laid) == ("permission_denied", [], ["a"])
 
 
 @pytest.mark.parametrize(("when", "unchanged"), [("before", True), ("after", False)])
@@ -212,13 +212,13 @@ def test_unchanged_says_whether_the_paths_are_as_they_were(
         (place.work / "a").write_text("a")
     cut = Cut(place, "carve", when)
     cut.resumed(lambda call: Settled("unknown"))
-    assert [call.unchanged for call in TOLD] == [unchanged]
+    assert [call.unchanged for call in SEEN] == [unchanged]
 
 
 def test_unchanged_is_none_without_paths(place: Place) -> None:
     cut = Cut(place, "lay", "before")
     cut.resumed(lambda call: Settled("unknown"))
-    assert [call.unchanged for call in TOLD] == [None]
+    assert [call.unchanged for call in SEEN] == [None]
 
 
 WRITES = '''
@@ -248,7 +248,7 @@ def written_and_killed(report: Report, base: Path, when: str, times: int) -> Non
     asyncio.run(main())
 
 
-#: Observers are told of a call (the program first) when it is in the journal and does nothing yet; its result comes right after.
+#: An observer gets the beginning of a call (the program first) when it is in the journal, just before its effect.
 BEFORE, AFTER = ("the telling of a beginning", 2), ("the entry result", 1)
 
 
@@ -264,7 +264,7 @@ def test_a_killed_write_file(place: Place, old: str | None, when: str, since: st
     assert Child(written_and_killed, place.base, *(AFTER if when == "after" else BEFORE)).wait() == -signal.SIGKILL
     assert (file.read_text() if file.exists() else None) == ("new" if when == "after" else old)
     if since is not None:
-        # Whoever works on it since then doesn't lose it.
+        # A later change of the file is kept.
         file.write_text(since)
     before = file.stat() if file.exists() else None
     with SyncToolService.open(**place.options()) as service:

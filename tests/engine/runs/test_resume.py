@@ -64,7 +64,7 @@ def answer(service: SyncToolService, result: ToolResult, choice: str) -> None:
 
 
 def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResult:
-    """The result of a call that must not wait for ever."""
+    """The result of a call, which must end in time."""
     found: list[ToolResult] = []
     thread = threading.Thread(target=lambda: found.append(service.invoke(*arguments, **options)), daemon=True)
     thread.start()
@@ -74,7 +74,7 @@ def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResul
 
 
 def dying(base: Path, kill: str, governance: Any, work: Callable[[ToolService], Awaitable[ToolResult]]) -> None:
-    """Do `work` with a service, and die at a point."""
+    """Call `work` with a service, and die at a point."""
 
     def at(number: int, name: str, before: bool) -> None:
         if points.names[-1] == kill:
@@ -116,14 +116,14 @@ def test_a_resumed_run_keeps_the_answers_keys_and_limits_of_its_session(place: P
         run = result.run_id
         assert run is not None
         answer(service, result, "session")
-        # Three calls in all: the program's own was charged before it was suspended, and isn't again.
+        # Three calls in all: the program itself was charged before it was suspended, and is not charged again.
         result = service.resume(run)
         assert (result.error, place.done) == (None, ["a", "b"])
         assert service.within(lambda s: s.sessions.all())[-1].used["calls"] == 3
-        # The answer to a repeat takes nothing, so it doesn't matter that nothing is left.
+        # A repeat costs nothing, so the used budget doesn't matter.
         again = soon(service, "many", {"names": ["a", "b"]}, session=token, dedupe_key="k")
         assert (again.repeated, again.output) == (True, 2)
-        # What the run did counts for its session.
+        # The effects of the run count for its session.
         _, wide = service.within(lambda s: s.open_session("c", within=None))
         result = service.invoke("many", {"names": ["c", "d", "e"]}, session=wide)
         answer(service, result, "session")
@@ -189,7 +189,7 @@ def test_an_unreturned_result_is_returned_and_the_call_is_not_made_again(place: 
         assert service.resume(only_run(service)).value() == "a"
         again = soon(service, "put", {"name": "a"}, dedupe_key="k")
         assert (again.repeated, again.output, place.done) == (True, "a", ["a"])
-        # The run's own repetition does nothing at all.
+        # Resuming the run again does nothing.
         assert service._wait(service.service.runs.replay(only_run(service))).value() == "a"
         assert place.done == ["a"]
 
@@ -294,7 +294,7 @@ def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     killed(place, "before the entry call", "many", {"names": ["a"]}, dedupe_key="k")
     with opened(place) as service:
         run = only_run(service)
-        # As if whoever was denied in going on with it had died before it could say that it is over.
+        # As if the process that was denied had died before it recorded the end.
         repeats = service.service.context.dedupe_keys
         assert repeats is not None
         (entry,) = service.service.context.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
@@ -308,7 +308,7 @@ def test_an_unused_yes_does_not_answer_for_an_interrupted_call(place: Place) -> 
     with opened(place, ASKS) as service:
         first, second = (service.invoke("many", {"names": [name]}) for name in "ab")
         answer(service, first, "once")
-        # What holds for all such calls makes the call, and the answer to the first question is left over.
+        # The lasting answer allows the call, so the answer to the first question is not used.
         answer(service, second, "always")
     child = Child(resumed_and_killed, place.base, "after the effect of put", ASKS, first.run_id)
     assert child.wait() == -signal.SIGKILL
@@ -329,7 +329,7 @@ def innermost(name: str) -> str:
 ''',
     '''
 def inner(name: str) -> str:
-    """Print, also by another, and fail if that is wanted."""
+    """Print, let another tool print, and fail if told to."""
     print("before", name)
     tools.innermost(name=name)
     print("after", name)
@@ -339,7 +339,7 @@ def inner(name: str) -> str:
 ''',
     '''
 def outer(names: list[str]) -> int:
-    """Print around what others print."""
+    """Print before and after other tools."""
     for name in names:
         print("outer", name)
         try:
@@ -362,7 +362,7 @@ def test_prints_of_called_tools_are_in_the_resumed_result(place: Place) -> None:
         result = service.invoke("outer", {"names": names})
         answer(service, result, "once")
         assert result.run_id is not None
-        # The one that failed and the one that ended well are in the journal by the time that the last is asked about.
+        # Both the failed and the successful call are in the journal before the last call asks.
         result = service.resume(result.run_id)
         answer(service, result, "once")
         result = service.resume(result.run_id or "", log=lambda tool, text: heard.append((tool, text)))

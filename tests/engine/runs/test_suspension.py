@@ -50,7 +50,7 @@ def test_a_lockdown_suspends(place: Place) -> None:
         assert place.done == []
         seen = service.within(lambda s: s.runs.show(run))
         assert (seen.state, seen.approval) == ("suspended", None)
-        # Who asks why finds the denial, not only that it waits.
+        # The details have the code of the denial.
         ledger: Any = service.service.context.ledger
         assert [e.data["code"] for e in ledger.entries({"denied"})] == ["permission_denied"] * 2
         # The lasting answer was for NORMAL.
@@ -60,7 +60,7 @@ def test_a_lockdown_suspends(place: Place) -> None:
 
 
 def test_a_denial_of_this_mode_only_suspends(place: Place) -> None:
-    # The program may begin, and what it waits for may not be done.
+    # The program is allowed, and the call that it waits for is denied.
     rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "allowed_in_modes": ["ALERT"]}}}
     with opened(place, rules) as service:
         run = waiting(service).run_id
@@ -76,7 +76,7 @@ def test_a_full_rate_limit_suspends(place: Place) -> None:
     with opened(place, rules) as service:
         run = waiting(service).run_id
         assert run is not None
-        # The answer holds for all that this version does; another run of it fills the window.
+        # The lasting answer covers another run of this version, which fills the rate limit.
         assert code(service.invoke("many", {"names": ["z"]})) is None
         result = service.resume(run)
         denied_for_now(result, "rate_limited")
