@@ -124,6 +124,8 @@ class Story:
         return error is None
 
     def _find(self) -> None:
+        if self.run is not None:
+            return
         with SyncToolService.open(**self.place.options(self.governance)) as service:
             runs = service.within(lambda s: s.runs.list())
             assert len(runs) <= 1
