@@ -1,6 +1,6 @@
-"""What judging and recording a call costs: a primitive that does nothing, called through everything, beside peers' tool calls.
+"""The cost of judging and recording a call: a primitive that does nothing, through the whole pipeline, next to tool calls of peers.
 
-Peers validate arguments and wrap results; none decides or records. All are called in turn, a block of each.
+The peers validate arguments and wrap results; none of them decides or records. Blocks of calls alternate between all of them.
 """
 
 from __future__ import annotations

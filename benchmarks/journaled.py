@@ -1,7 +1,7 @@
-"""What a recorded run costs: a saved tool run through everything, its steps journaled, and a thousand runs at once.
+"""The cost of a recorded run: a saved tool with its journal, and a thousand runs at once.
 
-A step that only reads is written down once it has ended; one that changes something is on the disk before it begins and after it
-has ended. Both are given as the difference between a run of many steps and a run of none, by the number of steps.
+A step that only reads is written when it ends. A step that may change something is synced before it begins and after it ends. The
+cost of a step is the difference between a run of many steps and a run without steps, divided by the number of steps.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _SOURCES = {
 
 @primitive(effects=["read"])
 async def peek() -> int:
-    """Look at nothing."""
+    """Do nothing, as a read."""
     return 1
 
 
 @primitive(effects=["write"])
 async def poke() -> int:
-    """Change nothing, and say that it may."""
+    """Do nothing, as a write."""
     return 1
 
 

@@ -1,4 +1,4 @@
-"""What defining, saving and loading cost, by the size of the source and of the store."""
+"""The cost of defining, saving and loading, by the size of the source and of the store."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def table(sizes: list[int], rounds: int) -> list[str]:
     lines += ["", "| tools in the store | save, ms | load, ms | list, ms | search, ms |", "|---:|---:|---:|---:|---:|"]
     with tempfile.TemporaryDirectory() as folder:
         store = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
-        kept = 0
+        saved = 0
         for size in sizes:
-            while kept < size:
-                store.save(_version(f"tool_{kept}", catalog))
-                kept += 1
+            while saved < size:
+                store.save(_version(f"tool_{saved}", catalog))
+                saved += 1
             more = [_version(f"extra_{size}_{i}", catalog) for i in range(rounds)]
             save = [_timed(partial(store.save, version)) for version in more]
             fresh = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
@@ -66,7 +66,7 @@ _MADE: dict[str, ToolVersion] = {}
 
 
 def _version(name: str, catalog: ToolRegistry) -> ToolVersion:
-    """One checked tool under many names; only the first is really compiled."""
+    """A version of the tool under another name; it is compiled only once."""
     from dataclasses import replace
 
     if not _MADE:

@@ -279,10 +279,6 @@ class RunJournal:
                 raise
             raise journal_failed(failure) from None
 
-    def flush(self) -> None:
-        """Hand all entries to the system, so that they survive this process. Raises as `Journal.flush`."""
-        self._journal.flush()
-
     def close(self) -> None:
         """Close the file; another process can then resume the run."""
         self._journal.close()

@@ -72,28 +72,19 @@ async def approved(
         if _choice(await _ask_application(_question(target, arguments, decision, call), call, clock))[0] == "no":
             raise refused_by_person(decision, name)
         return Approval("", "", name, "", None, decision.rule, "", 0, 0)
-    scope = Scope(
-        name,
-        target.definition.version,
-        request.principal,
-        mode,
-        call.trail,
-        "" if call.trail else arguments_digest(arguments),
-        call.asks,
-    )
     # A lasting answer doesn't cover an interrupted step: the question is about this very step.
     interrupted = decision.rationale == "interrupted"
-    lasting = None if interrupted else scope
-    standing = approvals.standing(lasting) if lasting is not None else None
-    if standing is not None:
-        return standing
+    scope = None if interrupted else _scope(target, arguments, mode, call)
+    lasting = approvals.standing(scope) if scope is not None else None
+    if lasting is not None:
+        return lasting
     # A call from outside is the same call whenever it is made. A call of a program is one step of one run.
-    whose = request.origin or "owner"
-    place = f"{whose} {request.run.id}:{call.step}" if call.depth else whose
-    if lasting is None and request.run.journal is not None:
+    caller = request.origin or "owner"
+    place = f"{caller} {request.run.id}:{call.step}" if call.depth else caller
+    if interrupted and request.run.journal is not None:
         # An unused yes to the first attempt must not answer for the second.
         begun = request.run.journal.times_begun(call.step or "0")
-        place = f"{whose} {request.run.id}:{call.step} begun {begun} times"
+        place = f"{caller} {request.run.id}:{call.step} begun {begun} times"
     authority = request.context.ruling()[1]
     workspace = request.workspace if authority is None else authority.reaching(request.workspace)
     action, objects = await asyncio.to_thread(
@@ -106,67 +97,73 @@ async def approved(
         workspace,
         (mode, rules, decision.rule),
     )
-    known = approvals.about(action)
-    if known is not None and known.state == "yes":
+    approval = approvals.about(action)
+    if approval is not None and approval.state == "yes":
         call.approved = objects
-        return known
-    if known is not None and known.state == "no":
-        _use_up(approvals, known, call)
+        return approval
+    if approval is not None and approval.state == "no":
+        _use_up(approvals, approval, call)
         raise refused_by_person(decision, name)
-    if known is None:
+    if approval is None:
         if request.context.ask is None and (request.context.patience is None or request.context.scratch):
             raise nobody_to_ask(decision, name)
-        known = approvals.ask(_facts(target, arguments, decision, action, call), lasting)
-        _write_question(known, arguments, call)
+        approval = approvals.ask(_facts(target, arguments, decision, action, call), scope)
+        _write_question(approval, arguments, call)
     if request.context.ask is not None:
-        question = _question(target, arguments, decision, call, known)
+        question = _question(target, arguments, decision, call, approval)
         try:
             answer = await _ask_application(question, call, clock, approvals)
         except BaseException:
             # The call was cancelled, so nobody waits for the answer.
             with suppress(Failure):
-                approvals.revoke(known.id)
+                approvals.revoke(approval.id)
             raise
         if answer is None:
             return None
         choice, by = _choice(answer)
-        if not _record_answer(approvals, known, choice, by) and choice == "no":
+        if not _record_answer(approvals, approval, choice, by) and choice == "no":
             # Another answer came first. A no within the call still denies it.
-            if approvals.get(known.id).state == "yes":
+            if approvals.get(approval.id).state == "yes":
                 with suppress(Failure):
-                    approvals.revoke(known.id)
+                    approvals.revoke(approval.id)
             raise refused_by_person(decision, name)
         return None
-    if await _answered_elsewhere(approvals, known, call, clock):
+    if await _answered_elsewhere(approvals, approval, call, clock):
         return None
-    reason = "; the question is new, because the rules or the files have changed" if known.instead_of else ""
+    reason = "; the question is new, because the rules or the files have changed" if approval.instead_of else ""
     raise Failure(
         "suspended",
         f"{decision.message}; the run waits for the answer{reason}",
-        hint=f"a person answers with `albert approvals answer {known.id} once`; then the run {request.run.id} can be resumed",
+        hint=f"a person answers with `albert approvals answer {approval.id} once`; then the run {request.run.id} can be resumed",
         rule=decision.rule,
         tool=name,
-        details={"approval": known.id, "run": request.run.id, "expires": known.expires},
+        details={"approval": approval.id, "run": request.run.id, "expires": approval.expires},
     )
 
 
-def _write_question(known: Approval, arguments: dict[str, Any], call: Call) -> None:
+def _scope(target: Target, arguments: dict[str, Any], mode: str, call: Call) -> Scope:
+    """The calls that a lasting answer would cover."""
+    definition, digest = target.definition, "" if call.trail else arguments_digest(arguments)
+    return Scope(definition.name, definition.version, call.request.principal, mode, call.trail, digest, call.asks)
+
+
+def _write_question(approval: Approval, arguments: dict[str, Any], call: Call) -> None:
     """Write the question to the journal with its whole arguments, which the ledger shortens."""
     journal = call.request.run.journal
     if journal is not None:
         with suppress(Failure):
-            journal.ask(call.step or "0", known.id, arguments)
+            journal.ask(call.step or "0", approval.id, arguments)
 
 
 def _question(
-    target: Target, arguments: dict[str, Any], decision: Decision, call: Call, known: Approval | None = None
+    target: Target, arguments: dict[str, Any], decision: Decision, call: Call, approval: Approval | None = None
 ) -> Question:
     # A copy, so that the application can't change the arguments of the call.
     shown = export(arguments, MAX_ANSWER)
     reason = reason_of(call.request.invocation)
-    if known is None:
+    if approval is None:
         return Question(target.definition, shown, decision, call.callers, reason)
-    return Question(target.definition, shown, decision, call.callers, reason, known.id, known.choices)
+    return Question(target.definition, shown, decision, call.callers, reason, approval.id, approval.choices)
 
 
 def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, call: Call) -> dict[str, Any]:
@@ -202,9 +199,9 @@ async def _ask_application(
             asked = asyncio.ensure_future(request.context.ask(question))
             try:
                 while not (await asyncio.wait({asked}, timeout=_POLL_SECONDS if approvals is not None else None))[0]:
-                    known = approvals.get(question.id) if approvals is not None else None
-                    if known is not None and known.state != "open":
-                        asked.cancel(_why_closed(known))
+                    approval = approvals.get(question.id) if approvals is not None else None
+                    if approval is not None and approval.state != "open":
+                        asked.cancel(_why_closed(approval))
                         await asyncio.wait({asked})
                         # An answer given at the same moment is still taken.
                         return None if asked.cancelled() else asked.result()
@@ -236,7 +233,7 @@ def _stopped_clocks(request: Request, clock: Callable[[], float]) -> Iterator[No
 
 
 def _choice(answer: Any) -> tuple[Choice, str]:
-    """The choice and who made it. Anything but a known choice is a no."""
+    """The choice and who made it. Anything but one of the choices is a no."""
     by = UNNAMED
     if isinstance(answer, Answer):
         if isinstance(answer.by, str) and answer.by:
@@ -247,16 +244,16 @@ def _choice(answer: Any) -> tuple[Choice, str]:
     return answer if isinstance(answer, str) and answer in CHOICES else "no", by
 
 
-def _why_closed(known: Approval) -> str:
+def _why_closed(approval: Approval) -> str:
     """Why the question is closed, for the application that is asking it."""
-    by = f", by {known.by}" if known.by else ""
-    return f"answered elsewhere: {known.choice}{by}" if known.choice else f"the question is {known.state}"
+    by = f", by {approval.by}" if approval.by else ""
+    return f"answered elsewhere: {approval.choice}{by}" if approval.choice else f"the question is {approval.state}"
 
 
-def _record_answer(approvals: Approvals, known: Approval, choice: Choice, by: str) -> bool:
+def _record_answer(approvals: Approvals, approval: Approval, choice: Choice, by: str) -> bool:
     """Record an answer; False if there is another answer, or the question was revoked or has expired."""
     try:
-        approvals.answer(known.id, choice if choice in known.choices else "once", by)
+        approvals.answer(approval.id, choice if choice in approval.choices else "once", by)
     except Failure as failure:
         if failure.code not in ("exists", "timeout"):
             raise
@@ -264,7 +261,7 @@ def _record_answer(approvals: Approvals, known: Approval, choice: Choice, by: st
     return True
 
 
-async def _answered_elsewhere(approvals: Approvals, known: Approval, call: Call, clock: Callable[[], float]) -> bool:
+async def _answered_elsewhere(approvals: Approvals, approval: Approval, call: Call, clock: Callable[[], float]) -> bool:
     """Wait for an answer from another process; False if there is none in time."""
     request = call.request
     began, patience = clock(), request.context.patience or 0.0
@@ -273,13 +270,13 @@ async def _answered_elsewhere(approvals: Approvals, known: Approval, call: Call,
     with _stopped_clocks(request, clock):
         while clock() - began < patience:
             await asyncio.sleep(_POLL_SECONDS)
-            if approvals.get(known.id).state != "open":
+            if approvals.get(approval.id).state != "open":
                 return True
     return False
 
 
-def _use_up(approvals: Approvals, known: Approval, call: Call) -> None:
+def _use_up(approvals: Approvals, approval: Approval, call: Call) -> None:
     ledger = call.request.context.ledger
     assert ledger is not None
     with ledger.exclusively():
-        approvals.use(known, call.id)
+        approvals.use(approval, call.id)

@@ -1,6 +1,6 @@
 """Idempotency: a request under a dedupe key that was used before gets the result of the first one.
 
-This is checked once the session is known, before anything is charged or asked.
+This is checked once the session is first, before anything is charged or asked.
 """
 
 from __future__ import annotations
@@ -49,39 +49,39 @@ async def begin_once(
         return
     if not key:
         return
-    place = key_of(request.origin, name, key)
+    key_id = key_of(request.origin, name, key)
     # The version as the caller gave it: if the tool is replaced meanwhile, the request is still the same.
-    asked = digest([request.invocation.version, arguments])
+    call_digest = digest([request.invocation.version, arguments])
     while True:
-        known = keys.begin(place, asked, request.run.id)
-        if known is None:
-            request.repeat = f"{place}:{asked}"
+        first = keys.begin(key_id, call_digest, request.run.id)
+        if first is None:
+            request.repeat = f"{key_id}:{call_digest}"
             return
-        if known.digest != asked:
+        if first.digest != call_digest:
             raise Failure(
                 "dedupe_conflict",
                 f"{name} was called under the same key with other arguments",
                 hint="use a new key for a new call",
                 tool=name,
             )
-        run = _run(request, known)
+        run = _run(request, first)
         if run is not None and not run.held:
             last = _last_state_of(run)
             if last is None:
-                raise _unknown(name, known)
+                raise _unknown(name, first)
             definition, contents = target.definition, request.context.contents
-            result = result_of(last, contents, known.run, definition.name, definition.version, definition.family)
-            if known.state == "begun" and _is_denial(result.error) and not may_have_changed(run.entries):
+            result = result_of(last, contents, first.run, definition.name, definition.version, definition.family)
+            if first.state == "begun" and _is_denial(result.error) and not may_have_changed(run.entries):
                 # The process that was denied died before it dropped the key, or is about to drop it.
-                keys.finish(place, known.run, "dropped")
+                keys.finish(key_id, first.run, "dropped")
                 continue
             raise Repeated(result)
         ledger = request.context.ledger
-        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, known.segment)):
+        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, first.segment)):
             # It may have ended since the first look.
-            now = keys.find(place)
-            if now is not None and now.run == known.run and now.state == "begun" and _run(request, known) is None:
-                raise _unknown(name, known)
+            now = keys.find(key_id)
+            if now is not None and now.run == first.run and now.state == "begun" and _run(request, first) is None:
+                raise _unknown(name, first)
             continue
         if clock() > deadline:
             raise Failure(
@@ -90,7 +90,7 @@ async def begin_once(
                 hint="wait, then send the request again under the same key",
                 retryable=True,
                 tool=name,
-                details={"run": known.run},
+                details={"run": first.run},
             )
         await asyncio.sleep(_POLL_SECONDS)
 
@@ -104,15 +104,15 @@ def _resume_key(request: Request, keys: DedupeKeys, name: str) -> None:
     request.repeat = request.run.repeat
     if request.repeat is None:
         return
-    place, _, asked = request.repeat.partition(":")
-    known = keys.begin(place, asked, request.run.id)
-    if known is not None and known.run != request.run.id:
+    key_id, _, call_digest = request.repeat.partition(":")
+    first = keys.begin(key_id, call_digest, request.run.id)
+    if first is not None and first.run != request.run.id:
         raise Failure(
             "dedupe_conflict",
             "another request has used the same key since the run began",
-            hint=f"its result is that of the run {known.run}",
+            hint=f"its result is that of the run {first.run}",
             tool=name,
-            details={"run": known.run},
+            details={"run": first.run},
         )
 
 
@@ -132,7 +132,7 @@ def ended_once(request: Request, error: Failure | None) -> None:
         keys.finish(request.repeat.partition(":")[0], request.run.id, "dropped" if dropped else "kept")
 
 
-def _run(request: Request, known: DedupeKey) -> LoadedRun | None:
+def _run(request: Request, first: DedupeKey) -> LoadedRun | None:
     """The run that was begun under a key, with its form checked; None if it has no journal yet.
 
     Raises:
@@ -141,9 +141,9 @@ def _run(request: Request, known: DedupeKey) -> LoadedRun | None:
     runs = request.context.runs
     assert runs is not None
     try:
-        found = runs.load(known.run)
+        found = runs.load(first.run)
     except Failure as failure:
-        if known.state == "begun" and failure.code == "not_found":
+        if first.state == "begun" and failure.code == "not_found":
             return None
         raise
     check_form(found.id, found.header, found.entries)
@@ -156,11 +156,11 @@ def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
     return None if last is None or last["state"] == "resumed" else last
 
 
-def _unknown(name: str, known: DedupeKey) -> Failure:
+def _unknown(name: str, first: DedupeKey) -> Failure:
     return Failure(
         "unknown_outcome",
         f"{name} was called under the same key by a process that died; what the call did is not known",
-        hint=f"`albert runs show {known.run}` shows how far the run got; to make the call anyway, use a new key",
+        hint=f"`albert runs show {first.run}` shows how far the run got; to make the call anyway, use a new key",
         tool=name,
-        details={"run": known.run},
+        details={"run": first.run},
     )

@@ -20,6 +20,8 @@ from albert_tools.engine.model.failure import Failure
 
 #: The version of the header. A run with another version is not resumed.
 JOURNAL_VERSION = 1
+#: The state in which an error leaves the run, by its code; any other error is ``failed``.
+_STATES = {"suspended": "suspended", "cancelled": "cancelled", "unknown_outcome": "interrupted"}
 
 
 def begin_run(request: Request, target: Target, arguments: Json, call: Call) -> None:
@@ -82,9 +84,7 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
             _create(request, target, request.arguments)
     if run.journal is None:
         return
-    state = "suspended" if suspended else "done" if error is None else "failed"
-    if error is not None and error.code in ("cancelled", "unknown_outcome"):
-        state = "cancelled" if error.code == "cancelled" else "interrupted"
+    state = "done" if error is None else _STATES.get(error.code, "failed")
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
     try:
         with suppress(Failure):

@@ -90,11 +90,11 @@ class RunManager:
 
     def __init__(self, pipeline: Executor, context: Callable[[], ServiceContext]) -> None:
         self._pipeline = pipeline
-        self._surroundings = context
+        self._context = context
 
     @property
     def _store(self) -> RunStore:
-        store = self._surroundings().runs
+        store = self._context().runs
         if store is None:
             raise Failure("not_found", "this service records no runs")
         return store
@@ -149,7 +149,7 @@ class RunManager:
             )
         if seen.state == RUNNING:
             raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
-        context = self._surroundings()
+        context = self._context()
         invocation = self._invocation(found.header, context)
         journal = self._store.open(found.id)
         try:
@@ -189,7 +189,7 @@ class RunManager:
             Failure: `not_found`, `damaged`, `unknown_tool`.
         """
         found = self._load(run)
-        whole = self._surroundings()
+        whole = self._context()
         bare = ServiceContext(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
         invocation = self._invocation(found.header, whole)
         if found.header["kind"] == "primitive":
@@ -273,7 +273,7 @@ class RunManager:
         self._store.cancel(found.id)
         if self.stop(found.id, by) or found.held:
             return replace(seen, state="cancelled")
-        context = self._surroundings()
+        context = self._context()
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
@@ -310,7 +310,7 @@ class RunManager:
 
     def stop_cancelled(self) -> None:
         """Stop the runs of this service that another process has cancelled."""
-        store = self._surroundings().runs
+        store = self._context().runs
         for run, request in list(self._pipeline.active.items()):
             if store is not None and request.run.journal is not None and store.cancelled(run):
                 self.stop(run, "another process")

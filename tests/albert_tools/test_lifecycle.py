@@ -1,4 +1,4 @@
-"""Opening, closing and what goes wrong around a service: threads, folders, things in the way."""
+"""Opening and closing a service, from threads too, and obstacles on the disk."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_importing_loads_nothing() -> None:
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_what_is_no_primitive(opened: Open) -> None:
+def test_only_primitives_can_be_registered(opened: Open) -> None:
     def plain(x: int) -> int:
         return x
 
@@ -82,7 +82,7 @@ def test_what_is_no_primitive(opened: Open) -> None:
         service.register(plain)  # type: ignore[arg-type]
 
 
-def test_registering_later(opened: Open) -> None:
+def test_a_primitive_can_be_registered_later(opened: Open) -> None:
     service = opened()
     with pytest.raises(SourceError, match="no tool named 'extra'"):
         service.define(SOURCE.replace("return 1", "return tools.extra()"))
@@ -126,7 +126,7 @@ def test_a_primitive_hides_a_saved_tool(opened: Open) -> None:
         ("/", "root of the file system"),
     ],
 )
-def test_a_workspace_that_can_not_be(opened: Open, work: Path, named: str, said: str) -> None:
+def test_an_invalid_workspace(opened: Open, work: Path, named: str, said: str) -> None:
     (work / "file").write_text("")
     (work / "link").symlink_to(work)
     service = opened(workspace=work / named)
@@ -138,7 +138,7 @@ def test_a_workspace_that_can_not_be(opened: Open, work: Path, named: str, said:
     assert error.hint
 
 
-def test_the_current_folder_is_gone(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder_was_removed(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -150,7 +150,7 @@ def test_the_current_folder_is_gone(opened: Open, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_home_is_not_known(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_is_unknown(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALBERT_HOME", raising=False)
     monkeypatch.delenv("HOME")
 
@@ -194,7 +194,7 @@ def test_rules_of_the_application_and_of_the_project(opened: Open, work: Path) -
 # The store
 
 
-def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_store(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for home in (tmp_path / "file", tmp_path / "file" / "below"):
         service = opened(home=home)
@@ -202,7 +202,7 @@ def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None
             service.define(SOURCE)
         assert caught.value.code == "io_error"
         assert "file" in caught.value.message
-        # Nothing can be recorded there, so nothing is done.
+        # Nothing can be recorded, so nothing is done.
         error = service.invoke("current_time").error
         assert error is not None
         assert (error.code, error.rule) == ("governance_unavailable", "unrecorded")
@@ -210,7 +210,7 @@ def test_something_in_the_way_of_the_store(opened: Open, tmp_path: Path) -> None
             service.list()
 
 
-def test_a_disk_that_is_full(opened: Open) -> None:
+def test_a_full_disk(opened: Open) -> None:
     service = opened()
     service.define(SOURCE)
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -226,7 +226,7 @@ def test_a_disk_that_is_full(opened: Open) -> None:
     assert service.invoke("t").value() == 2
 
 
-def test_looking_at_what_is_not_there(opened: Open) -> None:
+def test_unknown_tools(opened: Open) -> None:
     service = opened()
     assert service.list()[-1].name == "wait"
     assert service.search("") == []
@@ -243,7 +243,7 @@ def test_looking_at_what_is_not_there(opened: Open) -> None:
 # Threads, closing
 
 
-def test_twice_from_many_threads(opened: Open) -> None:
+def test_closing_twice_from_many_threads(opened: Open) -> None:
     service = opened()
     threads = [threading.Thread(target=service.close) for _ in range(8)]
     for thread in threads:
@@ -300,7 +300,7 @@ def test_a_call_while_the_service_closes_says_so(opened: Open) -> None:
     assert heard == ["this service is closed; open another one"] * 8
 
 
-def test_a_listener_that_asks_the_service(opened: Open) -> None:
+def test_a_listener_can_not_wait_for_the_service(opened: Open) -> None:
     service = opened()
     service.define(SOURCE.replace("return 1", 'print("a")\n    return 1'))
     said: list[str] = []
@@ -315,7 +315,7 @@ def test_a_listener_that_asks_the_service(opened: Open) -> None:
     assert said == ["a listener can't wait for the service that calls it; call the service from another thread"]
 
 
-def test_opening_fails_without_leaving_a_thread() -> None:
+def test_a_failed_opening_leaves_no_thread() -> None:
     # Threads of other tests may still be ending.
     before = set(threading.enumerate())
 
@@ -327,7 +327,7 @@ def test_opening_fails_without_leaving_a_thread() -> None:
     assert set(threading.enumerate()) <= before
 
 
-async def test_the_service_after_its_end(tmp_path: Path, work: Path) -> None:
+async def test_a_closed_service(tmp_path: Path, work: Path) -> None:
     service = ToolService.open(home=tmp_path / "home", workspace=work)
 
     async def use() -> None:
@@ -344,11 +344,11 @@ async def test_the_service_after_its_end(tmp_path: Path, work: Path) -> None:
     for ask in (service.invoke("t"), service.invoke("list_directory"), service.define(SOURCE)):
         with pytest.raises(RuntimeError, match="this service is closed"):
             await ask
-    # What lies on disk can still be looked at.
+    # Saved tools can still be described.
     assert (await service.describe("t")).source == SOURCE
 
 
-async def test_preparing(tmp_path: Path, work: Path) -> None:
+async def test_preparing_for_one_tool(tmp_path: Path, work: Path) -> None:
     async with ToolService.open(home=tmp_path / "home", workspace=work) as service:
         await service.define('import json\n\ndef inner() -> str:\n    """One."""\n    return json.dumps(1)\n')
         await service.define(
@@ -361,7 +361,7 @@ async def test_preparing(tmp_path: Path, work: Path) -> None:
         assert (await service.invoke("outer")).value() == ["1", 1]
 
 
-async def test_nothing_is_left_behind(tmp_path: Path, work: Path) -> None:
+async def test_closing_leaves_no_handle_open(tmp_path: Path, work: Path) -> None:
     before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
     for _ in range(3):
         async with ToolService.open(home=tmp_path / "home", workspace=work) as service:

@@ -1,4 +1,4 @@
-"""The fakes for an application's tests, used as one would."""
+"""The helpers of `albert_tools.testing`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fetch(url: str, tries: int = 2) -> str:
 '''
 
 
-def test_executor_answers_and_remembers() -> None:
+def test_the_executor_answers_and_records_calls() -> None:
     answers = iter([Failure("timeout", "slow"), {"status": 200, "body": "hello"}])
     executor = FakeExecutor({"http_request": lambda arguments: next(answers)})
     result = executor.run(SOURCE, {"url": "u"})
@@ -29,7 +29,7 @@ def test_executor_answers_and_remembers() -> None:
     assert executor.calls == [("http_request", {"url": "u"})] * 2
 
 
-def test_executor_has_no_answer_of_its_own() -> None:
+def test_a_call_without_an_answer_is_denied() -> None:
     error = FakeExecutor().run(SOURCE, {"url": "u"}).error
     assert error is not None
     assert (error.code, error.message) == ("permission_denied", "the test has no answer for http_request")
@@ -58,7 +58,7 @@ def test_registry_with_own_primitives() -> None:
     ]
 
 
-def test_scratch_workspace_is_gone_afterwards() -> None:
+def test_the_scratch_workspace_is_removed() -> None:
     with scratch_workspace({"docs/a.txt": "a"}) as scratch:
         assert scratch.text("docs/a.txt") == "a"
         scratch.workspace.replace("b.txt", b"b")

@@ -1,4 +1,4 @@
-"""The service, as an application uses it: real store, real sandbox, real files."""
+"""The service as an application uses it, with the real store, sandbox and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def launch(name: str) -> str:
 
 @primitive(effects=["read"])
 def odd(kind: str) -> Any:
-    """Answer with something that can't cross, or fail in a way nobody thought of."""
+    """Return a value that is not JSON, or raise."""
     match kind:
         case "set":
             return {1, 2}
@@ -116,7 +116,7 @@ def test_define_then_run_here_and_in_another_process(service: SyncToolService, t
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
 
 
-def test_callers_keep_what_they_were_checked_against(service: SyncToolService) -> None:
+def test_callers_keep_the_version_that_they_were_checked_against(service: SyncToolService) -> None:
     service.define(one("return 1", "inner"))
     service.define(one("return tools.inner() + 10", "outer"))
     service.define(one("return 2", "inner"))
@@ -127,7 +127,7 @@ def test_callers_keep_what_they_were_checked_against(service: SyncToolService) -
     assert service.invoke("outer").value() == 11
 
 
-def test_depth_is_held_at_definition(service: SyncToolService) -> None:
+def test_depth_is_limited_at_definition(service: SyncToolService) -> None:
     service.define(one("return 1", "t1"))
     for i in range(2, 9):
         service.define(one(f"return tools.t{i - 1}() + 1", f"t{i}"))
@@ -156,7 +156,7 @@ def test_a_changed_primitive_makes_its_callers_outdated(service: SyncToolService
         assert other.invoke("t").value() == "xx"
 
 
-def test_a_primitives_name_is_taken(service: SyncToolService) -> None:
+def test_a_tool_can_not_have_a_primitives_name(service: SyncToolService) -> None:
     with pytest.raises(SourceError, match="is a primitive"):
         service.define(one("return 1", "read_file"))
     with pytest.raises(ValueError, match="already"):
@@ -223,7 +223,7 @@ def test_structured_form(service: SyncToolService) -> None:
         ('arguments={"path": "a.txt"}, files={"../a.txt": "x"}', "not a path inside"),
     ],
 )
-def test_a_failing_example_refuses_the_save(service: SyncToolService, example: str, said: str) -> None:
+def test_a_failing_example_prevents_saving(service: SyncToolService, example: str, said: str) -> None:
     source = f"@example({example})\n" + one("return tools.read_file(path=path)", "shown", "path: str")
     with pytest.raises(Failure) as caught:
         service.define(source)
@@ -232,7 +232,7 @@ def test_a_failing_example_refuses_the_save(service: SyncToolService, example: s
     assert code(service, "shown", {"path": "a.txt"}) == "unknown_tool"
 
 
-def test_examples_do_nothing_outside_their_workspace(service: SyncToolService) -> None:
+def test_examples_have_no_effect_outside_their_workspace(service: SyncToolService) -> None:
     for call, said in (('tools.launch(name="x")', "launch"), ('tools.bash(command="id")', "bash")):
         with pytest.raises(Failure, match="not done for real"):
             service.define("@example(arguments={})\n" + one(f"return {call}", "shown"))
@@ -252,7 +252,7 @@ def test_stubs_answer_in_turn_and_fail(service: SyncToolService) -> None:
 # Validating
 
 
-def test_every_violation_at_once(service: SyncToolService) -> None:
+def test_all_violations_are_reported_at_once(service: SyncToolService) -> None:
     service.define(COUNT)
     found = service.validate("count_words", {"least": "x", "paht": 1})
     assert {(v["field"], v["rule"]) for v in found} == {("path", "required"), ("least", "type"), ("paht", "unknown")}
@@ -263,7 +263,7 @@ def test_every_violation_at_once(service: SyncToolService) -> None:
         service.validate("count_word", {})
 
 
-def test_odd_outputs_of_primitives(service: SyncToolService) -> None:
+def test_invalid_outputs_of_primitives(service: SyncToolService) -> None:
     assert code(service, "odd", {"kind": "set"}) == "invalid_result"
     assert code(service, "odd", {"kind": "nan"}) == "invalid_result"
     error = service.invoke("odd", {"kind": "fault"}).error
@@ -275,7 +275,7 @@ def test_odd_outputs_of_primitives(service: SyncToolService) -> None:
     assert service.invoke("t").value() == ["invalid_result", "odd"]
 
 
-# Authorising
+# Authorization
 
 
 def test_without_a_workspace_everything_is_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +352,7 @@ def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -
     error = service.invoke("through").error
     assert error is not None
     assert (error.code, error.rule, error.line) == ("permission_denied", "gated", 3)
-    assert "allow: [secret]" in str(error.hint)
+    assert "add secret to `allow`" in str(error.hint)
     service.define(one('raise ToolError("no", code="permission_denied")', "faked"))
     assert code(service, "faked") == "tool_error"
 
@@ -371,7 +371,7 @@ def test_a_tool_never_gets_more_time_than_its_caller_has(service: SyncToolServic
     assert code(service, "t") == "run_limit"
 
 
-def test_effects_are_told_also_when_it_fails_later(service: SyncToolService, folder: Path) -> None:
+def test_a_failed_result_has_its_effects(service: SyncToolService, folder: Path) -> None:
     service.define(one('tools.write_file(path="b.txt", content="b")\n    raise ToolError("later")'))
     result = service.invoke("t")
     assert result.error is not None
@@ -390,7 +390,7 @@ def test_dedupe(service: SyncToolService) -> None:
     assert DONE == ["a", "b"]
 
 
-def test_cancelling_ends_the_run(tmp_path: Path, folder: Path) -> None:
+def test_cancelling_stops_the_program(tmp_path: Path, folder: Path) -> None:
     DONE.clear()
     GATE.reset()
 
@@ -410,14 +410,14 @@ def test_cancelling_ends_the_run(tmp_path: Path, folder: Path) -> None:
     asyncio.run(main())
 
 
-def test_many_at_once_from_many_threads(service: SyncToolService) -> None:
+def test_calls_from_many_threads(service: SyncToolService) -> None:
     service.define(one("return n * n", "square", "n: int"))
     with ThreadPoolExecutor(12) as threads:
         found = list(threads.map(lambda n: service.invoke("square", {"n": n}).value(), range(40)))
     assert found == [n * n for n in range(40)]
 
 
-# Looking
+# Lists and descriptions
 
 
 def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -
     assert code(service, "count_words", {"path": "a.txt"}) == "damaged"
 
 
-def test_a_store_that_is_a_file(tmp_path: Path, folder: Path) -> None:
+def test_a_file_in_place_of_the_tools(tmp_path: Path, folder: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "tools").write_text("in the way")

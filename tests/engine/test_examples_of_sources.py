@@ -1,4 +1,4 @@
-"""Examples: what they compare, what they may do, and what an agent is told when one does not hold."""
+"""Examples of a source: what they compare, what they may do, and what is reported when one fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER_FILE = "the file 'a' differs: expected '1', got '2'"
 LAUNCH = 'return tools.launch(name="x")'
 
 
-def test_files_are_laid_out_and_compared(bench: Any) -> None:
+def test_files_are_written_and_compared(bench: Any) -> None:
     bench.define(
         'text = tools.read_file(path="a/b/c.txt")\n    tools.write_file(path="a/d.txt", content=text.upper())',
         above='@example(arguments={}, files={"a/b/c.txt": "hi"}, expect_files={"a/d.txt": "HI"}, result=None)\n',
@@ -43,7 +43,9 @@ def test_files_are_laid_out_and_compared(bench: Any) -> None:
         ('files={"a": "2"}, expect_files={"a": "1"}', "return 1", OTHER_FILE, "1", "2"),
     ],
 )  # fmt: skip
-def test_expected_beside_got(bench: Any, example: str, body: str, message: str, expected: Any, got: Any) -> None:
+def test_a_failed_example_has_expected_and_got(
+    bench: Any, example: str, body: str, message: str, expected: Any, got: Any
+) -> None:
     failure = bench.refused(body, f"@example(arguments={{}}, {example})\n")
     assert failure.message == f"the example in line 1 failed: {message}"
     assert failure.hint == "correct the program or the example; nothing was saved"
@@ -53,25 +55,25 @@ def test_expected_beside_got(bench: Any, example: str, body: str, message: str, 
     assert json.dumps(failure.as_dict())
 
 
-def test_a_failure_brings_its_own_hint(bench: Any) -> None:
+def test_a_failure_has_its_own_hint(bench: Any) -> None:
     failure = bench.refused('return tools.read_file(path="a.tx")', '@example(arguments={}, files={"a.txt": ""})\n')
     assert "it failed in line 4: there is nothing at 'a.tx'" in failure.message
     assert "a.txt" in f"{failure.message} {failure.hint}"
 
 
-def test_all_failing_examples_are_told(bench: Any) -> None:
+def test_all_failed_examples_are_reported(bench: Any) -> None:
     above = "@example(arguments={}, result=1)\n@example(arguments={}, result=2)\n@example(arguments={}, result=3)\n"
     failure = bench.refused("return 2", above)
     assert [e["line"] for e in failure.details["examples"]] == [1, 3]
 
 
 @pytest.mark.parametrize("kind", ["ValueError", "exception"])
-def test_what_a_failure_may_be_called(bench: Any, kind: str) -> None:
+def test_names_of_failures(bench: Any, kind: str) -> None:
     bench.define('raise ValueError("x")', above=f'@example(arguments={{}}, raises="{kind}")\n')
 
 
 @pytest.mark.parametrize("kind", ["not_found", "ToolError"])
-def test_what_a_tools_failure_may_be_called(bench: Any, kind: str) -> None:
+def test_names_of_failures_of_tools(bench: Any, kind: str) -> None:
     bench.define('tools.read_file(path="a")', above=f'@example(arguments={{}}, raises="{kind}")\n')
 
 
@@ -91,11 +93,11 @@ def test_files_stay_in_the_scratch_folder(bench: Any, path: str) -> None:
         ('{"a": "\\ud800"}', "the text for 'a' contains half a surrogate pair"),
     ],
 )
-def test_files_that_can_not_be_laid_out(bench: Any, files: str, said: str) -> None:
+def test_files_that_can_not_be_written(bench: Any, files: str, said: str) -> None:
     assert said in bench.refused("return 1", f"@example(arguments={{}}, files={files})\n").message
 
 
-def test_what_reaches_out_needs_a_stub(bench: Any) -> None:
+def test_effects_outside_need_a_stub(bench: Any) -> None:
     for call in ('tools.launch(name="x")', 'tools.http_request(url="http://x/")', "tools.secret()"):
         name = call.split(".")[1].split("(")[0]
         failure = bench.refused(f"return {call}", "@example(arguments={})\n")
@@ -104,14 +106,14 @@ def test_what_reaches_out_needs_a_stub(bench: Any) -> None:
     assert bench.done == []
 
 
-def test_what_stays_inside_is_done_for_real(bench: Any) -> None:
+def test_effects_inside_are_real(bench: Any) -> None:
     above = '@example(arguments={}, result="a", expect_files={"note.txt": "a"})\n'
     bench.define('return tools.note(text="a")', above=above)
     assert not (bench.work / "note.txt").exists()
     bench.define("return tools.look()", above='@example(arguments={}, result="door")\n')
 
 
-def test_the_owners_denial_holds_in_examples(make_bench: Any) -> None:
+def test_the_owners_denial_applies_in_examples(make_bench: Any) -> None:
     bench = make_bench(governance={"deny": ["look", "note"]})
     for body in ("return tools.look()", 'return tools.note(text="a")'):
         assert "is denied by the rules" in bench.refused(body, "@example(arguments={})\n").message
@@ -119,7 +121,7 @@ def test_the_owners_denial_holds_in_examples(make_bench: Any) -> None:
     bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": "7"}, result="7")\n')
 
 
-def test_without_rules_nothing_reaches_out_in_examples(make_bench: Any) -> None:
+def test_without_rules_examples_have_no_effects_outside(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
     assert "is denied" in bench.refused("return tools.look()", "@example(arguments={})\n").message
     assert bench.done == []
@@ -148,7 +150,7 @@ def test_stubs(bench: Any) -> None:
 def test_stubs_for_saved_tools_and_their_schemas(bench: Any) -> None:
     bench.define(LAUNCH, "inner")
     bench.define("return tools.inner()", above='@example(arguments={}, stubs={"inner": 5}, result=5)\n')
-    # What the inner one calls is stubbed as well.
+    # The calls of the inner tool are answered by stubs, too.
     bench.define("return tools.inner()", above='@example(arguments={}, stubs={"launch": "6"}, result="6")\n')
     failure = bench.refused(
         "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": "1"})\n', "n: Any"
@@ -169,14 +171,14 @@ def test_malformed_stubs(bench: Any, stub: str, said: str) -> None:
     assert said in bench.refused(LAUNCH, f'@example(arguments={{}}, stubs={{"launch": {stub}}})\n').message
 
 
-def test_an_example_that_does_not_end(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_example_times_out(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("albert_tools.engine.examples.MAX_SECONDS", 0.3)
     refused = bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
-    # The run's clock, or what of it was left for the call: which is first is a matter of a moment.
+    # Either the clock of the run or that of the call ends it.
     assert re.search(r"stopped after 0\.\d+ s|did not answer within 0\.\d+ s", refused)
 
 
-def test_progress_is_told(bench: Any) -> None:
+def test_progress_is_reported(bench: Any) -> None:
     import asyncio
 
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""The structured form: every way it can be filled in wrong, and that what is rendered means what it said."""
+"""The structured form: every mistake in it is reported, and the rendered source means what the form says."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def refused(given_form: Any) -> list[str]:
     return [v["message"] for v in failure.details["violations"]]
 
 
-def test_the_text() -> None:
+def test_the_rendered_source() -> None:
     parameters = [
         {"name": "n", "type": "integer", "description": "How many."},
         {"name": "sep", "type": "str", "default": ", "},
@@ -100,7 +100,7 @@ def test_a_type_is_one_expression(kind: str) -> None:
     assert "is not a type; use an annotation such as list[str]" in message
 
 
-def test_a_type_that_the_language_does_not_have_is_the_checkers_to_refuse() -> None:
+def test_the_checker_refuses_unknown_types() -> None:
     with pytest.raises(SourceError, match="'date' is not a type here"):
         signature(parameters=[{"name": "a", "type": "date"}])
     assert signature(parameters=[{"name": "a", "type": "int  # a comment"}]) == "f(a: integer) -> any"
@@ -134,7 +134,7 @@ def test_json_schema(schema: Any, spelled: str) -> None:
     assert signature(parameters=parameters) == f"f(a: {spelled}) -> any"
 
 
-def test_a_schema_within_itself() -> None:
+def test_a_recursive_schema() -> None:
     deep: dict[str, Any] = {"type": "array"}
     for _ in range(2000):
         deep = {"type": "array", "items": deep}
@@ -180,21 +180,21 @@ def test_a_schema_without_parameters() -> None:
         ("x = [\n1,\n  2]\nreturn x", [1, 2]),
     ],
 )
-def test_the_body_means_what_it_says(body: str, result: Any) -> None:
+def test_the_body_keeps_its_meaning(body: str, result: Any) -> None:
     scope: dict[str, Any] = {}
     exec(render_source(form(implementation=body)), scope)  # noqa: S102
     assert scope["f"]() == result
 
 
-def test_a_body_that_is_not_python_is_shown_as_it_is() -> None:
+def test_a_body_with_syntax_errors_is_kept() -> None:
     for body in ("return (", "return '''a\n b", "if 1:\n    x\n  y", "return $"):
         with pytest.raises(SourceError):
             check_or_raise(render_source(form(implementation=body)), CATALOG)
 
 
 @given(st.text(), st.lists(st.text(), max_size=2))
-def test_descriptions_come_back(description: str, texts: list[str]) -> None:
-    """Whatever a description holds, it is one docstring, opens no section, and adds no parameter."""
+def test_descriptions_are_read_back(description: str, texts: list[str]) -> None:
+    """Any description is one docstring, opens no section, and adds no parameter."""
     parameters = [{"name": f"p{i}", "type": "string", "description": text} for i, text in enumerate(texts)]
     try:
         source = render_source(form(description=description, parameters=parameters))

@@ -1,7 +1,7 @@
-"""Numbered points in the way of a call: wherever something is written, made durable, looked up, asked, told or done.
+"""Numbered points in a call: around every append, sync, look-up, question, notice and effect.
 
-The parts are the real ones; each is held by another that says what is about to be done with it, and what has been done. What
-happens at a point is the test's to say: nothing, a wait, a failure, the end of the process.
+The parts of the service are the real ones, each inside a wrapper that reports what is about to be done and what has been done. The
+test decides what happens at a point: nothing, a wait, a failure, or the end of the process.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from albert_tools.engine.policy.settings import Governance, read_governance
 
 
 class Points:
-    """Counts the points and does `at(number, name, before)` at each: `before` something is done, or once it has been.
+    """Counts the points and calls `at(number, name, before)` at each, before or after something is done.
 
-    `pause` is awaited where time may pass; `effect` is told of each effect just before it: the call's key and what is put.
+    `pause` is awaited where time may pass. `effect` is called just before each effect, with the call's key and what is put.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class Points:
         self._at(len(self.names), name, before)
 
 
-#: What the primitives below go by: those of the service that was made last.
+#: The points that the primitives below reach: those of the service that was made last.
 HERE = [Points()]
 
 
 @primitive(effects=["write"])
 async def put(name: str, context: CallContext) -> str:
-    """Add a line to a file: whoever does it twice has two."""
+    """Add a line to a file; a second call adds a second line."""
     return await _put("put", name, context)
 
 
 @primitive(effects=["write"], idempotent=True)
 async def put_again(name: str, context: CallContext) -> str:
-    """Add a line to a file, and say that twice is the same as once."""
+    """Add a line to a file, and claim to be idempotent."""
     return await _put("put_again", name, context)
 
 
@@ -128,11 +128,11 @@ class Place:
         return self.into.read_text().split()
 
     def rules(self, **more: Any) -> dict[str, Any]:
-        """Rules that say where `put` adds to."""
+        """Rules that set the file of `put`."""
         return {"primitives": {p.name: {"into": str(self.into)} for p in PRIMITIVES}, **more}
 
     def options(self, governance: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        """What a service here is opened with."""
+        """Arguments for opening a service here."""
         rules = self.rules(**(governance or {}))
         return {"home": self.home, "workspace": self.work, "governance": rules, "primitives": PRIMITIVES, **more}
 
@@ -163,7 +163,7 @@ class PointedLedger:
 
     def __init__(self, ledger: Any, points: Points) -> None:
         self.real, self._points = ledger, points
-        #: What this service has been told is on the disk, and where its decisions stand.
+        #: The position up to which entries are on the disk, and the decisions by call.
         self.durable_to = 0
         self.decisions: dict[str, tuple[int, Mapping[str, Any]]] = {}
 
@@ -242,7 +242,7 @@ class PointedJournal:
         try:
             self._points.before("the journal's close")
         except Failure:
-            # What was buffered is lost, and it is let go of all the same.
+            # The buffered entries are lost, and the file is released.
             self.real._forked()
             raise
         self.real.close()

@@ -1,4 +1,4 @@
-"""Commands through the whole pipeline: what they see of the workspace follows the rules, and what they did is on the record."""
+"""Commands through the pipeline: the rules decide which files they see, and their effects are recorded."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def filled(bench: Any) -> Path:
     return work
 
 
-def test_what_rules_forbid_is_not_there(make_bench: Any, kind: str) -> None:
+def test_forbidden_files_are_not_visible(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind, forbidden_paths=["secrets", ".env", "*.pem"]))
     work = filled(bench)
     (work / "src/deep.pem").write_text("content of deep.pem")
@@ -64,7 +64,7 @@ def test_what_rules_forbid_is_not_there(make_bench: Any, kind: str) -> None:
         assert f"content of {hidden}" not in said
 
 
-def test_the_first_process_says_nothing_of_how_things_were_put_together(make_bench: Any) -> None:
+def test_the_first_process_reveals_nothing_about_the_sandbox(make_bench: Any) -> None:
     bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets", ".env"]))
     filled(bench)
     said = printed(bench, "tr '\\0' '\\n' < /proc/1/cmdline")
@@ -72,7 +72,7 @@ def test_the_first_process_says_nothing_of_how_things_were_put_together(make_ben
     assert not any(word in said for word in ("secrets", ".env", "--bind", str(bench.work)))
 
 
-def test_only_what_rules_allow_is_there(make_bench: Any, kind: str) -> None:
+def test_only_allowed_files_are_visible(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind, allowed_paths=["build/**", "build", "*.md"]))
     work = filled(bench)
     said = printed(
@@ -87,7 +87,7 @@ def test_only_what_rules_allow_is_there(make_bench: Any, kind: str) -> None:
     assert not (work / "other").exists()
 
 
-def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> None:
+def test_files_that_others_execute_are_read_only(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind, ordinary_commands=["./try.sh"]))
     work = filled(bench)
     (work / "sub/.git/hooks").mkdir(parents=True)
@@ -103,7 +103,7 @@ def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> Non
     tries = "; ".join(
         f"echo evil >> {name}; rm -f {name}; mv {name} x; ln -sf /etc/passwd {name}" for name in protected
     )
-    # What is dangerous asks; in a file that the owner lets be run it isn't seen.
+    # A dangerous command asks, but not inside a file that the owner allows to run.
     (work / "try.sh").write_text(
         f"#!/bin/bash\n{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*\n"
         f"cat {protected[0]}"
@@ -111,7 +111,7 @@ def test_what_others_would_run_stays_as_it_is(make_bench: Any, kind: str) -> Non
     (work / "try.sh").chmod(0o755)
     assert "content of .git/hooks/pre-commit" in printed(bench, "./try.sh")
     assert {name: ((work / name).read_text(), (work / name).stat().st_ino) for name in protected} == before
-    # And git goes on working in a subfolder, which has nothing protected in it.
+    # Git still works in a subfolder without protected files.
     (work / "plain").mkdir()
     assert printed(bench, "touch f 2>/dev/null; echo x > f; cat f", cwd="plain") == "x\n"
 
@@ -131,13 +131,13 @@ def test_folders_beyond_the_workspace_are_read_only(make_bench: Any, kind: str, 
         bench, f"cat {beyond}/data {other}/data {other}/private/key; echo x > {beyond}/new; rm {beyond}/data"
     )
     assert "content of beyond" in said
-    # One that holds something forbidden isn't there at all.
+    # A folder with a forbidden file is not visible at all.
     assert "content of other" not in said
     assert "content of the key" not in said
     assert os.listdir(beyond) == ["data"]
 
 
-def test_too_much_to_look_through(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from albert_tools.engine.workspace import sandbox_view
 
     monkeypatch.setattr(sandbox_view, "MAX_ENTRIES", 3)
@@ -148,7 +148,7 @@ def test_too_much_to_look_through(make_bench: Any, monkeypatch: pytest.MonkeyPat
     assert not (bench.work / "ran").exists()
 
 
-def test_what_a_command_did_is_on_the_record(make_bench: Any, kind: str) -> None:
+def test_the_effects_of_a_command_are_recorded(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind))
     (bench.work / "sub").mkdir()
     result = bench.service.invoke("bash", {"command": "echo hi > sub/made; exit 4"})
@@ -158,7 +158,7 @@ def test_what_a_command_did_is_on_the_record(make_bench: Any, kind: str) -> None
     assert (bench.work / "sub/made").read_text() == "hi\n"
 
 
-def test_a_long_output_can_be_read_on(make_bench: Any, kind: str) -> None:
+def test_the_rest_of_a_long_output_can_be_read(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind))
     found = bench.value("bash", command="seq 1 40000")
     assert found["truncated"]
@@ -173,7 +173,7 @@ def test_from_a_saved_tool(make_bench: Any, kind: str) -> None:
     assert bench.value("t") == ["bob", "ada"]
 
 
-def test_the_service_has_nothing_left(make_bench: Any, kind: str) -> None:
+def test_no_process_is_left(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind))
     bench.value("bash", command="true")
     before = sorted(os.listdir("/proc/self/fd"))

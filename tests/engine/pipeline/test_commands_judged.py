@@ -1,4 +1,4 @@
-"""A command that is dangerous or can't be told asks, also where ordinary ones may run; an answer is for that call alone."""
+"""Dangerous and unreadable commands ask, and an answer is for one call only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.model.result import ToolResult
 
 RAN: list[tuple[str, str]] = []
 ASKED: list[Question] = []
-#: What a person answers.
+#: The answers of the person.
 ANSWER: list[Any] = []
 
 
@@ -32,7 +32,7 @@ def program(argv: list[str]) -> str:
 
 
 async def person(question: Question) -> Any:
-    """Answers as it is told to."""
+    """A person whose answers the test sets."""
     ASKED.append(question)
     return ANSWER[0]
 
@@ -61,7 +61,7 @@ def call(service: SyncToolService, command: str, **more: Any) -> ToolResult:
     return service.invoke("shell", {"command": command, **more})
 
 
-def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
+def test_an_ordinary_command_runs_without_a_question(service: SyncToolService) -> None:
     assert call(service, "ls; git status").ok
     assert (len(RAN), ASKED) == (1, [])
 
@@ -73,7 +73,7 @@ def test_an_ordinary_command_runs_unasked(service: SyncToolService) -> None:
         ("ls; rm $x", "shipped.unknown_command", "unknown_command"),
     ],
 )
-def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: str, rationale: str) -> None:
+def test_dangerous_commands_ask_and_say_why(service: SyncToolService, command: str, rule: str, rationale: str) -> None:
     result = call(service, command)
     assert RAN == []
     assert result.error is not None
@@ -86,20 +86,20 @@ def test_others_ask_and_say_why(service: SyncToolService, command: str, rule: st
     assert len(RAN) == 1
 
 
-def test_a_variable_that_changes_what_a_command_is_asks(service: SyncToolService) -> None:
+def test_an_environment_variable_that_changes_the_command_asks(service: SyncToolService) -> None:
     assert call(service, "ls", env=["A=1", "B=2"]).ok
     assert not call(service, "ls", env=["A=1", "PATH=."]).ok
     assert [q.decision.rule for q in ASKED] == ["shipped.unknown_command"]
 
 
-def test_what_is_forbidden_is_not_asked_about(service: SyncToolService) -> None:
+def test_a_forbidden_command_is_denied_without_a_question(service: SyncToolService) -> None:
     ANSWER[:] = [True]
     error = call(service, "git push").error
     assert error is not None
     assert (error.rule, ASKED, RAN) == ("tools.shell.forbidden_commands", [], [])
 
 
-def test_a_lasting_answer_is_about_the_very_call(service: SyncToolService) -> None:
+def test_a_lasting_answer_is_for_the_same_call_only(service: SyncToolService) -> None:
     ANSWER[:] = ["session"]
     assert call(service, "rm -rf build").ok
     assert call(service, "rm -rf build").ok
@@ -110,7 +110,7 @@ def test_a_lasting_answer_is_about_the_very_call(service: SyncToolService) -> No
     assert len(ASKED) == 4
 
 
-def test_an_answer_for_a_saved_tool_is_about_the_very_call_as_well(service: SyncToolService) -> None:
+def test_a_lasting_answer_for_a_saved_tool_is_for_the_same_call_only(service: SyncToolService) -> None:
     service.define('def clean(what: str) -> str:\n    """Clean."""\n    return tools.shell(command=f"rm -rf {what}")\n')
     ANSWER[:] = ["always"]
     assert service.invoke("clean", {"what": "build"}).ok

@@ -1,4 +1,4 @@
-"""Failures: what is tried again and what never is, what a timeout leaves behind, and how a failure is told."""
+"""Failures: which are retried, what a timeout leaves behind, and the form of a failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools import CallContext, Failure, primitive
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 TRIES: list[str] = []
-#: What each try raises; nothing when there is none left.
+#: What the attempts raise, one after the other; then they succeed.
 COMES: list[Failure] = []
 
 
@@ -32,7 +32,7 @@ def fetch() -> str:
 
 @primitive(effects=["write"], idempotent=True, once=["more"])
 def put(context: CallContext, first: bool = False, more: bool = False) -> str:
-    """Do what can be done twice, unless it is more each time."""
+    """Do something idempotent, unless `more` is given."""
     if first:
         context.effect("write", path="a", size_bytes=1)
     return attempt("put")
@@ -40,7 +40,7 @@ def put(context: CallContext, first: bool = False, more: bool = False) -> str:
 
 @primitive(effects=["write"])
 def add() -> str:
-    """Do what can't be done twice."""
+    """Do something that is not idempotent."""
     return attempt("add")
 
 
@@ -84,7 +84,7 @@ def passing(code: str = "network_error", retryable: bool = True) -> Failure:
         ("add", {}, [passing()], 1, False),
     ],
 )
-def test_what_is_tried_again(
+def test_which_failures_are_retried(
     bench: Any, watch: Watch, tool: str, arguments: Any, comes: list[Failure], tries: int, ok: bool
 ) -> None:
     COMES[:] = comes
@@ -98,7 +98,7 @@ def test_what_is_tried_again(
         assert caught.value.code == result.error.code
 
 
-def test_our_own_timeout_is_not_tried_again(make_bench: Any) -> None:
+def test_a_timeout_is_not_retried(make_bench: Any) -> None:
     tries: list[int] = []
 
     @primitive(effects=["read"], timeout=0.1)
@@ -124,7 +124,7 @@ def processes(marked: str) -> list[int]:
     "way", ["sleep {0}", "sleep {0} & setsid sleep {0} & wait", "(setsid sleep {0} &) ; sleep {0}"]
 )
 @pytest.mark.parametrize("end", ["timeout", "rules", "cancelled"])
-def test_a_command_ends_with_all_it_started(make_bench: Any, way: str, end: str, tmp_path: Path) -> None:
+def test_a_command_ends_with_all_its_processes(make_bench: Any, way: str, end: str, tmp_path: Path) -> None:
     import asyncio
 
     seconds = f"7{time.time_ns() % 10**7}"

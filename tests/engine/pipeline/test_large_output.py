@@ -1,4 +1,4 @@
-"""Large outputs: kept whole and handed over in part, read on from there, and whole between steps and in runs that go on."""
+"""Large outputs: stored whole, returned in part, read with a handle, and whole between the steps of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make(make_bench: Any) -> Any:
 
 
 def all_of(bench: Any, handle: str, limit: int) -> str:
-    """Everything, part by part."""
+    """The whole value, read in parts."""
     found, offset = [], 0
     while offset is not None:
         part = bench.value("read_result", handle=handle, offset=offset, limit=limit)
@@ -52,7 +52,7 @@ def all_of(bench: Any, handle: str, limit: int) -> str:
     return "".join(found)
 
 
-def test_what_is_handed_over(make: Any) -> None:
+def test_a_large_output_is_returned_in_part(make: Any) -> None:
     bench = make()
     assert bench.value("much", size=MiB) == "x" * MiB
     text = "a" + "x" * MiB
@@ -70,7 +70,7 @@ def test_what_is_handed_over(make: Any) -> None:
     assert result.as_dict()["output"]["truncated"] is True
 
 
-def test_json_is_kept_as_json(make: Any) -> None:
+def test_json_is_stored_as_json(make: Any) -> None:
     bench = make(output_bytes=1000)
     output = bench.value("rows", count=100)
     assert output["kind"] == "json"
@@ -78,7 +78,7 @@ def test_json_is_kept_as_json(make: Any) -> None:
 
 
 @pytest.mark.parametrize("limit", [4, 5, 6, 7, 13, 4096])
-def test_characters_are_never_cut(make: Any, limit: int) -> None:
+def test_characters_are_not_split(make: Any, limit: int) -> None:
     bench = make(output_bytes=100)
     text = WIDE * 12
     handle = bench.value("much", size=len(text), text=text)["handle"]
@@ -91,7 +91,7 @@ def test_characters_are_never_cut(make: Any, limit: int) -> None:
             assert part["next_offset"] is None
 
 
-def test_lines_by_a_pattern(make: Any) -> None:
+def test_reading_lines_by_a_pattern(make: Any) -> None:
     bench = make(output_bytes=100)
     handle = bench.value("much", size=3000, text="one\ntwo\nthree\n")["handle"]
     part = bench.value("read_result", handle=handle, pattern="^t.o$", limit=16)
@@ -119,13 +119,13 @@ def test_lines_by_a_pattern(make: Any) -> None:
         ("", "invalid_arguments"),
     ],
 )
-def test_odd_handles(make: Any, handle: str, code: str) -> None:
+def test_invalid_handles(make: Any, handle: str, code: str) -> None:
     bench = make()
     for more in ({}, {"pattern": "x"}):
         assert bench.error("read_result", handle=handle, **more).code == code
 
 
-def test_odd_bounds(make: Any) -> None:
+def test_invalid_bounds(make: Any) -> None:
     bench = make(output_bytes=100)
     handle = bench.value("much", size=200)["handle"]
     assert bench.value("read_result", handle=handle, offset=10**12) == {
@@ -137,7 +137,7 @@ def test_odd_bounds(make: Any) -> None:
         assert bench.error("read_result", handle=handle, **wrong).code == "invalid_arguments"
 
 
-def test_what_was_changed_is_not_given(make: Any) -> None:
+def test_a_changed_value_is_damaged(make: Any) -> None:
     bench = make(output_bytes=100)
     handle = bench.value("much", size=200)["handle"]
     (path,) = (bench.home / "state" / "contents").rglob(handle[5:])
@@ -146,15 +146,16 @@ def test_what_was_changed_is_not_given(make: Any) -> None:
     assert bench.error("read_result", handle=handle).code == "damaged"
 
 
-def test_between_steps_values_are_whole(make: Any) -> None:
+def test_values_between_steps_are_whole(make: Any) -> None:
     bench = make(output_bytes=100)
     bench.define("return len(tools.much(size=5000)) + tools.keep(text=tools.much(size=5000))")
     assert bench.value("t") == 10_000
 
 
-def test_what_is_larger_than_a_line_of_a_journal(make: Any) -> None:
+def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.store.journal.MAX_ENTRY", 64 * 1024)
     bench = make()
-    size = 4 * MiB
+    size = 16 * 1024
     # As JSON it is six times as large.
     much = 'tools.much(size=n, text="\\u0001")'
     body = f"text = {much}\n    first = tools.keep(text=text)\n    return [first, len({much}), text]"
@@ -164,7 +165,7 @@ def test_what_is_larger_than_a_line_of_a_journal(make: Any) -> None:
     assert result.value() == size
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == size
-    # The result of a run, and the arguments of one, too; under a key also when it is repeated.
+    # So are the result and the arguments of a run, also in a repeat.
     for repeated in (False, True):
         whole = bench.service.invoke("t", {"n": size}, dedupe_key="k")
         assert (whole.repeated, whole.ok) == (repeated, True), whole.error
@@ -172,7 +173,7 @@ def test_what_is_larger_than_a_line_of_a_journal(make: Any) -> None:
     assert [(r.value(), r.repeated) for r in taken] == [(size, False), (size, True)]
 
 
-def test_what_was_handed_over_is_not_collected(make: Any) -> None:
+def test_a_returned_handle_is_not_collected(make: Any) -> None:
     bench = make(output_bytes=100)
     handle = bench.value("much", size=200)["handle"]
     state = bench.home / "state"

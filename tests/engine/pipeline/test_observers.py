@@ -1,4 +1,4 @@
-"""Observers of calls: a pair of notices for every call whatever becomes of it, and nothing that an observer does harms one."""
+"""Observers get the beginning and the end of every call, and never affect one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def wait(seconds: float = 0.0) -> str:
 
 
 class Watch:
-    """Remembers what it is told, and checks that it comes in pairs."""
+    """Records notices, and checks that they come in pairs."""
 
     def __init__(self) -> None:
         self.open: dict[Span, Started] = {}
@@ -45,7 +45,7 @@ class Watch:
         self.ended_.append(call)
 
     def told(self) -> list[tuple[str, str, str | None]]:
-        """What has ended since it was last asked, and that nothing is left open."""
+        """The calls that ended since the last question; none may be left open."""
         assert self.open == {}
         found = [(e.started.tool, e.outcome, e.code) for e in self.ended_]
         self.ended_.clear()
@@ -60,7 +60,7 @@ def make(make_bench: Any) -> Any:
     return made
 
 
-def test_a_pair_for_every_call(make: Any) -> None:
+def test_each_call_has_a_beginning_and_an_end(make: Any) -> None:
     watch = Watch()
     bench = make(watch, {**ASKS, "deny": ["http_request"]})
     token = bench.service.within(lambda s: s.open_session("x", tools=["wait"]))[1]
@@ -80,12 +80,12 @@ def test_a_pair_for_every_call(make: Any) -> None:
     assert call("http_request", {"url": "https://a.example"}) == [("http_request", "blocked", "permission_denied")]
     assert call("t") == [("wait", "completed", None), ("t", "completed", None)]
     for _ in range(2):
-        # Also one that is a repeat, and gets the first one's result.
+        # A repeat has notices too, with the first result.
         assert call("wait", dedupe_key="k") == [("wait", "completed", None)]
     assert call("wait", {"seconds": 1.0}, dedupe_key="k") == [("wait", "blocked", "dedupe_conflict")]
 
 
-def test_runs_that_wait_and_go_on(make: Any) -> None:
+def test_suspended_and_resumed_runs(make: Any) -> None:
     watch = Watch()
     bench = make(watch, ASKS)
     bench.define('tools.wait()\n    return tools.write_file(path="a", content="x")["path"]')
@@ -98,13 +98,13 @@ def test_runs_that_wait_and_go_on(make: Any) -> None:
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
     assert bench.service.resume(run).ok
-    # A step that is in the journal is no call.
+    # A step that is answered from the journal has no notices.
     assert watch.told() == [("write_file", "completed", None), ("t", "completed", None)]
     bench.service._wait(bench.service.service.runs.replay(run))
     assert watch.told() == []
 
 
-def test_what_is_called_off(make: Any) -> None:
+def test_cancelled_calls(make: Any) -> None:
     watch = Watch()
     bench = make(watch)
     bench.define("return tools.wait(seconds=20)")
@@ -122,7 +122,7 @@ def test_what_is_called_off(make: Any) -> None:
 
 
 class Rude(Watch):
-    """Raises, blocks, calls back, and changes what it is shown."""
+    """Raises, blocks, calls tools, and changes what it gets."""
 
     service: Any = None
 
@@ -143,7 +143,7 @@ class Rude(Watch):
         raise KeyError("rude")
 
 
-def test_an_observer_harms_nothing(make: Any) -> None:
+def test_a_failing_observer_affects_no_call(make: Any) -> None:
     watch = Rude()
     bench = make(watch)
     watch.service = bench.service
@@ -159,7 +159,7 @@ def test_an_observer_harms_nothing(make: Any) -> None:
     assert len(complaints) == 6
 
 
-def test_an_observer_may_call_on(make: Any) -> None:
+def test_an_observer_may_call_tools(make: Any) -> None:
     class Curious(Watch):
         tasks: list[Any] = []  # noqa: RUF012
 

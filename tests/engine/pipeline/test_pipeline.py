@@ -1,4 +1,4 @@
-"""The way of a call: looked up, validated, judged, executed, recorded; one result whatever happens on it."""
+"""The pipeline: look up, validate, authorize, execute, record; every request gets one result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def catching(call: str) -> str:
         ("read_file", 3, "invalid_arguments", "the version of a tool must be a string, not int"),
     ],
 )
-def test_what_can_not_be_found(
+def test_unknown_tools_and_versions(
     bench: Any, failed: Any, name: Any, version: Any, code: str, message: str | None
 ) -> None:
     for options in ({}, {"dedupe_key": f"{name}{version}"}):
@@ -63,7 +63,7 @@ def test_what_can_not_be_found(
         assert message is None or error.message == message
 
 
-def test_a_version_may_be_named(bench: Any) -> None:
+def test_calling_a_version(bench: Any) -> None:
     bench.define("return 1", "v")
     first = bench.service.describe("v").definition.version
     bench.define("return 2", "v")
@@ -97,12 +97,12 @@ def test_a_version_may_be_named(bench: Any) -> None:
         ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: there is no such name here"]),
     ],
 )
-def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:
+def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:
     assert [v["message"] for v in bench.service.validate("look", arguments)] == messages
     error = failed(bench.service.invoke("look", arguments))
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
-    # Where it is one value that is wrong, what is said of that.
+    # If only one value is invalid, its message.
     whole = 'the tool is called as look(at: string = "door") -> string'
     assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
@@ -121,7 +121,7 @@ def test_deep_and_shared_arguments(bench: Any, monkeypatch: pytest.MonkeyPatch) 
     assert "has more than 20,000 values" in bench.error("look", at=many).message
 
 
-def test_what_a_function_is_given_is_its_own(bench: Any) -> None:
+def test_a_function_gets_its_own_copy(bench: Any) -> None:
     mine = [1]
     assert bench.value("grow", items=mine) == [[1, 0], [0]]
     assert bench.value("grow", items=mine) == [[1, 0], [0]]
@@ -129,7 +129,7 @@ def test_what_a_function_is_given_is_its_own(bench: Any) -> None:
 
 
 class Hostile(Mapping[str, Any]):
-    """Arguments that break when they are read."""
+    """Arguments that raise when they are read."""
 
     def __getitem__(self, key: str) -> Any:
         raise RuntimeError("no")
@@ -141,10 +141,10 @@ class Hostile(Mapping[str, Any]):
         return 1
 
 
-# Authorise
+# Authorize
 
 
-def test_a_fault_while_judging_denies(bench: Any, failed: Any) -> None:
+def test_a_fault_while_judging_is_a_denial(bench: Any, failed: Any) -> None:
     error = failed(bench.service.invoke("look", Hostile()))
     assert (error.code, error.rule) == ("governance_unavailable", "fault")
     assert error.message == "the call can't be judged, so it is denied: RuntimeError: no"
@@ -153,7 +153,7 @@ def test_a_fault_while_judging_denies(bench: Any, failed: Any) -> None:
 
 
 class BrokenStore:
-    """A store that fails in a way that no store may."""
+    """A store that raises something else than a Failure."""
 
     def load(self, name: str, version: str | None = None) -> Any:
         raise MemoryError
@@ -172,7 +172,7 @@ def pipeline(
     return made, ServiceContext(work, rules or Governance())
 
 
-def test_a_fault_of_the_store_denies() -> None:
+def test_a_fault_of_the_store_is_a_denial() -> None:
     with scratch_workspace() as scratch:
         made, around = pipeline(scratch.workspace)
         result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
@@ -183,7 +183,7 @@ def test_a_fault_of_the_store_denies() -> None:
         )
 
 
-def test_rules_that_are_no_rules_deny() -> None:
+def test_unusable_rules_deny() -> None:
     with scratch_workspace() as scratch:
         made, around = pipeline(scratch.workspace, rules=object())
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
@@ -193,7 +193,7 @@ def test_rules_that_are_no_rules_deny() -> None:
 
 
 class FakeClock:
-    """A clock that moves when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -229,7 +229,7 @@ def test_no_time_is_left() -> None:
         assert (result.error.code, result.error.message) == ("run_limit", "no time was left for list_directory")
 
 
-def test_the_same_denial_again_and_again_does_not_grow(make_bench: Any) -> None:
+def test_a_repeated_denial_gathers_no_traceback(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
     kept = bench.service.service.context.governance
     before = kept.__traceback__
@@ -249,7 +249,7 @@ def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
         direct = bench.error(name)
         assert (direct.code, direct.message) == (code, message)
     bench.define(catching("tools.look(at=int('3'))"))
-    # What is wrong with the arguments is not a secret; nothing was done.
+    # Invalid arguments are reported before the denial; nothing is done.
     assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
     assert bench.done == []
 
@@ -265,7 +265,7 @@ def test_gated_primitives(make_bench: Any) -> None:
         assert denied.invoke("secret").error.rule == "deny"  # type: ignore[union-attr]
 
 
-def test_depth_is_held_at_run_too(bench: Any, one: Any) -> None:
+def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     inner = bench.service.service
     bench.define("return 0", "d1")
     for i in range(2, 10):
@@ -277,7 +277,7 @@ def test_depth_is_held_at_run_too(bench: Any, one: Any) -> None:
     assert error.message == "saved tools call each other more than 8 deep"
 
 
-def test_a_tool_that_was_not_checked_to_call_it(bench: Any, one: Any) -> None:
+def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:
     import dataclasses
 
     inner = bench.service.service
@@ -340,7 +340,7 @@ def test_faults_of_async_primitives(bench: Any, kind: str) -> None:
     assert bench.value("look") == "door"
 
 
-def test_a_primitives_own_failure_keeps_its_facts(bench: Any) -> None:
+def test_a_failure_of_a_primitive_keeps_its_details(bench: Any) -> None:
     error = bench.error("odd", kind="failure")
     assert (error.code, error.message, error.tool, error.retryable, error.retry_after_ms) == (
         "network_error", "nobody answers", "odd", True, 50,
@@ -362,7 +362,7 @@ def test_a_primitives_own_failure_keeps_its_facts(bench: Any) -> None:
         ("huge", "the output is larger than 67,108,864 bytes"),
     ],
 )
-def test_outputs_off_the_domain(bench: Any, kind: str, said: str) -> None:
+def test_outputs_that_are_not_json(bench: Any, kind: str, said: str) -> None:
     error = bench.error("odd", kind=kind)
     assert error.code == "invalid_result"
     said = said.replace("the output", "the output of odd")
@@ -384,7 +384,7 @@ def test_timeouts(bench: Any, name: str) -> None:
     assert bench.value("t")[0] == "timeout"
 
 
-def test_what_a_primitive_is_told(make_bench: Any) -> None:
+def test_the_context_of_a_primitive(make_bench: Any) -> None:
     rules = {"limits": {"call_seconds": 5.0}, "primitives": {"budget": {"colour": "red"}}}
     bench = make_bench(governance=rules)
     told = bench.value("budget")
@@ -394,20 +394,20 @@ def test_what_a_primitive_is_told(make_bench: Any) -> None:
     assert 0 < bench.value("t")["left"] <= 2
 
 
-def test_effects_in_order_also_when_it_fails(bench: Any) -> None:
+def test_effects_are_in_order_also_after_a_failure(bench: Any) -> None:
     bench.define('tools.note(text="a")\n    tools.write_file(path="b", content="b")\n    raise ToolError("later")')
     result = bench.service.invoke("t")
     assert [(e.tool, e.facts["path"]) for e in result.effects] == [("note", "note.txt"), ("write_file", "b")]
     assert result.error is not None
 
 
-def test_what_a_saved_tool_fails_with(bench: Any) -> None:
+def test_failures_of_saved_tools(bench: Any) -> None:
     bench.define('x = [1]\n    raise ToolError("no more", code="not_found", retryable=True)', "inner")
     bench.define(catching("tools.inner()"))
     assert bench.value("t") == ["not_found", "inner", "no more", True]
     bench.define("return tools.inner()", "outer")
     error = bench.error("outer")
-    # Told from where it failed, with the way there.
+    # The error has the line and the tools that led there.
     assert (error.code, error.message, error.line) == ("not_found", "no more", 4)
     assert error.as_dict()["source"] == {"tool": "inner", "line": 4}
     assert error.details["trail"] == [{"tool": "outer", "line": 3}, {"tool": "inner", "line": 4}]
@@ -418,13 +418,13 @@ def test_what_a_saved_tool_fails_with(bench: Any) -> None:
     assert bench.error("liar").code == "tool_error"
 
 
-def test_a_failure_that_nobody_caught_is_told_once(bench: Any) -> None:
+def test_an_uncaught_failure_is_reported_once(bench: Any) -> None:
     bench.define("return [][0]", "inner")
     bench.define("return tools.inner()", "outer")
     assert bench.error("outer").message == "IndexError: list index out of range"
 
 
-def test_a_result_is_what_was_promised(bench: Any) -> None:
+def test_a_result_must_fit_its_type(bench: Any) -> None:
     bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
     error = bench.error("wrong")
     assert (error.code, error.tool) == ("invalid_result", "wrong")
@@ -449,7 +449,7 @@ def test_budgets_span_nested_runs(make_bench: Any) -> None:
     again = "        try:\n            tools.four()\n        except ToolError as e:\n            out.append(e.code)\n"
     bench.define("out = []\n    for i in range(9):\n" + again + "    return out", "stubborn")
     bench.done.clear()
-    # Who catches it gets the same again: what is used up stays used up.
+    # A program that catches it gets the same error again.
     assert bench.value("stubborn") == ["call_limit"] * 7
     assert len(bench.done) == 8
     bench.define('print("x" * 59)', "talk")
@@ -468,7 +468,7 @@ def test_prints(bench: Any) -> None:
     assert result.log == "a\ninside 1\nü"
 
 
-def test_calls_are_told_as_they_begin(bench: Any) -> None:
+def test_watch_gets_each_call_when_it_begins(bench: Any) -> None:
     bench.define("return tools.look()", "inner")
     bench.define("return [tools.inner(), tools.look()]")
     told: list[str] = []
@@ -523,8 +523,8 @@ def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
 @pytest.fixture
 def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The runs that have asked for their dedupe key."""
-    repeats = bench.service.service.context.repeats
-    begin = repeats.begin
+    keys = bench.service.service.context.dedupe_keys
+    begin = keys.begin
     found: set[str] = set()
 
     def begin_and_note(key: str, digest: str, run: str) -> Any:
@@ -532,7 +532,7 @@ def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.add(run)
         return known
 
-    monkeypatch.setattr(repeats, "begin", begin_and_note)
+    monkeypatch.setattr(keys, "begin", begin_and_note)
     return found
 
 
@@ -596,7 +596,7 @@ def test_keys_conflict_by_content(bench: Any) -> None:
     token = bench.service.within(lambda s: s.open_session("test"))[1]
     assert ask({"at": "b"}, session=token).value() == "b"
     assert bench.service.invoke("launch", {"name": "a"}, dedupe_key="c").value() == "a"
-    # What is refused is as if it had not been asked.
+    # A refused call frees its key.
     refusals = [bench.service.invoke("look", {"at": {1}}, dedupe_key="odd") for _ in range(2)]
     assert [r.error.code for r in refusals] == ["invalid_arguments"] * 2
     assert [r.repeated for r in refusals] == [False, False]
@@ -609,7 +609,7 @@ def test_old_keys_are_forgotten(bench: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert [bench.service.invoke("look", dedupe_key=key).repeated for key in "ea"] == [True, False]
 
 
-# Whatever comes
+# Any input
 
 
 JSON = st.recursive(

@@ -1,21 +1,21 @@
-"""The same call under the same key: made once, however many ask, in whatever process; what was not made is not remembered."""
+"""Dedupe keys: a call under a key is made once, also across processes; a call that was not made frees its key."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from albert_tools import CallContext, primitive
+from albert_tools import CallContext, SyncToolService, primitive
 from albert_tools.engine.authority.idempotency import key_of
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.definition import canonical
+from tests.helpers.children import Child, Report
+from tests.helpers.gate import until
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 
@@ -61,7 +61,7 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert len({r.run_id for r in found}) == 1
     first = next(r for r in found if not r.repeated)
     told = recorded(bench, "repeated")
-    # Each request is on the record, the first by what was done for it, each other by whose answer it got.
+    # Each request is recorded: the first with its result, the others with the run whose result they got.
     assert [(e["of"], e["tool"], e["ok"], e["result_hash"]) for e in told] == [
         (first.run_id, "add", True, first.result_hash)
     ] * 7
@@ -69,7 +69,7 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert len(recorded(bench, "call")) == len(recorded(bench, "result")) == 1
 
 
-def test_a_repeat_says_on_whose_behalf_and_of_what_failure_it_is(make: Any) -> None:
+def test_the_entry_of_a_repeat(make: Any) -> None:
     bench = make()
     token = opened(bench, tools={"add"}, budget=Budget(calls=1))
     for number in range(2):
@@ -84,49 +84,35 @@ def test_a_repeat_says_on_whose_behalf_and_of_what_failure_it_is(make: Any) -> N
     assert session.used["calls"] == 1
 
 
-ADDER = """
-import asyncio, sys
-sys.path.insert(0, "")
-from albert_tools import SyncToolService
-from tests.engine.pipeline.test_repeat import add
-home, work, seconds = sys.argv[1:]
-with SyncToolService.open(home=home, workspace=work, primitives=[add], governance={}) as service:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    print(service.invoke("add", {"seconds": float(seconds)}, dedupe_key="k").value(), flush=True)
-"""
+def adding(report: Report, home: Path, work: Path, go: Path, seconds: float) -> None:
+    """Call `add` under the key, once `go` is there."""
+    with SyncToolService.open(home=home, workspace=work, primitives=[add], governance={}) as service:
+        report("ready")
+        until(go.exists)
+        report(service.invoke("add", {"seconds": seconds}, dedupe_key="k").value())
 
 
-def process(bench: Any, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", ADDER, str(bench.home), str(bench.work), str(seconds)]
-    started = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=os.getcwd())
-    assert started.stdout is not None
-    assert started.stdout.readline() == "ready\n"
-    return started
+def processes(bench: Any, count: int, seconds: float) -> list[Child]:
+    """Processes that call `add` at the same time."""
+    go = bench.home.with_name("go")
+    children = [Child(adding, bench.home, bench.work, go, seconds) for _ in range(count)]
+    assert [child.hear() for child in children] == ["ready"] * count
+    go.touch()
+    return children
 
 
 def test_two_processes(make: Any) -> None:
     bench = make()
-    both = [process(bench, 0.2) for _ in range(2)]
-    for each in both:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
-    assert [each.communicate(timeout=60)[0] for each in both] == ["1\n", "1\n"]
+    both = processes(bench, 2, 0.1)
+    assert [child.hear() for child in both] == [1, 1]
     assert (bench.work / "count").read_text() == "1"
 
 
-def test_whoever_made_it_has_died(make: Any) -> None:
+def test_the_process_that_made_the_call_has_died(make: Any) -> None:
     bench = make()
-    other = process(bench, 30)
-    assert other.stdin is not None
-    other.stdin.write("\n")
-    other.stdin.flush()
-    repeats = bench.service.service.context.dedupe_keys
-    while not repeats._fold.by_key:
-        repeats.find("")
+    (other,) = processes(bench, 1, 30.0)
+    until(lambda: recorded(bench, "repeat"))
     other.kill()
-    other.wait()
     for _ in range(2):
         error = bench.service.invoke("add", {"seconds": 30.0}, dedupe_key="k").error
         assert (error.code, error.retryable) == ("unknown_outcome", False)
@@ -134,7 +120,7 @@ def test_whoever_made_it_has_died(make: Any) -> None:
     assert bench.service.invoke("add", {"seconds": 0.0}, dedupe_key="new").ok
 
 
-def test_other_arguments_and_other_places(make: Any) -> None:
+def test_other_arguments_conflict_and_other_sessions_do_not(make: Any) -> None:
     bench = make()
     tokens = [None, opened(bench), opened(bench)]
     for token in tokens:
@@ -148,18 +134,18 @@ def test_other_arguments_and_other_places(make: Any) -> None:
     assert not bench.service.invoke("list_directory", dedupe_key="k").repeated
 
 
-def test_a_tool_that_was_replaced_makes_no_new_request_of_it(make: Any) -> None:
+def test_replacing_the_tool_does_not_change_the_request(make: Any) -> None:
     bench = make()
     bench.define("return tools.add()")
     first = bench.service.invoke("t", dedupe_key="k")
     bench.define("return tools.add() + 100")
     again = bench.service.invoke("t", dedupe_key="k")
     assert (again.repeated, again.value(), again.run_id) == (True, 1, first.run_id)
-    # Whoever names a version asks for something else.
+    # The same call with a version is another request.
     assert bench.service.invoke("t", dedupe_key="k", version=first.version).error.code == "dedupe_conflict"
 
 
-def test_what_was_refused_is_not_kept(make: Any) -> None:
+def test_a_refused_call_drops_its_key(make: Any) -> None:
     bench = make({"tools": {"add": {"allowed_in_modes": ["ALERT"]}}})
     assert bench.service.invoke("add", dedupe_key="k").error.denied
     bench.service.service.context.modes.switch("ALERT", "ada", "")
@@ -167,7 +153,7 @@ def test_what_was_refused_is_not_kept(make: Any) -> None:
     assert (result.repeated, result.value()) == (False, 1)
 
 
-def test_what_was_done_before_a_denial_is_kept(make: Any) -> None:
+def test_a_denial_after_an_effect_keeps_the_key(make: Any) -> None:
     bench = make({"deny": ["write_file"]})
     bench.define('tools.add()\n    tools.write_file(path="a", content="")\n    return 1')
     for repeated in (False, True, True):
@@ -176,7 +162,7 @@ def test_what_was_done_before_a_denial_is_kept(make: Any) -> None:
     assert (bench.work / "count").read_text() == "1"
 
 
-def test_a_failure_is_repeated_too(make: Any) -> None:
+def test_a_failure_is_returned_again(make: Any) -> None:
     bench = make()
     bench.define('tools.add()\n    raise ToolError("no")')
     told = [bench.service.invoke("t", dedupe_key="k") for _ in range(2)]
@@ -203,14 +189,14 @@ def test_a_repeat_is_neither_charged_nor_asked_about(make: Any) -> None:
     assert len(asked) == 1
     (session,) = bench.service.within(lambda s: s.sessions.all())
     assert session.used["calls"] == 1
-    # It is still judged who asks: after the session has ended nothing is told.
+    # The session is still checked: after its end the result is not returned.
     bench.service.within(lambda s: s.sessions.end(session.id))
     assert bench.service.invoke("write_file", given, session=token, dedupe_key="k").error.rule == "session.ended"
 
 
 @pytest.mark.parametrize("in_session", [False, True])
 @pytest.mark.parametrize("name", ["write_file", "t"])
-def test_what_waits_is_told_and_then_its_result(make: Any, in_session: bool, name: str) -> None:
+def test_a_repeat_of_a_suspended_call(make: Any, in_session: bool, name: str) -> None:
     bench = make(ASKS)
     bench.define("return tools.write_file(path=path, content=content)", "t", "path: str, content: str")
     token = opened(bench) if in_session else None
@@ -230,7 +216,7 @@ def test_what_waits_is_told_and_then_its_result(make: Any, in_session: bool, nam
     assert (again.repeated, again.value(), again.run_id) == (True, result.value(), first.run_id)
 
 
-def test_a_key_is_told_nowhere(make: Any) -> None:
+def test_a_key_is_not_stored(make: Any) -> None:
     bench = make()
     key = "my key is hunter2, honestly"
     token = opened(bench)
@@ -241,13 +227,13 @@ def test_a_key_is_told_nowhere(make: Any) -> None:
     assert not any(b"hunter2" in content for content in files)
 
 
-def test_a_repeat_waits_no_longer_than_a_run_may(make: Any) -> None:
+def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     bench = make()
     token = opened(bench, budget=Budget(wall_seconds=0.3))
     (session,) = bench.service.within(lambda s: s.sessions.all())
     digest = hashlib.sha256(canonical([None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
-        # Somebody lives, and has begun it.
+        # A living process has begun the call.
         other.service.context.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})

@@ -1,4 +1,4 @@
-"""Calls in sessions: what a lease lets through, what budgets come to however many call at once, and what is never told."""
+"""Calls in sessions: leases, budgets under concurrency, and that tokens stay secret."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": [
 async def pour(
     name: str, size: int, context: CallContext, files: int = 1, seconds: float = 0.0, fail: bool = False
 ) -> int:
-    """Write as much as asked for, and say nothing of it."""
+    """Write some bytes without reporting an effect."""
     for n in range(files):
         await asyncio.sleep(seconds)
         context.workspace.replace(f"{name}{n}", b"x" * size)
@@ -39,7 +39,7 @@ async def rest(seconds: float = 0.0) -> str:
 
 
 class Watch:
-    """Remembers everything it is told."""
+    """Records all notices."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -73,11 +73,11 @@ def used(bench: Any, session: Any) -> dict[str, float]:
     return dict(found.used)
 
 
-def test_who_is_let_in(make: Any) -> None:
+def test_tokens_of_sessions(make: Any) -> None:
     bench = make()
     session, token = opened(bench, tools=["rest"])
     assert bench.service.invoke("rest", session=token).ok
-    # Nothing in an invocation names a session but its token.
+    # Only the token identifies a session.
     for wrong in (session.id, "x", f"run:{session.id}", token[:-1], token.upper()):
         assert code(bench.service.invoke("rest", session=wrong)) == "session.unknown"
     assert code(bench.service.invoke("list_directory", session=token)) == "lease.tools"
@@ -85,7 +85,7 @@ def test_who_is_let_in(make: Any) -> None:
     assert code(bench.service.invoke("rest", session=token)) == "session.ended"
 
 
-def test_a_lease_holds_for_what_a_program_calls(make: Any) -> None:
+def test_a_lease_applies_to_the_calls_of_a_program(make: Any) -> None:
     bench = make()
     bench.define("return tools.rest()")
     assert code(bench.service.invoke("t", session=opened(bench, tools=["t"])[1])) == "lease.tools"
@@ -129,7 +129,7 @@ def test_a_working_directory(make: Any) -> None:
     for wrong in ("..", "/etc", "nothing"):
         with pytest.raises(Failure):
             opened(bench, cwd=wrong)
-    # One that became a link to elsewhere is no longer it.
+    # A folder that was replaced by a link is refused.
     (bench.work / "src" / "a").unlink()
     (bench.work / "src").rmdir()
     (bench.work / "src").symlink_to("/tmp")
@@ -139,7 +139,7 @@ def test_a_working_directory(make: Any) -> None:
 # Budgets
 
 
-def test_calls_are_exact_however_many_at_once(make: Any) -> None:
+def test_the_call_budget_is_exact_for_concurrent_calls(make: Any) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(calls=20))
     inner = opened(bench, within=token, budget=Budget(calls=15))[1]
@@ -155,7 +155,7 @@ def test_calls_are_exact_however_many_at_once(make: Any) -> None:
     assert {code(r) for r in found} >= {None, "lease.budget.calls"}
 
 
-def test_bytes_are_never_more_than_the_budget(make: Any) -> None:
+def test_the_byte_budget_is_never_exceeded(make: Any) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(bytes_written=100))
     inner = opened(bench, within=token)[1]
@@ -173,17 +173,17 @@ def test_bytes_are_never_more_than_the_budget(make: Any) -> None:
 
 
 @pytest.mark.parametrize(("files", "fail", "left"), [(4, False, 3), (2, True, 2), (3, False, 3)])
-def test_all_that_one_call_writes_counts(make: Any, files: int, fail: bool, left: int) -> None:
+def test_all_writes_of_one_call_count(make: Any, files: int, fail: bool, left: int) -> None:
     bench = make()
     session, token = opened(bench, budget=Budget(bytes_written=100))
     given = {"name": "f", "size": 30, "files": files, "fail": fail}
     result = bench.service.invoke("pour", given, session=token)
     assert result.ok is (files == 3)
-    # Also what it never spoke of, and what it did before it failed.
+    # Also bytes without an effect, and those before a failure.
     assert used(bench, session)["bytes_written"] == 30 * left == sum(p.stat().st_size for p in bench.work.glob("f*"))
 
 
-def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, make_bench: Any) -> None:
+def test_a_thread_can_not_write_after_its_call_ended(make: Any, make_bench: Any) -> None:
     import threading
 
     go = threading.Event()
@@ -191,7 +191,7 @@ def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, ma
 
     @primitive(effects=["write"], timeout=0.1)
     def late(context: CallContext) -> None:
-        """Write when nobody waits any more."""
+        """Write after the call has ended."""
         go.wait(5)
         try:
             context.workspace.replace("late", b"x")
@@ -211,15 +211,15 @@ def test_a_thread_that_goes_on_after_its_call_changes_nothing_more(make: Any, ma
     assert not (bench.work / "late").exists()
 
 
-def test_a_short_lease_under_short_limits(make: Any) -> None:
+def test_a_short_lease_with_short_limits(make: Any) -> None:
     bench = make({"limits": {"run_seconds": 20}})
     assert bench.service.invoke("rest", session=opened(bench, seconds=5)[1]).ok
 
 
-# Runs that wait
+# Suspended runs
 
 
-def test_a_run_that_waits_outlives_the_lease(make: Any) -> None:
+def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
     session, token = opened(bench, seconds=3600, budget=Budget(calls=5, bytes_written=3))
@@ -232,12 +232,12 @@ def test_a_run_that_waits_outlives_the_lease(make: Any) -> None:
         assert question.session == session.id
         bench.service.within(lambda s, q=question: s.approvals.answer(q.id, "once", "ada"))
         result = bench.service.resume(waiting.run_id)
-    # It has taken from the session what is left of it.
+    # It took the rest of the lease.
     assert result.value() == ["0", "1"]
     assert used(bench, session)["bytes_written"] == 2
 
 
-def test_a_run_that_waits_does_not_outlive_the_sessions_end(make: Any) -> None:
+def test_a_suspended_run_ends_with_a_revoked_session(make: Any) -> None:
     bench = make(ASKS)
     above, above_token = opened(bench)
     _, token = opened(bench, within=above_token)
@@ -249,14 +249,14 @@ def test_a_run_that_waits_does_not_outlive_the_sessions_end(make: Any) -> None:
     assert not (bench.work / "a").exists()
 
 
-def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
+def test_a_resumed_run_has_the_rest_of_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('tools.rest()\n    tools.write_file(path="a", content="x")\n    return tools.rest()')
     session, token = opened(bench, budget=Budget(calls=3))
     waiting = bench.service.invoke("t", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # Two calls are used. To go on is none; the write is the third, and there is no fourth.
+    # Two calls are used. Resuming is free, the write is the third call, and there is no fourth.
     assert code(bench.service.resume(waiting.run_id)) == "lease.budget.calls"
     assert used(bench, session)["calls"] == 3
     assert (bench.work / "a").exists()
@@ -265,7 +265,7 @@ def test_a_run_that_waits_has_what_was_left(make: Any) -> None:
 # Limits
 
 
-def test_limits_count_what_programs_call_and_what_waits(make: Any) -> None:
+def test_rate_limits_count_calls_of_programs_and_of_suspended_runs(make: Any) -> None:
     rules = {"tools": {"rest": {"rate_limit_per_hour": 4}, "write_file": {**ASKS["tools"]["write_file"]}}}
     bench = make(rules)
     bench.define("return [tools.rest() for _ in range(3)]")
@@ -275,7 +275,7 @@ def test_limits_count_what_programs_call_and_what_waits(make: Any) -> None:
     waiting = bench.service.invoke("waits", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # The run goes on in the same window, though it has a lease of its own.
+    # The resumed run counts in the same window, although it has a grant of its own.
     error = bench.service.resume(waiting.run_id).error
     assert (error.code, error.rule) == ("rate_limited", "rate_limit.tool:rest")
     with bench.again() as other:
@@ -294,7 +294,7 @@ with SyncToolService.open(home=home, workspace=work, governance=rules) as servic
 """
 
 
-def test_limits_hold_among_processes(make: Any) -> None:
+def test_rate_limits_apply_across_processes(make: Any) -> None:
     bench = make()
     command = [sys.executable, "-c", LIMITED, str(bench.home), str(bench.work)]
     racers = [subprocess.Popen(command, stdout=-1, text=True) for _ in range(2)]
@@ -304,7 +304,7 @@ def test_limits_hold_among_processes(make: Any) -> None:
 # The token
 
 
-def test_the_token_is_nowhere(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_not_stored(make: Any, caplog: pytest.LogCaptureFixture) -> None:
     watch = Watch()
     bench = make(ASKS, telemetry=watch)
     caplog.set_level(logging.DEBUG)

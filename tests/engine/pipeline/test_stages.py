@@ -1,8 +1,8 @@
-"""Every stage of the pipeline: what it lets through, what it refuses, what it asks about, and that it has its turn.
+"""Every stage of the pipeline: what it allows, denies and asks about, and the order of the stages.
 
-Each row is a call on a bench of its own. A refusal leaves one entry, `denied`, with its rule, and no effect. What is allowed has
-its decision in the log before its result. What is asked about waits as a suspended run, does nothing before it is
-answered, and is done once when the answer is yes.
+Each row is a call on a bench of its own. A denial leaves one entry, `denied`, with its rule, and no effect. An allowed call has its
+decision in the ledger before its result. A call that asks is a suspended run; it has no effect before the answer, and one effect
+after a yes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shred(name: str) -> str:
 
 @primitive(effects=["write"], allowed_modes=["ALERT"])
 def alarm() -> str:
-    """Be of use in an alert only."""
+    """A tool for ALERT only."""
     DONE.append("alarm")
     return "rung"
 
@@ -64,7 +64,7 @@ SHIPPED = "shipped.categories"
 
 @dataclass(frozen=True)
 class Row:
-    """A call, what it meets, and what is to come of it. `verdict` is allow, deny or ask."""
+    """A call, its circumstances and the expected decision: allow, deny or ask."""
 
     stage: str
     verdict: str
@@ -74,7 +74,7 @@ class Row:
     rule: str | None = None
     why: str | None = None
     mode: str = "NORMAL"
-    #: Options of the service and of the call, or a function of the bench that prepares and gives those of the call.
+    #: Options of the service and of the call, or a function that prepares the bench and returns the options of the call.
     service: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] | Callable[[Any], dict[str, Any]] = field(default_factory=dict)
     effects: int = 1
@@ -159,7 +159,7 @@ ROWS = [
     allow("repeat", options={"dedupe_key": "k"}),
     allow("repeat", options=before({"name": "a"}, dedupe_key=""), effects=2),
     deny("repeat", "dedupe_conflict", options=before({"name": "b"}, dedupe_key="k"), effects=1),
-    # Budget, which is seen to after rules and rates, but before anybody is asked
+    # Budget, after rules and rate limits, and before a question
     allow("budget", options=opened(budget=Budget(calls=1, wall_seconds=60))),
     *(
         deny("budget", "budget_exceeded", f"lease.budget.{unit}", "budget", options=opened(budget=Budget(**{unit: 0})))
@@ -195,7 +195,7 @@ ROWS = [
         "category", "permission_denied", "categories.system_write.forbidden_in_modes", "mode",
         rules={"categories": {"system_write": {"forbidden_in_modes": NORMAL}}, **of("launch", allowed_in_modes=NORMAL)},
     ),
-    # Policy, by what is touched
+    # Policy, by objects
     allow("path", call=("mark", {"path": "a.md"}), rules=of("mark", allowed_paths=["*.md"])),
     deny(
         "path", "permission_denied", "tools.mark.allowed_paths", "path",
@@ -223,7 +223,7 @@ ROWS = [
         call=("send", {"url": "https://a.example/", "method": "DELETE"}), rules=of("send", allowed_methods=["GET"]),
     ),
     allow("size", call=("mark", {"path": "a", "size": 1000}), rules=of("mark", max_file_size_mb=0.001)),
-    # How often
+    # Rate limits
     allow("rate", rules=of("launch", rate_limit_per_hour=2), options=before({"name": "b"}), effects=2),
     deny(
         "rate", "rate_limited", "rate_limit.tool:launch", "rate_limit",
@@ -312,13 +312,13 @@ def test_a_size_is_judged_when_the_file_is_written(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", max_file_size_mb=0.001))
     error = bench.error("mark", path="a", size=2000)
     assert error.rule == "max_file_size_mb"
-    # It was begun, so what the log has is a call that failed.
+    # The call began, so the ledger has a failed call.
     assert [kind for kind, _ in since(bench, 0)] == ["call", "result"]
     assert since(bench, 0)[1][1]["ok"] is False
     assert list(bench.work.glob("a*")) == []
 
 
-def test_a_path_beyond_the_workspace(make_bench: Any, tmp_path: Any) -> None:
+def test_a_path_outside_the_workspace(make_bench: Any, tmp_path: Any) -> None:
     beyond = tmp_path.resolve() / "beyond"
     beyond.mkdir()
     bench = make_bench(primitives=TOOLS, governance=of("mark", allowed_paths=["$WORKSPACE", f"{beyond}/**"]))
@@ -351,13 +351,13 @@ def test_an_approval(make_bench: Any, answer: str | None, code: str | None, rati
     assert bench.done == []
 
 
-def test_a_repeat_is_the_first_ones_result(make_bench: Any) -> None:
+def test_a_repeat_gets_the_first_result(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("launch", rate_limit_per_hour=1))
     options = opened(budget=Budget(calls=1))(bench)
     first = bench.service.invoke("launch", {"name": "a"}, dedupe_key="k", **options)
     seen = len(since(bench, 0))
     again = bench.service.invoke("launch", {"name": "a"}, dedupe_key="k", **options)
-    # Neither charged nor counted, though budget and rate are used up.
+    # It is neither charged nor counted: budget and rate limit are used up.
     assert (again.repeated, again.output, first.repeated) == (True, "a", False)
     assert since(bench, seen) == []
     assert bench.done == ["a"]
@@ -384,22 +384,22 @@ def _other_launch() -> Any:
     return launch
 
 
-def test_too_deep(make_bench: Any) -> None:
+def test_nesting_too_deep(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance={"deny": ["d1"]})
     inner = bench.service.service
     bench.define('return tools.launch(name="a")', "d1")
     for i in range(2, 10):
         checked = check_or_raise(one(f"return tools.d{i - 1}()", f"d{i}"), Deeper(inner))
         inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
-    # Judged before the rules for the tool: they are the same at any depth.
+    # Checked before the rules for the tool.
     assert bench.error("d9").code == "depth_limit"
     assert [(d["tool"], d["code"]) for k, d in since(bench, 0) if k == "denied"] == [("d1", "depth_limit")]
     assert bench.error("d8").rule == "deny"
     assert bench.done == []
 
 
-def test_stages_have_their_turn_in_the_order_that_is_told(make_bench: Any) -> None:
-    """Everything is wrong with a call; what is mended one after the other is what is told one after the other."""
+def test_the_order_of_the_stages(make_bench: Any) -> None:
+    """A call fails every check. Correcting one at a time shows the order of the checks."""
     bench = make_bench(primitives=TOOLS)
     bench.define("return tools.launch(name=name)", parameters="name: str")
     ask_and_limit = of("t", requires_approval_in_modes=NORMAL, rate_limit_per_hour=1)
@@ -411,7 +411,7 @@ def test_stages_have_their_turn_in_the_order_that_is_told(make_bench: Any) -> No
     assert bench.service.invoke("t", {"name": "b"}, session=spent, dedupe_key="k").ok
     assert bench.done == ["b"]
     with bench.again(governance=ask_and_limit, ask=_yes) as limited:
-        # The one call that the hour has room for.
+        # The one call that the rate limit allows.
         assert limited.invoke("t", {"name": "b"}, session=free).ok
     bench.done.clear()
     old = [*(p for p in TOOLS if p.name != "launch"), _other_launch()]
@@ -444,7 +444,7 @@ async def _yes(question: Any) -> bool:
     return True
 
 
-def test_a_session_that_ends_while_a_person_thinks_allows_nothing(make_bench: Any) -> None:
+def test_a_session_that_ends_during_a_question_denies(make_bench: Any) -> None:
     async def person(question: Any) -> bool:
         bench.service.service.sessions.end(session.id)
         return True
@@ -457,7 +457,7 @@ def test_a_session_that_ends_while_a_person_thinks_allows_nothing(make_bench: An
     assert bench.done == []
 
 
-def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
+def test_a_grant_counts_as_its_session(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS)
     bench.define('return tools.shred(name="t")')
     options = opened()(bench)
@@ -467,17 +467,17 @@ def test_what_goes_on_by_a_grant_is_the_sessions_own(make_bench: Any) -> None:
         bench.service.within(lambda s: s.approvals.answer(result.error.details["approval"], choice, "a test"))
         return bench.service.resume(result.run_id)
 
-    # One answer is enough, and the key is the one that the caller knows.
+    # One answer is enough, and the key stays the same.
     assert answered("shred", {"name": "a"}, "once", dedupe_key="k").value() == "a"
     assert bench.service.invoke("shred", {"name": "a"}, dedupe_key="k", **options).repeated
-    # What was said for the session holds in the session, not for the owner's own calls.
+    # An answer for the session does not apply to calls of the owner.
     assert answered("t", {}, "session").value() == "t"
     assert bench.error("t").code == "suspended"
     assert bench.service.invoke("t", **options).value() == "t"
     assert bench.done == ["a", "t", "t"]
 
 
-def test_a_yes_is_for_what_was_shown_and_for_once(make_bench: Any) -> None:
+def test_a_yes_is_for_the_call_that_was_shown_and_for_once(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", requires_approval_in_modes=NORMAL))
     call = {"path": "a", "size": 3}
 
@@ -487,7 +487,7 @@ def test_a_yes_is_for_what_was_shown_and_for_once(make_bench: Any) -> None:
         return result
 
     first = asked(bench.service.invoke("mark", call))
-    # Between answer and effect somebody writes what the call would have made new.
+    # Between the answer and the effect another process creates the file.
     (bench.work / "a").write_text("mine")
     again = bench.service.resume(first.run_id)
     assert again.error.code == "suspended"
@@ -495,7 +495,7 @@ def test_a_yes_is_for_what_was_shown_and_for_once(make_bench: Any) -> None:
     assert (bench.work / "a").read_text() == "mine"
     assert bench.service.resume(asked(again).run_id).ok
     assert (bench.work / "a").read_text() == "xxx"
-    # That answer is used up, and other arguments never had one.
+    # The answer is used up, and other arguments have none.
     assert bench.service.invoke("mark", call).error.code == "suspended"
     assert bench.service.invoke("mark", {**call, "size": 4}).error.code == "suspended"
     assert bench.done == ["a"]

@@ -1,4 +1,4 @@
-"""Ids of calls: a caller's trace is gone on with, whatever else it sends is ignored, and no two calls share an id."""
+"""Trace and span ids: a caller's trace is continued, an invalid one is ignored, and ids are unique."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_span_of_a_new_trace() -> None:
     assert span.sampled
 
 
-def test_a_child_stays_in_the_trace_whatever_else_is_said() -> None:
+def test_a_child_span_stays_in_the_trace() -> None:
     outer = new_span(None, f"00-{TRACE}-{PARENT}-00")
     inner = new_span(outer, "f" * 32)
     assert inner == Span(TRACE, inner.span_id, outer.span_id, False)
@@ -69,7 +69,7 @@ def test_a_callers_trace(trace: str, parent: str | None, sampled: bool) -> None:
         ["00"],
     ],
 )
-def test_what_is_no_trace_is_ignored(trace: object) -> None:
+def test_an_invalid_trace_is_ignored(trace: object) -> None:
     span = new_span(None, trace)  # type: ignore[arg-type]
     assert span.parent_id is None
     assert span.trace_id not in (TRACE, "0" * 32)
@@ -77,7 +77,7 @@ def test_what_is_no_trace_is_ignored(trace: object) -> None:
 
 
 @given(st.text() | st.from_regex(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}.?", fullmatch=True))
-def test_ids_are_ids_whatever_a_caller_sends(trace: str) -> None:
+def test_ids_are_valid_for_any_trace(trace: str) -> None:
     span = new_span(None, trace)
     assert re.fullmatch(r"(?!0+$)[0-9a-f]{32}", span.trace_id)
     assert re.fullmatch(r"(?!0+$)[0-9a-f]{16}", span.span_id)
@@ -106,7 +106,7 @@ def test_threads_share_no_ids() -> None:
 
 
 def test_a_fork_shares_no_ids_with_its_parent() -> None:
-    # In a process of its own: a fork of one with threads is asking for trouble.
+    # In a process of its own, because forking a process with threads is unsafe.
     code = """
 import os
 from albert_tools.engine.model.telemetry import new_span
@@ -123,7 +123,7 @@ assert not theirs & {new_span().span_id for _ in range(500)}
     assert printed(code) == ""
 
 
-def test_the_contract_loads_no_library() -> None:
+def test_the_telemetry_module_loads_no_library() -> None:
     code = (
         "import sys; import albert_tools.engine.model.telemetry, albert_tools.telemetry;"
         "print([m for m in ('structlog', 'opentelemetry', 'pydantic') if m in sys.modules])"

@@ -1,4 +1,4 @@
-"""A place of its own for each test, and points that nobody reaches."""
+"""A place for each test, and kill points that do nothing by default."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(autouse=True)
 def _points() -> Iterator[None]:
-    # What one test has the primitives go by says nothing to the next.
+    # The primitives reach the points of the service that was made last.
     yield
     HERE[0] = Points()

@@ -1,4 +1,4 @@
-"""Many at once, in one service and in several processes on one home: what may be done once is done once."""
+"""Concurrent calls in one service and in several processes on one home: an effect that is allowed once happens once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def many(names: list[str]) -> int:
 
 @primitive(effects=["write"], paths={"path": "write"})
 async def grow(path: str, context: CallContext) -> int:
-    """Count in a file, so slowly that who doesn't wait for its turn loses a count."""
+    """Increment a number in a file, slowly, so that a call without the lock loses an increment."""
     try:
         n = int(context.workspace.read(path, 100))
     except Exception:
@@ -46,12 +46,12 @@ def code(result: ToolResult) -> str | None:
 
 
 def race(report: Report, base: Path, governance: Any, go: Path, call: Any, times: int) -> None:
-    """Make a call so many times at once, when all are there."""
+    """Make a call `times` times at once, when all processes are ready."""
 
     async def main() -> None:
         async with ToolService.open(**options(Place(base), governance)) as service:
             name, arguments, more = call
-            # What is needed is there before it begins.
+            # Load everything before the race.
             await service.invoke("count")
             report("ready")
             while not go.exists():
@@ -63,7 +63,7 @@ def race(report: Report, base: Path, governance: Any, go: Path, call: Any, times
 
 
 def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> list[Any]:
-    """What came of it, of all processes."""
+    """The results of all processes."""
     go = place.base / "go"
     children = [Child(race, place.base, governance, go, call, times) for _ in range(RACERS)]
     for child in children:
@@ -76,7 +76,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     return found
 
 
-async def test_two_hundred_at_once(place: Place) -> None:
+async def test_two_hundred_concurrent_calls(place: Place) -> None:
     async with ToolService.open(**options(place)) as service:
         await service.define(MANY)
         calls: list[Callable[[], Awaitable[ToolResult]]] = []
@@ -102,10 +102,10 @@ async def test_two_hundred_at_once(place: Place) -> None:
         assert ledger.verify().ok
 
 
-def test_writes_to_one_file_wait_for_one_another(place: Place) -> None:
-    found = raced(place, ("grow", {"path": "n.txt"}, {}), 10)
-    assert sorted(output for _, output, _ in found) == list(range(1, 10 * RACERS + 1))
-    assert (place.work / "n.txt").read_text() == str(10 * RACERS)
+def test_writes_to_one_file_are_serialized(place: Place) -> None:
+    found = raced(place, ("grow", {"path": "n.txt"}, {}), 5)
+    assert sorted(output for _, output, _ in found) == list(range(1, 5 * RACERS + 1))
+    assert (place.work / "n.txt").read_text() == str(5 * RACERS)
 
 
 def test_one_key_is_one_effect(place: Place) -> None:
@@ -125,18 +125,18 @@ def test_one_answer_is_one_effect(place: Place) -> None:
     assert place.done == ["a"]
     codes = Counter(code for code, _, _ in found)
     assert codes[None] == 1
-    # The others come too late, or ask anew.
+    # The others are too late, or ask a new question.
     assert set(codes) <= {None, "permission_denied", "suspended"}
 
 
-def test_a_rate_holds_for_all_together(place: Place) -> None:
+def test_a_rate_limit_applies_to_all_processes(place: Place) -> None:
     limited = {"tools": {"put": {"rate_limit_per_hour": 7}}}
     found = raced(place, ("put", {"name": "a"}, {}), 6, limited)
     assert Counter(code for code, _, _ in found) == {None: 7, "rate_limited": 6 * RACERS - 7}
     assert len(place.done) == 7
 
 
-def test_a_budget_holds_for_all_together(place: Place) -> None:
+def test_a_budget_applies_to_all_processes(place: Place) -> None:
     with SyncToolService.open(**options(place)) as service:
         _, token = service.within(lambda s: s.open_session("c", budget=Budget(calls=9)))
     found = raced(place, ("put", {"name": "a"}, {"session": token}), 5)

@@ -1,4 +1,4 @@
-"""Calling off: it reaches the call in flight, however deep, in this process and in another, and says what was done."""
+"""Cancelling a run: it stops the present call at any depth, also in another process, and reports what was done."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def together() -> list[str]:
 '''
 BUSY = '''
 def busy() -> int:
-    """Do nothing, for long."""
+    """Compute for a long time."""
     tools.put(name="a")
     n = 0
     for i in range(100000000):
@@ -62,13 +62,13 @@ async def _lingers(name: str, context: CallContext) -> str:
 
 @primitive(effects=["write"])
 async def linger(name: str, context: CallContext) -> str:
-    """Take long over changing something."""
+    """Change something slowly."""
     return await _lingers(name, context)
 
 
 @primitive(effects=["read"])
 async def gaze(name: str, context: CallContext) -> str:
-    """Take long over reading something."""
+    """Read something slowly."""
     return await _lingers(name, context)
 
 
@@ -108,7 +108,7 @@ async def in_flight(service: ToolService) -> str:
     return run.id
 
 
-async def test_it_reaches_the_call_in_flight(place: Place) -> None:
+async def test_cancelling_stops_the_present_call(place: Place) -> None:
     async with service_at(place) as service:
         for source in (INNER, OUTER):
             await service.define(source)
@@ -125,14 +125,14 @@ async def test_it_reaches_the_call_in_flight(place: Place) -> None:
     await refuses_to_go_on(place, run)
 
 
-async def test_it_reaches_calls_side_by_side(place: Place) -> None:
+async def test_cancelling_stops_parallel_calls(place: Place) -> None:
     async with service_at(place) as service:
         await service.define(TOGETHER)
         task = asyncio.ensure_future(service.invoke("together"))
         await begun(place, "x", "y", "z")
         run = await in_flight(service)
         service.runs.cancel(run, "a person")
-        # What only reads leaves nothing that is unknown.
+        # The outcome of a read is never unknown.
         assert called_off(await asyncio.wait_for(task, 10)) == {"applied": 1, "unknown": []}
         for _ in range(300):
             if all(place.into.with_name(f"called off {name}").exists() for name in "xyz"):
@@ -143,7 +143,7 @@ async def test_it_reaches_calls_side_by_side(place: Place) -> None:
     await refuses_to_go_on(place, run)
 
 
-async def test_it_ends_a_program_that_calls_nothing(place: Place) -> None:
+async def test_cancelling_stops_a_program_between_calls(place: Place) -> None:
     async with service_at(place) as service:
         await service.define(BUSY)
         task = asyncio.ensure_future(service.invoke("busy"))
@@ -183,7 +183,7 @@ def elsewhere(place: Place) -> Iterator[Child]:
     child.wait()
 
 
-def test_it_reaches_another_process(place: Place, elsewhere: Child) -> None:
+def test_cancelling_a_run_of_another_process(place: Place, elsewhere: Child) -> None:
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)
@@ -202,18 +202,18 @@ def test_it_reaches_another_process(place: Place, elsewhere: Child) -> None:
     asyncio.run(refuses_to_go_on(place, run))
 
 
-def test_what_died_before_it_heard_does_not_go_on(place: Place, elsewhere: Child) -> None:
+def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewhere: Child) -> None:
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)
-            # It stands still, and dies without having looked.
+            # It is stopped, and dies before it sees the cancellation.
             os.kill(elsewhere.pid, signal.SIGSTOP)
             service.runs.cancel(run, "a person")
             elsewhere.kill()
             with pytest.raises(Failure, match="cancelled") as caught:
                 await service.resume(run)
             assert caught.value.code == "exists"
-            # Asked once more, it says what was done.
+            # A repeat reports what was done.
             seen = service.runs.cancel(run, "a person")
             assert seen.state == "cancelled"
             assert seen.error is not None

@@ -1,18 +1,16 @@
-"""A scheduler of faults drives requests through crashes, delays and failures at every numbered point; a seed is a story.
+"""Requests under crashes, delays and failures at every numbered point. A seed gives a story.
 
-In a story a few requests are made, some at once, some in a session, some under a key. At the points of
-`tests.helpers.kill_points` the scheduler
-lets time pass, lets a part fail as it may fail, or ends the service as `kill -9` would: nothing more is written, and
-what was only buffered is lost. Then another service goes on in the same home: it resumes what was cut short or waits for an
-answer, and the same requests are made again under their keys. A person answers questions, and about what was interrupted looks
-first. Whatever happens on the way, at the end of each story all of this holds:
+A story makes a few requests, some at once, some in a session, some under a key. At the points of `tests.helpers.kill_points` it
+lets time pass, makes a part fail, or ends the service as `kill -9` would: nothing more is written, and buffered entries are lost.
+Then another service in the same home resumes the interrupted and suspended runs, and the requests under keys are sent again. A
+person answers questions, and first checks whether an interrupted call was made. At the end of each story:
 
-* no effect without a permitting decision before it, on the disk;
-* each request has one result, unless the service ended under it;
-* no effect twice, but for an idempotent one that was cut short; no step that had ended again at all;
-* nobody is asked about an effect whose primitive can tell what became of it;
-* an approval is used once; what is denied has no effect;
-* the log verifies, and every journal can be read.
+* each effect has a permitting decision before it, on the disk;
+* each request has one result, unless the service crashed;
+* no effect happens twice, except an interrupted idempotent one; a step that has ended is never made again;
+* nobody is asked about an effect whose primitive can find out what happened;
+* an approval is used once, and a denied call has no effect;
+* the ledger verifies, and every journal can be read.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from tests.helpers.kill_points import Place, PointedLedger, Points, pointed
 
 #: Stories in the default run, and in the long one.
 FEW, MANY = 50, 5000
-#: Lives of a service within a story; there are no faults in the last ones.
+#: Services in a story, one after the other; the last ones have no faults.
 LIVES, QUIET = 14, 8
 
 SOURCES = [
@@ -48,7 +46,7 @@ def pair(tag: str) -> list[str]:
 ''',
     '''
 def story(tag: str) -> list[str]:
-    """Put some, read between, go on where one fails."""
+    """Put some, read between, continue after a failure."""
     found = [tools.put(name=tag + ".0")]
     print(tools.count())
     found = found + tools.pair(tag=tag)
@@ -74,11 +72,11 @@ RULES: list[dict[str, Any]] = [
 
 
 class Crash(BaseException):
-    """The end of the process: nothing catches it, and nothing more is done."""
+    """The end of the process: nothing catches it."""
 
 
 class Life:
-    """One service, from its opening to its end by a crash or not."""
+    """One service, until it is closed or crashes."""
 
     def __init__(self, story: Story, faults: bool) -> None:
         self.story, self.chance = story, story.chance
@@ -117,7 +115,7 @@ class Life:
             await asyncio.sleep(self.chance.random() * 0.003)
 
     def _effect(self, key: str, name: str) -> None:
-        # It is remembered, and not only raised: that would be a fault of the primitive's, which a program may live with.
+        # It is recorded, because a program could catch an exception.
         run, _, step = key.partition(":")
         position, decision = self.ledger.decisions.get(key if step else run, (0, {}))
         if not decision:
@@ -133,7 +131,7 @@ class Life:
         return self.choice(question.decision.rule, question.arguments, question.choices)
 
     def choice(self, rule: str, arguments: Any, choices: Sequence[Any]) -> Any:
-        """What a person says, who looks first whether what was interrupted was done."""
+        """The answer of a person, who first checks whether an interrupted call was made."""
         if rule == "interrupted":
             if arguments["name"].endswith(".k"):
                 self.story.wrong.append(f"a person was asked about {arguments['name']}")
@@ -141,7 +139,7 @@ class Life:
         return self.chance.choice(["once", *choices])
 
     async def do(self, *work: Any) -> list[ToolResult | BaseException | None]:
-        """Do all at once; what each came to, None where the service ended under it."""
+        """The results of all of `work`, run at once; None where the service crashed."""
         tasks = [asyncio.ensure_future(each) for each in work]
         dead = asyncio.ensure_future(self.dead.wait())
         whole = asyncio.gather(*tasks, return_exceptions=True)
@@ -154,7 +152,7 @@ class Life:
         return [None if isinstance(r, (Crash, asyncio.CancelledError)) else r for r in results]
 
     async def _die(self, tasks: list[asyncio.Task[Any]]) -> None:
-        """Let go of everything as the kernel does."""
+        """Release everything, as the kernel does."""
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=10)
@@ -168,7 +166,7 @@ class Life:
         log._exclusive.close()
 
     async def end(self) -> None:
-        """End it properly, unless it is dead."""
+        """Close it, unless it has crashed."""
         if self.service._watching is not None:
             self.service._watching.cancel()
         if not self.dead.is_set():
@@ -178,7 +176,7 @@ class Life:
 
 
 class Story:
-    """What one seed makes happen."""
+    """The sequence of events of one seed."""
 
     def __init__(self, seed: int, place: Place, sandbox: Sandbox) -> None:
         self.chance = random.Random(seed)
@@ -187,12 +185,12 @@ class Story:
         self.crashes: list[str] = []
         self.failures: list[str] = []
         self.wrong: list[str] = []
-        #: How often what had ended by then was done, by name.
+        #: How often each effect whose step has ended had happened by then.
         self.ended: dict[str, int] = {}
         self.denied: set[str] = set()
 
     async def go(self) -> None:
-        """Live it through, and see that all is well."""
+        """Run the story, and check the result."""
         requests = [self._request(i) for i in range(self.chance.randint(1, 3))]
         in_session, token = self.chance.random() < 0.5, None
         for number in range(LIVES):
@@ -221,7 +219,7 @@ class Story:
             for run in self._unfinished(service):
                 if not life.dead.is_set():
                     await self._resumed(life, run)
-        # Without a key nobody asks twice: that would be another request.
+        # Only requests under a key are sent again.
         again = [r for r in requests if first or "dedupe_key" in r[2]]
         if again and not life.dead.is_set():
             results = await life.do(*(service.invoke(n, a, **k, session=token) for n, a, k in again))
@@ -239,7 +237,7 @@ class Story:
         return [run.id for run in found if run.state in ("suspended", "interrupted")]
 
     async def _resumed(self, life: Life, run: str) -> None:
-        """Answer what the run waits for, if anything, and go on with it."""
+        """Answer the open question of a run, if there is one, and resume it."""
         quiet, life.rates = life.rates, (0.0, 0.0, 0.0)
         desk = life.service.approvals
         for question in desk.all(("open",)):
@@ -253,7 +251,7 @@ class Story:
             assert result is None or isinstance(result, ToolResult), repr(result)
 
     def _remember(self) -> None:
-        """Which steps have ended by now, and how often what they put is there."""
+        """Note the steps that have ended, and how often their effects happened."""
         done = Counter(self.place.done)
         for run in self._journals():
             for entry in run.entries:
@@ -322,7 +320,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 async def stories(seeds: range, template: Path, tmp_path: Path, sandbox: Sandbox) -> Counter[str]:
-    """Live through all; what happened in them."""
+    """Run the stories of all seeds, and count what happened."""
     seen: Counter[str] = Counter()
     for seed in seeds:
         base = tmp_path / str(seed)
@@ -342,7 +340,7 @@ async def stories(seeds: range, template: Path, tmp_path: Path, sandbox: Sandbox
 
 async def test_stories(template: Path, tmp_path: Path, sandbox: Sandbox) -> None:
     seen = await stories(range(FEW), template, tmp_path, sandbox)
-    # It does happen.
+    # Crashes and failures do happen.
     assert sum(n for name, n in seen.items() if name.startswith("crash")) > FEW / 4, seen
     assert sum(n for name, n in seen.items() if name.startswith("failure")) > FEW / 4, seen
 

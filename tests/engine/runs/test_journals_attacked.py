@@ -1,4 +1,4 @@
-"""Runs' files edited by hand, with and without a new chain: nothing crashes, and only what the rules let through is done."""
+"""Forged journals, with and without a valid chain: nothing crashes, and only what the rules allow is done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD: list[Any] = [None, 7, -1.5, True, "", "x", "\0", [], [1], {}, {"a": {}}, "b
 
 
 def rewritten(path: Path, edit: Callable[[list[Any]], Any]) -> None:
-    """Change the entries of a journal, the header's line first, and chain them anew."""
+    """Change the entries of a journal, header first, and make a valid chain."""
     entries = [json.loads(text.split(b" ", 1)[1]) for text in path.read_bytes().splitlines()]
     changed = edit(entries)
     digest, content = line.NOTHING, b""
@@ -45,7 +45,7 @@ class Waiting:
         self.bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
 
     def code(self, work: str = "resume") -> str | None:
-        """What becomes of it: a known code, and never anything else."""
+        """The code of the failure, which must be a known one."""
         service = self.bench.service
         try:
             if work == "show":
@@ -69,7 +69,7 @@ def waiting(make_bench: Any) -> Waiting:
     return Waiting(make_bench(governance=ASKS))
 
 
-def test_a_change_without_a_new_chain_is_found_out(waiting: Waiting) -> None:
+def test_a_change_without_a_new_chain_is_found(waiting: Waiting) -> None:
     whole = waiting.path.read_bytes()
     for place in range(0, len(whole), 97):
         waiting.path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
@@ -86,7 +86,7 @@ FIELDS = "tool version kind arguments workspace session principal request_id tra
 
 
 @pytest.mark.parametrize("field", FIELDS.split())
-def test_a_header_of_any_kind(waiting: Waiting, field: str) -> None:
+def test_forged_headers(waiting: Waiting, field: str) -> None:
     whole = waiting.path.read_bytes()
 
     def put(value: Any) -> Callable[[list[Any]], None]:
@@ -104,7 +104,7 @@ def test_a_header_of_any_kind(waiting: Waiting, field: str) -> None:
     assert not (waiting.bench.work / "b").exists()
 
 
-def test_entries_of_any_kind(waiting: Waiting) -> None:
+def test_forged_entries(waiting: Waiting) -> None:
     whole = waiting.path.read_bytes()
     entries = [json.loads(text.split(b" ", 1)[1]) for text in whole.splitlines()]
     for number, entry in enumerate(entries[1:], 1):
@@ -122,7 +122,7 @@ def test_entries_of_any_kind(waiting: Waiting) -> None:
 
 
 @pytest.mark.parametrize("field", ["details", "code", "message", "source", "tool"])
-def test_failures_of_any_kind(waiting: Waiting, field: str) -> None:
+def test_forged_failures(waiting: Waiting, field: str) -> None:
     whole = waiting.path.read_bytes()
     for value in [*ODD, {"trail": [{}]}, {"trail": 1}, {"line": 3}, "suspended", "cancelled", "exception"]:
 
@@ -140,16 +140,16 @@ def test_failures_of_any_kind(waiting: Waiting, field: str) -> None:
     assert not (waiting.bench.work / "b").exists()
 
 
-def test_what_is_taken_out_was_done(waiting: Waiting) -> None:
+def test_a_removed_step_is_found(waiting: Waiting) -> None:
     rewritten(waiting.path, lambda entries: [e for e in entries if e.get("t") not in ("begin", "end")])
     (waiting.bench.work / "a").write_text("since then")
-    # The ledger knows that it was done.
+    # The ledger has the effect.
     assert waiting.code() == "damaged"
     assert (waiting.bench.work / "a").read_text() == "since then"
 
 
-def test_what_is_put_in_was_not_done(waiting: Waiting) -> None:
-    """A step that somebody has made up is in no ledger, whatever the journal's chain says."""
+def test_an_added_step_is_found(waiting: Waiting) -> None:
+    """A forged step is not in the ledger, even if the chain is valid."""
 
     def edit(entries: list[Any]) -> None:
         for kind in ("begin", "end"):
@@ -169,7 +169,7 @@ def test_what_is_put_in_was_not_done(waiting: Waiting) -> None:
         {"error": {"code": "io_error", "message": "it failed"}},
     ],
 )
-def test_what_came_of_a_step_is_what_the_ledger_has(waiting: Waiting, change: Any) -> None:
+def test_a_changed_result_is_found(waiting: Waiting, change: Any) -> None:
     def edit(entries: list[Any]) -> None:
         (end,) = (e for e in entries if e.get("t") == "end")
         if "error" in change:
@@ -179,13 +179,13 @@ def test_what_came_of_a_step_is_what_the_ledger_has(waiting: Waiting, change: An
     whole = waiting.path.read_bytes()
     rewritten(waiting.path, edit)
     assert waiting.code() == "damaged"
-    # As it was written it goes on.
+    # The original journal can be resumed.
     waiting.path.write_bytes(whole)
     waiting.answer()
     assert waiting.code() is None
 
 
-def test_a_read_that_was_made_up_is_made(make_bench: Any) -> None:
+def test_a_forged_read_is_made_again(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS)
     (bench.work / "secret").write_text("true")
     bench.define('text = tools.read_file(path="secret")\n    return tools.write_file(path=text, content="x")["path"]')
@@ -200,12 +200,12 @@ def test_a_read_that_was_made_up_is_made(make_bench: Any) -> None:
     with pytest.raises(Failure) as caught:
         bench.service.resume(run)
     assert caught.value.code == "damaged"
-    # Without anything in the ledger it is read for real.
+    # Without entries in the ledger the read is made.
     rewritten(path, lambda entries: [e for e in entries if e.get("t") != "end"])
     assert bench.service.resume(run).error.code == "suspended"
 
 
-def test_other_arguments_diverge(waiting: Waiting) -> None:
+def test_changed_arguments_diverge(waiting: Waiting) -> None:
     def edit(entries: list[Any]) -> None:
         for entry in entries:
             if entry.get("t") in ("begin", "end") and "arguments" in entry:
@@ -217,7 +217,7 @@ def test_other_arguments_diverge(waiting: Waiting) -> None:
     assert not (waiting.bench.work / "b").exists()
 
 
-def test_a_made_up_permission_is_none(waiting: Waiting) -> None:
+def test_a_forged_approval_allows_nothing(waiting: Waiting) -> None:
     rules = {"tools": {"t": {"requires_approval_in_modes": ["NORMAL"]}}}
     with waiting.bench.again(governance=rules) as strict:
         for approval in ("0" * 12, waiting.run, "", None):
@@ -230,7 +230,7 @@ def test_a_made_up_permission_is_none(waiting: Waiting) -> None:
     assert not (waiting.bench.work / "b").exists()
 
 
-def test_no_session_is_got_by_writing_its_name(make_bench: Any) -> None:
+def test_a_forged_session_gives_no_access(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS)
     narrow, token = bench.service.within(lambda s: s.open_session("narrow", tools=["t", "write_file"]))
     wide, _ = bench.service.within(lambda s: s.open_session("wide"))
@@ -254,7 +254,7 @@ def test_no_session_is_got_by_writing_its_name(make_bench: Any) -> None:
     assert not (bench.work / "b").exists()
 
 
-def test_a_run_of_another_workspace(waiting: Waiting, tmp_path: Path) -> None:
+def test_a_run_of_another_workspace_diverges(waiting: Waiting, tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / ".albert").mkdir(parents=True)
     place = {"home": waiting.bench.home, "workspace": tmp_path / "elsewhere"}
     with SyncToolService.open(**place, governance=ASKS) as other, pytest.raises(Failure) as caught:
@@ -264,14 +264,14 @@ def test_a_run_of_another_workspace(waiting: Waiting, tmp_path: Path) -> None:
     assert waiting.code() == "diverged"
 
 
-def test_a_primitive_is_not_replayed_for_real(make_bench: Any) -> None:
+def test_a_replay_of_a_primitive_does_not_call_it(make_bench: Any) -> None:
     bench = make_bench()
     result = bench.service.invoke("write_file", {"path": "a", "content": "x"}, dedupe_key="k")
     (bench.work / "a").write_text("since then")
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == result.value()
     assert (bench.work / "a").read_text() == "since then"
-    # Nor is a header believed that makes a primitive of a program, or the other way round.
+    # A header that swaps primitive and composite is refused.
     (path,) = bench.home.rglob(f"{result.run_id}.jsonl")
     rewritten(path, lambda entries: entries[0]["header"].update(kind="composite"))
     with pytest.raises(Failure):
@@ -279,7 +279,7 @@ def test_a_primitive_is_not_replayed_for_real(make_bench: Any) -> None:
     assert (bench.work / "a").read_text() == "since then"
 
 
-def test_a_repeat_reads_what_anybody_wrote(make_bench: Any) -> None:
+def test_a_repeat_checks_the_journal(make_bench: Any) -> None:
     bench = make_bench()
     first = bench.service.invoke("list_directory", dedupe_key="k")
     (path,) = bench.home.rglob(f"{first.run_id}.jsonl")
@@ -293,7 +293,7 @@ def test_a_repeat_reads_what_anybody_wrote(make_bench: Any) -> None:
             assert result.ok or result.error.code in CODES
 
 
-def test_deep_and_large_lines(waiting: Waiting) -> None:
+def test_deep_and_large_entries(waiting: Waiting) -> None:
     def deep(entries: list[Any]) -> None:
         nested: Any = 1
         for _ in range(900):

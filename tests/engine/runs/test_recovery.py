@@ -1,4 +1,4 @@
-"""A call that was cut short, of a primitive that can find out what became of it."""
+"""Interrupted calls of a primitive that can find out what happened."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tests.helpers.kill_points import PRIMITIVES, Place, Points, pointed
 
 ONE = '''
 def one(name: str) -> str:
-    """Put one, and the same into a file."""
+    """Put one, then another."""
     first = tools.NAME(name=name)
     return first + tools.NAME(name="then")
 '''
 
-#: What the primitives below answer with, when they are asked what became of a call.
+#: The answer of the primitives below about an interrupted call.
 ANSWERS: list[Callable[[InterruptedCall], Any]] = [lambda call: Settled("unknown")]
-#: What they were told of the calls.
-TOLD: list[InterruptedCall] = []
+#: The interrupted calls that they got.
+SEEN: list[InterruptedCall] = []
 
 
 def _settle(call: InterruptedCall) -> Any:
-    TOLD.append(call)
+    SEEN.append(call)
     return ANSWERS[0](call)
 
 
@@ -47,13 +47,13 @@ async def lay(name: str, context: CallContext) -> str:
 
 @primitive(effects=["write"], settle=_settle_too, idempotent=True)
 async def lay_again(name: str, context: CallContext) -> str:
-    """Add a line; twice is as once."""
+    """Add a line, idempotently."""
     return await _lay(name, context)
 
 
 @primitive(effects=["write"], paths={"name": "write"}, settle=_settle, timeout=30)
 def carve(name: str, context: CallContext) -> str:
-    """Write a file, unless it is to stop before."""
+    """Write a file, or die before or after it."""
     if context.workspace.root.joinpath("die before").exists():
         os.kill(os.getpid(), signal.SIGKILL)
     context.workspace.replace(name, name.encode())
@@ -85,11 +85,11 @@ def cut_short(report: Report, base: Path, tool: str, arguments: Any) -> None:
 
 
 class Cut:
-    """A place where a program was killed in its first call, before or after it did what it does."""
+    """A place where a program was killed in its first call, before or after the effect."""
 
     def __init__(self, place: Place, tool: str, when: str, name: str = "a") -> None:
         self.place = place
-        ANSWERS[0], TOLD[:] = (lambda call: Settled("unknown")), []
+        ANSWERS[0], SEEN[:] = (lambda call: Settled("unknown")), []
         with self.opened() as service:
             service.define(ONE.replace("NAME", tool))
         marker = place.work / f"die {when}"
@@ -125,7 +125,7 @@ def tool(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_what_was_applied_ends_with_its_answer_and_is_not_done_again(place: Place, tool: str) -> None:
+def test_an_applied_call_gets_its_value_and_is_not_made_again(place: Place, tool: str) -> None:
     cut = Cut(place, tool, "after")
 
     def answer(call: InterruptedCall) -> Settled:
@@ -135,7 +135,7 @@ def test_what_was_applied_ends_with_its_answer_and_is_not_done_again(place: Plac
     result = cut.resumed(answer)
     assert (result.value(), cut.laid) == ("from elsewhere then", ["a", "then"])
     assert {"kind": "write", "tool": tool, "path": "laid", "size_bytes": 2} in [e.as_dict() for e in result.effects]
-    (asked,) = TOLD
+    (asked,) = SEEN
     assert asked.key.endswith(":0")
     assert dict(asked.arguments) == {"name": "a"}
     (entry,) = cut.entries("settled")
@@ -148,7 +148,7 @@ def test_what_was_applied_ends_with_its_answer_and_is_not_done_again(place: Plac
         ]
 
 
-def test_what_was_not_applied_is_done_and_nobody_is_asked(place: Place, tool: str) -> None:
+def test_a_call_that_was_not_applied_is_made_without_a_question(place: Place, tool: str) -> None:
     cut = Cut(place, tool, "before")
     assert cut.resumed(lambda call: Settled("not applied")).value() == "athen"
     assert cut.laid == ["a", "then"]
@@ -178,7 +178,7 @@ def _writing(call: InterruptedCall) -> Settled:
 @pytest.mark.parametrize(
     "answer", [lambda call: Settled("unknown"), _of_another_kind, _wrong, _failing, _raising, _writing]
 )
-def test_what_nobody_knows_is_asked_about(place: Place, tool: str, answer: Any) -> None:
+def test_an_unknown_outcome_asks(place: Place, tool: str, answer: Any) -> None:
     cut = Cut(place, tool, "after")
     result = cut.resumed(answer)
     assert result.error is not None
@@ -188,7 +188,7 @@ def test_what_nobody_knows_is_asked_about(place: Place, tool: str, answer: Any) 
     assert entry["outcome"] == "unknown"
 
 
-def test_what_was_applied_with_an_answer_that_is_lost_is_asked_about(place: Place) -> None:
+def test_an_applied_call_without_a_value_asks(place: Place) -> None:
     cut = Cut(place, "lay", "after")
     result = cut.resumed(lambda call: Settled("applied"))
     assert result.error is not None
@@ -196,29 +196,29 @@ def test_what_was_applied_with_an_answer_that_is_lost_is_asked_about(place: Plac
     assert "after it was done" in result.error.message
 
 
-def test_what_the_rules_deny_now_is_not_even_asked_after(place: Place) -> None:
+def test_settle_is_not_called_if_the_rules_deny(place: Place) -> None:
     cut = Cut(place, "lay", "after")
     result = cut.resumed(lambda call: Settled("applied", "a"), governance=place.rules(deny=["lay"]))
     assert result.error is not None
-    assert (result.error.code, TOLD, cut.laid) == ("permission_denied", [], ["a"])
+    assert (result.error.code, SEEN, cut.laid) == ("permission_denied", [], ["a"])
 
 
 @pytest.mark.parametrize(("when", "unchanged"), [("before", True), ("after", False)])
 @pytest.mark.parametrize("there", [False, True])
-def test_it_is_told_whether_what_it_would_change_is_as_it_was(
+def test_unchanged_says_whether_the_paths_are_as_they_were(
     place: Place, when: str, unchanged: bool, there: bool
 ) -> None:
     if there:
         (place.work / "a").write_text("a")
     cut = Cut(place, "carve", when)
     cut.resumed(lambda call: Settled("unknown"))
-    assert [call.unchanged for call in TOLD] == [unchanged]
+    assert [call.unchanged for call in SEEN] == [unchanged]
 
 
-def test_it_is_told_that_nothing_is_known_of_what_is_no_path(place: Place) -> None:
+def test_unchanged_is_none_without_paths(place: Place) -> None:
     cut = Cut(place, "lay", "before")
     cut.resumed(lambda call: Settled("unknown"))
-    assert [call.unchanged for call in TOLD] == [None]
+    assert [call.unchanged for call in SEEN] == [None]
 
 
 WRITES = '''
@@ -248,14 +248,14 @@ def written_and_killed(report: Report, base: Path, when: str, times: int) -> Non
     asyncio.run(main())
 
 
-#: Observers are told of a call (the program first) when it is in the journal and does nothing yet; its result comes right after.
+#: An observer gets the beginning of a call (the program first) when it is in the journal, just before its effect.
 BEFORE, AFTER = ("the telling of a beginning", 2), ("the entry result", 1)
 
 
 @pytest.mark.parametrize("old", [None, "old", "new"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("since", [None, "else"])
-def test_a_file_that_was_being_written(place: Place, old: str | None, when: str, since: str | None) -> None:
+def test_a_killed_write_file(place: Place, old: str | None, when: str, since: str | None) -> None:
     file = place.work / "a.txt"
     with SyncToolService.open(**place.options()) as service:
         service.define(WRITES)
@@ -264,7 +264,7 @@ def test_a_file_that_was_being_written(place: Place, old: str | None, when: str,
     assert Child(written_and_killed, place.base, *(AFTER if when == "after" else BEFORE)).wait() == -signal.SIGKILL
     assert (file.read_text() if file.exists() else None) == ("new" if when == "after" else old)
     if since is not None:
-        # Whoever works on it since then doesn't lose it.
+        # A later change of the file is kept.
         file.write_text(since)
     before = file.stat() if file.exists() else None
     with SyncToolService.open(**place.options()) as service:

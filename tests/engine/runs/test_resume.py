@@ -1,4 +1,4 @@
-"""What goes on is the same request: for the same session, under the same key, with what was allowed, charged and done."""
+"""A resumed run is the same request: its session, dedupe key, approvals, charges and results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def answer(service: SyncToolService, result: ToolResult, choice: str) -> None:
 
 
 def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResult:
-    """The result of a call that must not wait for ever."""
+    """The result of a call, which must end in time."""
     found: list[ToolResult] = []
     thread = threading.Thread(target=lambda: found.append(service.invoke(*arguments, **options)), daemon=True)
     thread.start()
@@ -74,7 +74,7 @@ def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResul
 
 
 def dying(base: Path, kill: str, governance: Any, work: Callable[[ToolService], Awaitable[ToolResult]]) -> None:
-    """Do `work` with a service, and die at a point."""
+    """Call `work` with a service, and die at a point."""
 
     def at(number: int, name: str, before: bool) -> None:
         if points.names[-1] == kill:
@@ -108,7 +108,7 @@ def only_run(service: SyncToolService) -> str:
     return run.id
 
 
-def test_a_session_s_run_goes_on_by_its_answers_keys_and_limits(place: Place) -> None:
+def test_a_resumed_run_keeps_the_answers_keys_and_limits_of_its_session(place: Place) -> None:
     asks = {"tools": {"put": {**ASKS["tools"]["put"], "rate_limit_per_hour": 2}}}
     with opened(place, asks) as service:
         _, token = service.within(lambda s: s.open_session("c", budget=Budget(calls=3)))
@@ -116,14 +116,14 @@ def test_a_session_s_run_goes_on_by_its_answers_keys_and_limits(place: Place) ->
         run = result.run_id
         assert run is not None
         answer(service, result, "session")
-        # Three calls in all: the program's own was charged before it was suspended, and isn't again.
+        # Three calls in all: the program itself was charged before it was suspended, and is not charged again.
         result = service.resume(run)
         assert (result.error, place.done) == (None, ["a", "b"])
         assert service.within(lambda s: s.sessions.all())[-1].used["calls"] == 3
-        # The answer to a repeat takes nothing, so it doesn't matter that nothing is left.
+        # A repeat costs nothing, so the used budget doesn't matter.
         again = soon(service, "many", {"names": ["a", "b"]}, session=token, dedupe_key="k")
         assert (again.repeated, again.output) == (True, 2)
-        # What the run did counts for its session.
+        # The effects of the run count for its session.
         _, wide = service.within(lambda s: s.open_session("c", within=None))
         result = service.invoke("many", {"names": ["c", "d", "e"]}, session=wide)
         answer(service, result, "session")
@@ -135,7 +135,7 @@ def test_a_session_s_run_goes_on_by_its_answers_keys_and_limits(place: Place) ->
         assert code(result) == "rate_limited"
 
 
-def test_a_run_that_was_called_off_is_the_answer_to_a_repeat(place: Place) -> None:
+def test_a_repeat_of_a_cancelled_run_is_cancelled(place: Place) -> None:
     with opened(place, ASKS) as service:
         result = service.invoke("many", {"names": ["a"]}, dedupe_key="k")
         run = result.run_id
@@ -148,7 +148,7 @@ def test_a_run_that_was_called_off_is_the_answer_to_a_repeat(place: Place) -> No
         assert place.done == []
 
 
-def test_a_program_that_was_denied_late_is_not_made_again(place: Place) -> None:
+def test_a_program_that_was_denied_after_an_effect_is_not_run_again(place: Place) -> None:
     with opened(place, {"deny": ["bash"]}, MANY, DENIED) as service:
         first, second = (service.invoke("denied_late", {"name": "a"}, dedupe_key="k") for _ in range(2))
         for result in (first, second):
@@ -156,7 +156,7 @@ def test_a_program_that_was_denied_late_is_not_made_again(place: Place) -> None:
         assert (first.repeated, second.repeated, place.done) == (False, True, ["a"])
 
 
-def test_a_denial_is_not_kept(place: Place) -> None:
+def test_a_denial_drops_its_key(place: Place) -> None:
     with opened(place, {"deny": ["put"]}) as service:
         for _ in range(2):
             result = service.invoke("many", {"names": ["a"]}, dedupe_key="k")
@@ -166,7 +166,7 @@ def test_a_denial_is_not_kept(place: Place) -> None:
 
 
 @pytest.mark.parametrize("kill", ["before the effect of put", "after the effect of put"])
-def test_one_call_that_was_cut_short_is_asked_about(place: Place, kill: str) -> None:
+def test_an_interrupted_call_asks(place: Place, kill: str) -> None:
     killed(place, kill, "put", {"name": "a"}, dedupe_key="k")
     done = list(place.done)
     with opened(place) as service:
@@ -183,32 +183,32 @@ def test_one_call_that_was_cut_short_is_asked_about(place: Place, kill: str) -> 
         assert (again.repeated, again.output, place.done) == (True, "a", [*done, "a"])
 
 
-def test_what_was_done_but_not_told_is_told_and_not_done_again(place: Place) -> None:
+def test_an_unreturned_result_is_returned_and_the_call_is_not_made_again(place: Place) -> None:
     killed(place, "before the journal's state", "put", {"name": "a"}, dedupe_key="k")
     with opened(place) as service:
         assert service.resume(only_run(service)).value() == "a"
         again = soon(service, "put", {"name": "a"}, dedupe_key="k")
         assert (again.repeated, again.output, place.done) == (True, "a", ["a"])
-        # The run's own repetition does nothing at all.
+        # Resuming the run again does nothing.
         assert service._wait(service.service.runs.replay(only_run(service))).value() == "a"
         assert place.done == ["a"]
 
 
-def test_a_key_that_was_never_begun_is_free(place: Place) -> None:
+def test_a_key_of_a_call_that_never_began_is_free(place: Place) -> None:
     killed(place, "before the entry repeat", "put", {"name": "a"}, dedupe_key="k")
     with opened(place) as service:
         result = soon(service, "put", {"name": "a"}, dedupe_key="k")
         assert (result.repeated, result.output, place.done) == (False, "a", ["a"])
 
 
-def test_a_result_counts_though_nobody_said_so(place: Place) -> None:
+def test_a_result_counts_without_an_entry_about_its_key(place: Place) -> None:
     killed(place, "after the journal's close", "put", {"name": "a"}, dedupe_key="k")
     with opened(place) as service:
         result = soon(service, "put", {"name": "a"}, dedupe_key="k")
         assert (result.repeated, result.output, place.done) == (True, "a", ["a"])
 
 
-def test_what_a_person_allows_for_good_is_not_doing_it_twice(place: Place) -> None:
+def test_a_lasting_answer_does_not_cover_an_interrupted_call(place: Place) -> None:
     with opened(place, ASKS) as service:
         result = service.invoke("many", {"names": ["a"]})
         answer(service, result, "always")
@@ -229,7 +229,7 @@ def test_what_a_person_allows_for_good_is_not_doing_it_twice(place: Place) -> No
         assert place.done == ["a", "b"]
 
 
-def test_the_effects_of_tools_that_it_called_are_told_again(place: Place) -> None:
+def test_effects_of_called_tools_are_in_the_resumed_result(place: Place) -> None:
     with opened(place, {"tools": {"many": {"requires_approval_in_modes": ["NORMAL"]}}}, MANY, OUTER) as service:
         result = service.invoke("outer", {"names": ["a", "b"]})
         answer(service, result, "once")
@@ -251,7 +251,7 @@ def test_the_effects_of_tools_that_it_called_are_told_again(place: Place) -> Non
     assert place.done == ["a", "b", "last", "c", "last"]
 
 
-def test_of_two_answers_for_the_same_calls_one_holds_until_both_are_taken_back(place: Place) -> None:
+def test_of_two_lasting_answers_one_applies_until_both_are_revoked(place: Place) -> None:
     with opened(place, ASKS) as service:
         # Two questions are open before either is answered.
         results = [service.invoke("many", {"names": [name]}) for name in "ab"]
@@ -268,13 +268,13 @@ def test_of_two_answers_for_the_same_calls_one_holds_until_both_are_taken_back(p
         assert place.done == ["c"]
 
 
-def test_a_short_session_under_short_runs_has_the_time_that_it_has(place: Place) -> None:
+def test_a_short_session_with_short_runs_keeps_its_time(place: Place) -> None:
     with opened(place, {"limits": {"run_seconds": 60}}) as service:
         _, token = service.within(lambda s: s.open_session("c", seconds=30))
         assert service.invoke("many", {"names": ["a"]}, session=token).value() == 1
 
 
-def test_what_a_person_would_not_have_again_is_still_unknown(place: Place) -> None:
+def test_a_no_leaves_the_outcome_unknown(place: Place) -> None:
     with opened(place):
         pass
     killed(place, "after the effect of put", "many", {"names": ["a"]}, dedupe_key="k")
@@ -288,13 +288,13 @@ def test_what_a_person_would_not_have_again_is_still_unknown(place: Place) -> No
         assert (code(again), again.repeated, place.done) == ("permission_denied", True, ["a"])
 
 
-def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
+def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     with opened(place):
         pass
     killed(place, "before the entry call", "many", {"names": ["a"]}, dedupe_key="k")
     with opened(place) as service:
         run = only_run(service)
-        # As if whoever was denied in going on with it had died before it could say that it is over.
+        # As if the process that was denied had died before it recorded the end.
         repeats = service.service.context.dedupe_keys
         assert repeats is not None
         (entry,) = service.service.context.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
@@ -304,11 +304,11 @@ def test_a_run_that_lost_its_key_goes_no_further(place: Place) -> None:
         assert place.done == ["a"]
 
 
-def test_a_yes_that_was_not_needed_is_no_answer_to_what_was_interrupted(place: Place) -> None:
+def test_an_unused_yes_does_not_answer_for_an_interrupted_call(place: Place) -> None:
     with opened(place, ASKS) as service:
         first, second = (service.invoke("many", {"names": [name]}) for name in "ab")
         answer(service, first, "once")
-        # What holds for all such calls makes the call, and the answer to the first question is left over.
+        # The lasting answer allows the call, so the answer to the first question is not used.
         answer(service, second, "always")
     child = Child(resumed_and_killed, place.base, "after the effect of put", ASKS, first.run_id)
     assert child.wait() == -signal.SIGKILL
@@ -329,7 +329,7 @@ def innermost(name: str) -> str:
 ''',
     '''
 def inner(name: str) -> str:
-    """Print, also by another, and fail if that is wanted."""
+    """Print, let another tool print, and fail if told to."""
     print("before", name)
     tools.innermost(name=name)
     print("after", name)
@@ -339,7 +339,7 @@ def inner(name: str) -> str:
 ''',
     '''
 def outer(names: list[str]) -> int:
-    """Print around what others print."""
+    """Print before and after other tools."""
     for name in names:
         print("outer", name)
         try:
@@ -351,7 +351,7 @@ def outer(names: list[str]) -> int:
 ]
 
 
-def test_what_the_tools_that_it_called_had_printed_is_told_again(place: Place) -> None:
+def test_prints_of_called_tools_are_in_the_resumed_result(place: Place) -> None:
     names = ["a", "b", "c"]
     with opened(place, None, *PRINTS) as service:
         whole = service.invoke("outer", {"names": names})
@@ -362,7 +362,7 @@ def test_what_the_tools_that_it_called_had_printed_is_told_again(place: Place) -
         result = service.invoke("outer", {"names": names})
         answer(service, result, "once")
         assert result.run_id is not None
-        # The one that failed and the one that ended well are in the journal by the time that the last is asked about.
+        # Both the failed and the successful call are in the journal before the last call asks.
         result = service.resume(result.run_id)
         answer(service, result, "once")
         result = service.resume(result.run_id or "", log=lambda tool, text: heard.append((tool, text)))

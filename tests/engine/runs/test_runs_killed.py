@@ -1,9 +1,8 @@
-"""`kill -9` at every step of a program of ten effects, which goes on in another process each time: each effect once.
+"""`kill -9` at every step of a program with ten effects, each time resumed by another process: each effect happens once.
 
-An effect adds a line to a file, so one that is made twice shows. The program is killed at the points that
-`tests.helpers.kill_points`
-numbers: around every entry, sync and effect. Whether an effect that was cut short took place nobody can know but who looks; so the
-run asks, and the test, which is the person, looks at the file and answers from its own process.
+An effect adds a line to a file, so making it twice shows. The program is killed at the points of `tests.helpers.kill_points`:
+around every entry, sync and effect. Whether an interrupted effect happened is not known, so the run asks a person. The test is the
+person: it looks at the file and answers from its own process.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def define(place: Place, put: str) -> None:
 
 
 def live(report: Report, base: Path, governance: Any, run: str | None, kill: tuple[str, int] | int | None) -> None:
-    """Run the program, or go on with it; die at the point of a number, or the so-manieth of a name."""
+    """Run the program, or resume it; die at a point, given by its number, or by its name and count."""
     seen = 0
 
     def at(number: int, name: str, before: bool) -> None:
@@ -85,7 +84,7 @@ def live(report: Report, base: Path, governance: Any, run: str | None, kill: tup
             if run is None:
                 result = await service.invoke("ten")
             elif service.runs.show(run).state == "done":
-                # It died between its end and its answer, so nobody has heard the answer.
+                # It died after its end, before the result was returned.
                 result = await service.runs.replay(run)
             else:
                 result = await service.resume(run)
@@ -95,7 +94,7 @@ def live(report: Report, base: Path, governance: Any, run: str | None, kill: tup
 
 
 class Story:
-    """One run of the program, through all its deaths: `deaths` says where, `asked` how often the person was."""
+    """One run of the program through all its deaths: `deaths` says where, `asked` has the rules of the questions."""
 
     def __init__(self, place: Place, governance: Any = None) -> None:
         self.place, self.governance = place, governance
@@ -106,7 +105,7 @@ class Story:
         self.output: Any = None
 
     def live(self, kill: Any = None) -> bool:
-        """Go on with it in a process of its own, to be killed at a point; whether it has come to its end."""
+        """Run or resume it in a process of its own, to be killed at a point; whether it has ended."""
         child = Child(live, self.place.base, self.governance, self.run, kill)
         *said, last = child.rest() or [None]
         code = child.wait()
@@ -125,6 +124,8 @@ class Story:
         return error is None
 
     def _find(self) -> None:
+        if self.run is not None:
+            return
         with SyncToolService.open(**self.place.options(self.governance)) as service:
             runs = service.within(lambda s: s.runs.list())
             assert len(runs) <= 1
@@ -140,7 +141,7 @@ class Story:
             service.within(lambda s: s.approvals.answer(question, "no" if done else "once", "who looked"))
 
     def to_its_end(self) -> None:
-        """Go on with it until it has an end, which must be the right one."""
+        """Resume it until it ends, and check the result."""
         for _ in range(5):
             if self.live():
                 break
@@ -156,14 +157,14 @@ def test_killed_at_each_of_ten_effects(place: Place, when: str) -> None:
     define(place, "put")
     story = Story(place)
     while len(story.deaths) < 10:
-        # Each life makes the effect that the last one died before, and dies at the next.
+        # Each process makes the effect that the last one did not, and dies at the next.
         assert not story.live((f"{when} the effect of put", 2 if when == "before" and story.deaths else 1))
     story.to_its_end()
     assert len(story.deaths) == 10
     assert story.asked == ["interrupted"] * 10
 
 
-def test_what_is_idempotent_is_made_again_unasked(place: Place) -> None:
+def test_idempotent_calls_are_made_again_without_a_question(place: Place) -> None:
     define(place, "put_again")
     story = Story(place)
     for n in range(10):
@@ -172,7 +173,7 @@ def test_what_is_idempotent_is_made_again_unasked(place: Place) -> None:
         pass
     assert story.asked == []
     assert story.output == TEN
-    # Once before each death and once after it; what had ended before is never made again.
+    # Each effect happens once before a death and once after it; ended steps are never made again.
     assert place.done == [name for name in TEN for _ in range(2)]
 
 
@@ -209,7 +210,7 @@ def killed_at(tmp_path: Path, numbers: list[int]) -> None:
 
 def test_killed_between_entry_sync_and_effect(tmp_path: Path) -> None:
     names = points_of(tmp_path)
-    # A few of them, others each time; `make test-slow` goes through all.
+    # A random sample; `make test-slow` tests all points.
     killed_at(tmp_path, sorted(random.sample(range(1, len(names) + 1), 5)))
 
 

@@ -1,10 +1,9 @@
-"""A model of what may be done, beside the service that does it, while everything that has a say changes.
+"""A model of the rules beside the service, while modes, rules, sessions, answers and time change.
 
-The model knows the mode, the rules' file as it was last valid, the sessions with their leases and budgets, the windows of rates,
-the questions with their answers, and the keys. Before each call it says what the call comes to. Two services on one home, each
-with an owner of its own, make the calls by hand and by a program, answer, revoke and resume for one another; time goes by on a
-clock that all share. After each step every effect must have its permitting decision before it in the log, and nothing may be
-overspent there, counted anew from the entries alone.
+The model knows the mode, the last valid rules, the sessions with leases and budgets, the rate limits, the questions with their
+answers, and the dedupe keys. It predicts the result of each call. Two services on one home make the calls by hand and by a program,
+answer, revoke and resume for each other, by one clock that the test moves. After each step, every effect must have its decision
+before it in the ledger, and no budget or rate limit may be exceeded, counted from the entries alone.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def many(name: str) -> str:
     return tools.put(name=name)
 '''
 
-#: Rules about `put`, as the file has them, and as the model does: what asks or is forbidden in which modes, calls per hour.
+#: Rules about `put`: the text of the file, the decision by mode, and the calls per hour.
 ALL = "[NORMAL, ALERT, DEGRADED, LOCKDOWN, RECOVERY]"
 SHIPPED = {"NORMAL": "allow", "ALERT": "allow", "DEGRADED": "ask", "RECOVERY": "ask", "LOCKDOWN": "deny"}
 POLICIES: list[tuple[str, dict[str, str], int | None]] = [
@@ -64,12 +63,12 @@ POLICIES: list[tuple[str, dict[str, str], int | None]] = [
 ]  # fmt: skip
 OPEN = [policy for policy in POLICIES if "deny" not in policy[0]]
 INVALID = ["tools: {put: {rate_limit_per_hour: many}}", "{{{", "allowed: [put]", "deny: put\ndeny: put"]
-#: In lockdown a program isn't even begun.
+#: In LOCKDOWN a program does not begin.
 PROGRAM = {**dict.fromkeys(MODES, "allow"), "LOCKDOWN": "deny"}
 
 NAMES = st.sampled_from(["a", "b"])
 KEYS = st.sampled_from(["k1", "k2"])
-#: Of the sessions, from the newest on; none where there are fewer.
+#: Which session, the newest first; the owner if there are fewer.
 WHOM = st.sampled_from([4, 4, 0, 0, 1])
 WHICH = st.sampled_from([0, 1])
 CHOICES = st.sampled_from(["once", "session", "always", "no"])
@@ -77,7 +76,7 @@ CHOICES = st.sampled_from(["once", "session", "always", "no"])
 
 @dataclass
 class Leased:
-    """A session: `token` None for what an owner does without one."""
+    """A session of the model."""
 
     id: str
     token: str
@@ -120,7 +119,7 @@ class Waits:
 
 @dataclass
 class Kept:
-    """What is under a key."""
+    """The call under a dedupe key."""
 
     name: str
     run: str | None
@@ -129,7 +128,7 @@ class Kept:
 
 @dataclass
 class Plan:
-    """What a call comes to, by the model: `code` None for an effect; `question` the one that it waits for, or that allows it."""
+    """The predicted result of a call. `code` is None for an effect; `question` is the one that it waits for, or that allows it."""
 
     code: str | None
     rule: str = ""
@@ -175,7 +174,7 @@ class Machine(RuleBasedStateMachine):
         return engine.ToolService(plain.registry, plain.store, context, self.sandbox)
 
     def _tick(self) -> int:
-        # Of two entries the later one has the later time, whoever writes it.
+        # Later entries have later times, in both services.
         self.nanoseconds += 2000
         return self.nanoseconds
 
@@ -277,7 +276,7 @@ class Machine(RuleBasedStateMachine):
 
     @staticmethod
     def _refused(work: Callable[[], object]) -> str | None:
-        """The code of the failure that it ends with; None when it is done."""
+        """The code of the failure, or None."""
         try:
             work()
         except Failure as failure:
@@ -362,7 +361,7 @@ class Machine(RuleBasedStateMachine):
         return all(not s.ended and (resumed or self.now < s.expires) for s in session.chain())
 
     def _plan(self, tool: str, name: str, whom: Leased | None, key: str | None, owner: str, run: Waits | None) -> Plan:
-        """What the model says; it changes nothing."""
+        """The predicted result; the model does not change."""
         if whom is not None and not self._alive(whom, run is not None):
             return Plan("permission_denied", "session")
         if not self._leased(whom, tool):
@@ -375,7 +374,7 @@ class Machine(RuleBasedStateMachine):
             return Plan(kept.code, repeated=True)
         program = tool == "many"
         begun = program and run is not None
-        # What a run that goes on is denied for now, it waits for.
+        # A temporary denial suspends a resumed run.
         later = "suspended" if run is not None else None
         if program:
             if PROGRAM[self.mode] == "deny":
@@ -421,7 +420,7 @@ class Machine(RuleBasedStateMachine):
     ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
         principal = whom.id if whom else owner
         whose = whom.id if whom else ""
-        # An answer to what these rules asked in this mode is none to what others ask.
+        # An answer applies to the rules and the mode that asked only.
         judged = self.mode, self.policy[0]
         asks = "shipped" if self.policy[1] is SHIPPED else "tools"
         if tool == "many":
@@ -431,7 +430,7 @@ class Machine(RuleBasedStateMachine):
 
     @staticmethod
     def _counted(whom: Leased | None) -> list[str]:
-        """Whose calls one call counts among: the session's, and of those it is within."""
+        """The sessions whose rate limits count the call."""
         return [s.id for s in whom.chain()] if whom else [""]
 
     @staticmethod
@@ -453,7 +452,7 @@ class Machine(RuleBasedStateMachine):
         owner: str,
         run: Waits | None,
     ) -> None:
-        """What came must be what was planned; the model follows."""
+        """Compare the result with the prediction, and update the model."""
         code = result.error.code if result.error else None
         event(f"{tool} {'resumed' if run else 'called'}: {code}{' again' if plan.repeated else ''}")
         assert (code, result.repeated) == (plan.code, plan.repeated), (plan, result.error)
@@ -513,7 +512,7 @@ class Machine(RuleBasedStateMachine):
         if key:
             self.kept[whom.id if whom else "", tool, key] = Kept(name, result.run_id, "suspended")
 
-    # What always holds, by the log alone.
+    # Invariants, by the ledger alone.
 
     @invariant()
     def nothing_without_a_decision(self) -> None:

@@ -1,4 +1,4 @@
-"""A run that is gone on with at a bad moment waits for a better one; a no is a no."""
+"""A resumed run that is denied for a temporary reason is suspended again; a final denial ends it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def denied_for_now(result: ToolResult, was: str) -> None:
     assert result.error.retryable
 
 
-def test_a_lockdown_passes(place: Place) -> None:
+def test_a_lockdown_suspends(place: Place) -> None:
     with opened(place, ASKS) as service:
         run = waiting(service).run_id
         assert run is not None
@@ -50,7 +50,7 @@ def test_a_lockdown_passes(place: Place) -> None:
         assert place.done == []
         seen = service.within(lambda s: s.runs.show(run))
         assert (seen.state, seen.approval) == ("suspended", None)
-        # Who asks why finds the denial, not only that it waits.
+        # The details have the code of the denial.
         ledger: Any = service.service.context.ledger
         assert [e.data["code"] for e in ledger.entries({"denied"})] == ["permission_denied"] * 2
         # The lasting answer was for NORMAL.
@@ -59,8 +59,8 @@ def test_a_lockdown_passes(place: Place) -> None:
         assert place.done == ["a", "b"]
 
 
-def test_what_is_forbidden_in_this_mode_alone_passes(place: Place) -> None:
-    # The program may begin, and what it waits for may not be done.
+def test_a_denial_of_this_mode_only_suspends(place: Place) -> None:
+    # The program is allowed, and the call that it waits for is denied.
     rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "allowed_in_modes": ["ALERT"]}}}
     with opened(place, rules) as service:
         run = waiting(service).run_id
@@ -71,12 +71,12 @@ def test_what_is_forbidden_in_this_mode_alone_passes(place: Place) -> None:
         assert service.resume(run).value() == 2
 
 
-def test_a_full_window_has_room_again(place: Place) -> None:
+def test_a_full_rate_limit_suspends(place: Place) -> None:
     rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "rate_limit_per_hour": 1}}}
     with opened(place, rules) as service:
         run = waiting(service).run_id
         assert run is not None
-        # The answer holds for all that this version does; another run of it fills the window.
+        # The lasting answer covers another run of this version, which fills the rate limit.
         assert code(service.invoke("many", {"names": ["z"]})) is None
         result = service.resume(run)
         denied_for_now(result, "rate_limited")
@@ -88,7 +88,7 @@ def test_a_full_window_has_room_again(place: Place) -> None:
         assert place.done == ["z", "a", "b"]
 
 
-def test_what_the_program_does_further_on_it_is_told_of(place: Place) -> None:
+def test_denials_of_later_calls_go_to_the_program(place: Place) -> None:
     rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "rate_limit_per_hour": 1}}}
     with opened(place, rules, PUT) as service:
         result = service.invoke("fallback", {"name": "a"})
@@ -98,7 +98,7 @@ def test_what_the_program_does_further_on_it_is_told_of(place: Place) -> None:
         assert place.done == ["a"]
 
 
-def test_nobody_to_ask_passes(place: Place) -> None:
+def test_nobody_to_ask_suspends(place: Place) -> None:
     killed(place, "before the effect of put", "put", {"name": "a"}, dedupe_key="k")
     with opened(place, None, patience=None) as service:
         run = only_run(service)
@@ -109,7 +109,7 @@ def test_nobody_to_ask_passes(place: Place) -> None:
         assert service.resume(run).value() == "a"
 
 
-def test_rules_that_can_not_be_read_pass(place: Place) -> None:
+def test_unreadable_rules_suspend(place: Place) -> None:
     with opened(place, ASKS) as service:
         run = waiting(service).run_id
     assert run is not None
@@ -122,7 +122,7 @@ def test_rules_that_can_not_be_read_pass(place: Place) -> None:
         assert service.resume(run).value() == 2
 
 
-def test_a_session_gets_no_more_time_or_calls_by_it(place: Place) -> None:
+def test_a_suspension_gives_a_session_no_more_time_or_calls(place: Place) -> None:
     with opened(place, ASKS) as service:
         _, token = service.within(lambda s: s.open_session("c", seconds=600, budget=Budget(calls=3)))
         run = waiting(service, session=token).run_id
@@ -136,7 +136,7 @@ def test_a_session_gets_no_more_time_or_calls_by_it(place: Place) -> None:
         assert service.resume(run).value() == 2
 
 
-def test_a_session_that_was_cut_short_goes_on_in_itself(place: Place) -> None:
+def test_an_interrupted_run_is_resumed_in_its_own_session(place: Place) -> None:
     with opened(place, None, MANY) as service:
         _, token = service.within(lambda s: s.open_session("c", seconds=600))
     killed(place, "before the effect of put", "many", {"names": ["a"]}, session=token)
@@ -155,7 +155,7 @@ def test_a_session_that_was_cut_short_goes_on_in_itself(place: Place) -> None:
 
 
 @pytest.mark.parametrize("rules", [{"deny": ["put"]}, {"tools": {"put": {"forbidden_in_modes": ["NORMAL"]}}}])
-def test_what_holds_in_any_mode_ends_it(place: Place, rules: Any) -> None:
+def test_a_denial_in_all_modes_ends_the_run(place: Place, rules: Any) -> None:
     with opened(place, ASKS) as service:
         run = waiting(service).run_id
     assert run is not None
@@ -171,7 +171,7 @@ def test_a_new_run_that_is_denied_has_failed(place: Place) -> None:
         assert service.within(lambda s: s.runs.show(result.run_id or "")).state == "failed"
 
 
-def test_a_fault_while_it_is_found_out_passes(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_while_judging_suspends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Policy.permits
 
     def once(self: Policy, definition: Any, gated: bool, mode: Any) -> Any:
