@@ -44,7 +44,7 @@ def test_callers_of_an_older_version_are_named_until_they_are_defined_again(albe
     assert albert("define", "base.tool", "--json").document()["callers"] == ["top"]
     assert re.search(r"top +allow +Call another\.  calls an older base", albert("list").out)
     shown = albert("show", "top").out
-    assert re.search(r"calls    base  composite [0-9a-f]{12}  an older one; now [0-9a-f]{12}\n", shown)
+    assert re.search(r"calls    base  composite [0-9a-f]{12}  an older version; now [0-9a-f]{12}\n", shown)
     assert "define top again" in shown
     listed = {t["name"]: t for t in albert("list", "--json").document()["tools"]}
     assert listed["top"]["changed"] == ["base"]
@@ -150,7 +150,7 @@ def test_check_knows_the_files_beside_it(albert: Albert) -> None:
     albert.write("base.tool", f'@example(arguments={{"text": "a"}}, result="A")\n{BASE}')
     done = albert("check", "top.tool", "base.tool")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "good base.tool; its example runs at define\ngood top.tool\n"
+    assert done.out == "good base.tool; define runs its example\ngood top.tool\n"
     document = albert("check", "top.tool", "base.tool", "--json").document()
     assert [(f["file"], f["examples"]) for f in document["files"]] == [("base.tool", 1), ("top.tool", 0)]
     assert albert("check", "top.tool").code == 1

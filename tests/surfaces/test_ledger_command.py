@@ -87,13 +87,13 @@ def test_a_changed_record_is_found_and_locks_everything(used: Albert) -> None:
     used.write("anchor.json", kept)
     assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
     whole = used("ledger", "verify")
-    assert (whole.code, whole.out.splitlines()[0]) == (0, "the record is whole: 18 entries")
+    assert (whole.code, whole.out.splitlines()[0]) == (0, "the ledger is intact: 18 entries")
     victim = next(path for path in segments(used) if b"b.txt" in path.read_bytes())
     victim.write_bytes(victim.read_bytes().replace(b'"path":"b.txt"', b'"path":"c.txt"', 1))
     found = used("ledger", "verify")
     assert found.code == 1
     assert f"✗ segment {victim.stem}, entry 2, byte " in found.out
-    assert "everything is in LOCKDOWN now" in found.out
+    assert "the mode is LOCKDOWN now" in found.out
     assert used("run", "list_directory").code == 3
     assert used("mode", "RECOVERY").code == 0
     assert used("ledger", "verify", "--json").document()["locked"] is False
@@ -143,7 +143,7 @@ def test_fold(used: Albert) -> None:
     old = rules.read_text() if rules.exists() else ""
     rules.parent.mkdir(parents=True, exist_ok=True)
     rules.write_text(old + "\nrecords: {keep_days: 30}\n")
-    assert used("ledger", "fold").out == "there is nothing to fold: no finished segment is older than 30 days\n"
+    assert used("ledger", "fold").out == "nothing to fold: no finished segment is older than 30 days\n"
     rules.write_text(old + "\nrecords: {keep_days: 0}\n")
     assert used("ledger", "fold").code == 3
     rules.write_text(old)

@@ -61,7 +61,7 @@ def test_explain(ruled: Any) -> None:
     assert denied.out == (
         "ask  tools.write_file.requires_approval_in_modes  write_file needs a person's approval in NORMAL\n"
         "deny  tools.write_file.forbidden_paths  'secrets/a' is forbidden by 'secrets'\n"
-        "so: deny\n"
+        "decision: deny\n"
     )
     assert ruled("policy", "explain", "write_file", "path=a").code == 2
     assert ruled("policy", "explain").code == 2
@@ -81,7 +81,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     assert asked.out == (
         "allow  shipped.categories.system_write.allowed_in_modes\n"
         f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where each write needs approval\n"
-        "so: ask\n"
+        "decision: ask\n"
     )
     assert "calls_per_hour: category:system_write 50\n" in asked.err
     assert f"beyond_the_workspace: {shared}\n" in asked.err
@@ -91,7 +91,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     assert len(document["revision"]) == 64
     denied = albert("policy", "explain", "read_file", f"path={shared}/a", "--json")
     assert (denied.code, denied.document()["decision"]["rule_id"]) == (3, "outside_workspace")
-    assert albert("policy", "check").out == "the rules are good\n"
+    assert albert("policy", "check").out == "the rules have no mistakes\n"
     shared.rmdir()
     found = albert("policy", "check")
     assert found.code == 1
@@ -105,12 +105,12 @@ def test_explain_a_command(albert: Any) -> None:
         "tools:\n  bash: {allowed_in_modes: [NORMAL], forbidden_commands: ['git push *']}\n"
     )
     explain = ("policy", "explain", "bash")
-    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\nso: allow\n"
+    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\ndecision: allow\n"
     asked = albert(*explain, "command=ls; sudo ls")
     assert asked.out == (
         "allow  tools.bash.allowed_in_modes\n"
         "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user, or in another root folder\n"
-        "so: ask\n"
+        "decision: ask\n"
     )
     denied = albert(*explain, "command=env git push")
     assert denied.code == 3
@@ -118,7 +118,7 @@ def test_explain_a_command(albert: Any) -> None:
 
 
 def test_check(ruled: Any) -> None:
-    assert ruled("policy", "check").out == "the rules are good\n"
+    assert ruled("policy", "check").out == "the rules have no mistakes\n"
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("deny: [read_fil]\n")
     found = ruled("policy", "check")
@@ -141,7 +141,7 @@ def test_check(ruled: Any) -> None:
         "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
-    assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
+    assert "warning: the rules have mistakes; `albert policy check` lists them\n" in ruled("tools").err
     # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")

@@ -57,7 +57,7 @@ def cut_short(albert: Albert) -> str:
 
 
 def test_a_run_is_drawn(stepping: Albert) -> None:
-    assert stepping("runs").err == "there are no runs yet: each run of a saved tool is one\n"
+    assert stepping("runs").err == "there are no runs yet; `albert run` of a saved tool makes one\n"
     assert stepping("run", "steps", "seconds=0.2").code == 0
     run = newest(stepping)
     assert re.fullmatch(rf"{run['run']}  done         steps  \d+ s ago\n", stepping("runs").out)
@@ -89,7 +89,7 @@ def test_a_run_that_was_killed(stepping: Albert) -> None:
     run = cut_short(stepping)
     shown = stepping("runs", "show", run).out
     assert "  interrupted  steps(seconds=60)\n" in shown
-    assert f"its process ended before it did: `albert runs resume {run}` goes on where it was" in shown
+    assert f"its process ended before it did: `albert runs resume {run}` continues where it stopped" in shown
     (stepping.project / "a.txt").write_text("changed since")
     # What is there of it is as it was.
     replayed = stepping("runs", "replay", run)
@@ -143,9 +143,7 @@ def test_what_was_done_is_not_done_again(stepping: Albert, tmp_path: Path) -> No
     before = (stepping.project / "a.txt").stat().st_mtime_ns
     replayed = stepping("runs", "replay", run, cwd=tmp_path)
     assert replayed.code == 0
-    assert (
-        replayed.err == "= every call is the one that the journal has (4 steps); it ends as it did. Nothing was done.\n"
-    )
+    assert replayed.err == "= every call is the one in the journal (4 steps); it ends as it did. Nothing was done.\n"
     assert json.loads(replayed.out) == ["a.txt", "b.txt"]
     assert (stepping.project / "a.txt").stat().st_mtime_ns == before
     assert "‖ waited" in stepping("runs", "show", run).out
@@ -160,7 +158,7 @@ def test_where_another_version_parts(stepping: Albert) -> None:
     parted = stepping("runs", "replay", run, "--version", version[:8])
     assert parted.code == 1
     assert parted.out == (
-        "≠ at step 3 they part:\n"
+        "≠ they differ at step 3:\n"
         '  the journal has      write_file(path="b.txt", content="b")\n'
         '  the program asks for write_file(path="c.txt", content="b")\n'
     )
@@ -180,8 +178,8 @@ def test_sweeping(stepping: Albert) -> None:
         if path.stem != young:
             os.utime(path, (long_ago, long_ago))
     swept = stepping("runs", "sweep", "--older-than", "30d")
-    assert swept.out == "deleted the records of 1 run, and 0 values (0 bytes) that no record names\n"
-    assert swept.err == f"1 as old is kept, not being over: {suspended}\n"
+    assert swept.out == "deleted the journals of 1 run, and 0 values (0 bytes) that no record refers to\n"
+    assert swept.err == f"kept 1 old but unfinished: {suspended}\n"
     assert {r["run"] for r in stepping("runs", "--json").document()["runs"]} == {young, suspended}
     assert stepping("runs", "show", old).code == 1
     assert stepping("runs", "sweep", "--older-than", "2h").code == 2

@@ -52,7 +52,7 @@ def test_whose_session_it_was_is_said(albert: Albert) -> None:
     assert [t["name"] for t in albert("search", "time", "--json", env=leased).document()["tools"]] == ["current_time"]
     offered = albert("prompt", env=leased).out.partition("## The tools you can call")[2]
     assert re.findall(r"^- `(\w+)\(", offered, re.M) == ["current_time"]
-    assert "session  deny: it is not in the lease of " in albert("show", "bash", env=leased).out
+    assert "session  deny: the session " in albert("show", "bash", env=leased).out
     assert "session  deny" not in albert("show", "current_time", env=leased).out
     assert albert("tools", env={"ALBERT_SESSION": "alb_no"}).code == 3
     # The option goes first.
@@ -72,8 +72,8 @@ def test_the_end_of_a_session(albert: Albert) -> None:
     assert re.fullmatch(rf"revoked {session} of .*, and 1 within it\n", revoked.out)
     for gone in (token, below["token"]):
         assert "has been revoked" in albert("run", "current_time", "--session", gone).err
-    assert albert("session").err == "there are no open sessions; 2 are over (--all lists them)\n"
-    assert albert("session", "list", "--all").out.count(", over") == 2
+    assert albert("session").err == "there are no open sessions; 2 have ended (--all lists them)\n"
+    assert albert("session", "list", "--all").out.count(", ended") == 2
 
 
 def test_a_budget_and_a_folder(albert: Albert) -> None:
@@ -93,7 +93,7 @@ def test_a_budget_and_a_folder(albert: Albert) -> None:
     ("words", "code", "said"),
     [
         (["new", "--for", "3x"], 2, "expected a time such as 90s, 15m, 2h or 30d, got '3x'"),
-        (["new", "--calls=-1"], 2, "expected a whole number from 0 on"),
+        (["new", "--calls=-1"], 2, "expected a whole number, 0 or more"),
         (["new", "--tools", ","], 2, "--tools names no tool"),
         (["new", "--client", ""], 1, "a client is a name of at most 256 characters"),
         (["new", "--cwd", "../x"], 3, "'../x' has '..' in it"),

@@ -62,7 +62,7 @@ def test_what_the_mode_refuses_is_hidden(albert: Albert) -> None:
     assert document["hidden"] == len(everything["tools"]) - len(document["tools"]) > 5
     done = albert("tools")
     assert not {"read_file", "echo"} & set(done.out.split())
-    assert f"{document['hidden']} refused in LOCKDOWN are not shown; --all shows them" in done.err
+    assert f"not listed: {document['hidden']} denied in LOCKDOWN; --all lists them" in done.err
     shown = verdicts(albert, "--all")
     assert set(shown) == {t["name"] for t in everything["tools"]}
     assert set(shown.values()) == {"deny"}
@@ -95,7 +95,7 @@ def test_a_primitive_is_explained(albert: Albert) -> None:
         "now      allow in NORMAL  tools.write_file.allowed_in_modes",
         "category system_write, risk medium",
         "modes    all",
-        "approval only where the rules say so",
+        "approval only if the rules demand it",
         "timeout  30 s; 5 s by the rules",
         "rate     9 calls an hour by the rules; 200 calls an hour of all of system_write together by the rules",
     ):
