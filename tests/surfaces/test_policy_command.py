@@ -1,4 +1,4 @@
-"""``albert mode`` and ``albert policy``, and the question in the middle of a run."""
+"""``albert mode``, ``albert policy``, and questions during a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ruled(albert: Any) -> Any:
     return albert
 
 
-def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
+def test_the_mode_is_shown_switched_and_stored(albert: Any) -> None:
     assert albert("mode").out == "NORMAL\n"
     done = albert("mode", "lockdown", "--cause", "a drill")
     assert done.out.startswith("LOCKDOWN (it was NORMAL) since ")
@@ -38,7 +38,7 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     denied = albert("run", "list_directory", "--json")
     assert denied.code == 3
     assert denied.document()["error"]["rule"] == "shipped.categories.read_only.forbidden_in_modes"
-    # Not even what the owner could allow: in this mode it would be refused all the same.
+    # The hint does not suggest a rule, because this mode would still deny the call.
     assert albert("tools", "--json").document()["tools"] == []
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
@@ -69,7 +69,7 @@ def test_explain(ruled: Any) -> None:
     assert list(ruled.project.iterdir()) == [ruled.project / ".albert"]
 
 
-def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
+def test_explain_a_path_outside_the_workspace(albert: Any) -> None:
     shared = albert.project.parent / "shared"
     shared.mkdir()
     config = albert.home / "config"
@@ -142,7 +142,7 @@ def test_check(ruled: Any) -> None:
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
     assert "warning: the rules have mistakes; `albert policy check` lists them\n" in ruled("tools").err
-    # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
+    # A mistake in the settings of a tool denies that tool only.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")
     assert ruled("run", "list_directory").code == 0
@@ -166,7 +166,7 @@ def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Asks about a command at a terminal: the answer, and what was shown. `meanwhile` is done once the question stands."""
+    """Ask about a command at a terminal; returns the answer and the output. `meanwhile` is called while the question is open."""
 
     def ask(command: str, before: bytes, *then: bytes, meanwhile: Callable[[Console], None] | None = None) -> Any:
         ours, theirs = os.openpty()
@@ -197,7 +197,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return ask
 
 
-def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
+def test_a_question_hides_nothing_of_an_argument(asked: Any) -> None:
     long = "a" * 1800 + "MIDDLE" + "b" * 1800 + "THE-END"
     answer, shown = asked(long, b"", b"all\n", b"yes\n")
     first, _, second = shown.partition("all to see all of it? ")
@@ -207,12 +207,12 @@ def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
     assert asked("a" * 1000 + "; rm -rf x", b"", b"no\n")[1].count("rm -rf x") == 1
 
 
-def test_what_was_typed_before_the_question_is_no_answer(asked: Any) -> None:
+def test_keys_typed_before_the_question_are_ignored(asked: Any) -> None:
     assert asked("ls", b"yes\n", b"no\n")[0] == "no"
     assert asked("ls", b"no\n", b"yes\n")[0] == "once"
 
 
-def test_a_program_puts_nothing_under_the_question(asked: Any) -> None:
+def test_a_program_prints_nothing_below_an_open_question(asked: Any) -> None:
     def forge(console: Console) -> None:
         console.progress("running")
         console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)
