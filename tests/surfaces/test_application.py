@@ -238,4 +238,4 @@ def test_an_invalid_module_name_makes_the_rules_invalid(shop: Shop) -> None:
         shop.rules(wrong)
         done = shop("run", "current_time")
         assert done.code == 3
-        assert "primitives_from.0: it is written package.module:name" in done.err
+        assert "primitives_from.0: write package.module:name" in done.err

@@ -232,7 +232,12 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
             ("git", {"operation": "nope"}, "expected one of ", ""),
             ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
             ("http_request", {"url": "http://u:p@127.0.0.1/"}, "can't contain a user name or password", ""),
-            ("http_request", {"url": "http://127.0.0.1/", "method": "POST"}, "may not use POST", "allowed_methods"),
+            (
+                "http_request",
+                {"url": "http://127.0.0.1/", "method": "POST"},
+                "'POST' is not among those that http_request may use",
+                "allowed_methods",
+            ),
         ):
             error = service.invoke(tool, arguments).error
             assert error is not None
