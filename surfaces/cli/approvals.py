@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.hints import command_line
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -73,7 +73,7 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     if not any(a.state == "open" for a in found):
         console.note("no question waits for an answer")
     else:
-        console.note(f"`{again(options.home, 'approvals', 'show')} ID` shows one in full")
+        console.note(f"`{command_line(options.home, 'approvals', 'show')} ID` shows one in full")
     return 0
 
 
@@ -114,7 +114,7 @@ def _show(service: ToolService, options: argparse.Namespace, console: Console) -
         console.say()
         _choices(found, console)
         console.say(
-            f"answer with `{again(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
+            f"answer with `{command_line(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
         )
     return 0
 
@@ -206,7 +206,9 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
     outcome = "denied" if options.choice == "no" else f"allowed ({options.choice})"
     console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {outcome}, by {one_line(answered.by)}")
     if _run_waits(service, answered):
-        console.say(f"  `{again(options.home, 'runs', 'resume', answered.run)}` continues the run that waits for it", 2)
+        console.say(
+            f"  `{command_line(options.home, 'runs', 'resume', answered.run)}` continues the run that waits for it", 2
+        )
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.hints import DIGITS, told
+from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -72,7 +72,7 @@ async def _define(
                 console.progress("")
                 documents.append({"ok": False, "file": name, "error": failure.as_dict()})
                 if not console.json:
-                    console.failure(told(failure.as_dict()), f"{name}: ")
+                    console.failure(with_hint(failure.as_dict()), f"{name}: ")
                     _show_examples(failure, console)
                 continue
             console.progress("")

@@ -11,7 +11,7 @@ from typing import Any
 DIGITS = 12
 
 
-def told(error: dict[str, Any], home: str | None = None, run: str | None = None) -> dict[str, Any]:
+def with_hint(error: dict[str, Any], home: str | None = None, run: str | None = None) -> dict[str, Any]:
     """The failure (as JSON) with the hint for the command line.
 
     `home` is the value of ``--home``, which the command in a hint repeats; `run` is the run that failed.
@@ -20,9 +20,9 @@ def told(error: dict[str, Any], home: str | None = None, run: str | None = None)
     if code == "suspended":
         hint = _waiting(error, home)
     elif code in ("cancelled", "unknown_outcome") and run is not None:
-        hint = f"`{again(home, 'runs', 'show', run)}` shows what each step did"
+        hint = f"`{command_line(home, 'runs', 'show', run)}` shows what each step did"
         if code == "unknown_outcome":
-            hint += f"; when the cause is corrected, `{again(home, 'runs', 'resume', run)}` continues"
+            hint += f"; when the cause is corrected, `{command_line(home, 'runs', 'resume', run)}` continues"
     else:
         hint = _hint(error)
     return error if hint is None else {**error, "hint": hint}
@@ -33,13 +33,12 @@ def _waiting(error: dict[str, Any], home: str | None) -> str | None:
     details = error.get("details") or {}
     if not details.get("approval") or not details.get("run"):
         return None
-    return (
-        f"`{again(home, 'approvals', 'answer', details['approval'], 'once')}` shows the question and allows the call (or say no); "
-        f"then `{again(home, 'runs', 'resume', details['run'])}` continues"
-    )
+    answer = command_line(home, "approvals", "answer", details["approval"], "once")
+    resume = command_line(home, "runs", "resume", details["run"])
+    return f"`{answer}` shows the question and allows the call (or say no); then `{resume}` continues"
 
 
-def again(home: str | None, *words: str) -> str:
+def command_line(home: str | None, *words: str) -> str:
     """A command line, quoted for a shell."""
     import shlex
 

@@ -16,7 +16,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.surfaces.cli.console import Console, Unwritable
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
-from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.hints import with_hint
 from albert_tools.surfaces.cli.usage_error import Usage
 from albert_tools.surfaces.cli.wrap import folded
 
@@ -89,27 +89,27 @@ def _main(words: list[str], console: Console) -> int:
             return _overview(parser, console)
         return _command(options.command)(options, console)
     except Failure as failure:
-        _say(console, told(failure.as_dict()))
+        _print_error(console, with_hint(failure.as_dict()))
         return exit_of(failure)
     except Usage as usage:
-        _say(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
+        _print_error(console, {"code": "usage", "message": str(usage), "hint": usage.hint})
         return MISUSED
     except (BrokenPipeError, Unwritable):
         raise
     except KeyboardInterrupt:
         if console.json:
-            _say(console, {"code": "cancelled", "message": "interrupted", "hint": None})
+            _print_error(console, {"code": "cancelled", "message": "interrupted", "hint": None})
         raise
     except Exception as fault:
         if os.environ.get("ALBERT_DEBUG"):
             raise
         message = f"a defect in Albert Tools: {type(fault).__name__}: {fault}"
         hint = "report it, with the traceback that ALBERT_DEBUG=1 prints"
-        _say(console, {"code": "internal_error", "message": message, "hint": hint})
+        _print_error(console, {"code": "internal_error", "message": message, "hint": hint})
         return FAILED
 
 
-def _say(console: Console, error: dict[str, Any]) -> None:
+def _print_error(console: Console, error: dict[str, Any]) -> None:
     if console.json:
         console.document({"ok": False, "error": error})
     else:
@@ -346,10 +346,10 @@ def _everywhere(default: str | None = None) -> _Parser:
     group.add_argument(
         "--workspace",
         metavar="FOLDER",
-        help="the folder of the tools; default: the nearest with .albert or .git",
+        help="the folder that tools work in; default: the nearest with .albert or .git",
     )
     group.add_argument(
-        "--home", metavar="FOLDER", help="the folder of tools and records; default: ALBERT_HOME, else ~/.albert"
+        "--home", metavar="FOLDER", help="where tools and records are kept; default: ALBERT_HOME, else ~/.albert"
     )
     group.add_argument("--no-color", action="store_true", default=switch, help="print no colours, like NO_COLOR")
     group.add_argument("--quiet", action="store_true", default=switch, help="print no progress and no remarks")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
-from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.hints import with_hint
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     token, given_by = session_of(options)
-    async with opened(options, console, wait=options.wait, session=token is not None) as service:
+    async with open_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         definition = (await service.describe(options.name, options.version)).definition
@@ -78,10 +78,10 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
                 watch=watch,
             )
 
-        result, interrupted = await attended(service, invoke, options.name, console, options.wait)
+        result, interrupted = await run_attended(service, invoke, options.name, console, options.wait)
     if result.error is not None and (result.error.rule or "").startswith(("session.", "lease.")):
         result = _naming_origin(result, given_by)
-    code = finished(result, options, console)
+    code = print_result(result, options, console)
     if result.error is not None and result.error.code == "invalid_arguments" and result.error.tool == options.name:
         # The command line is wrong, not the tool.
         code = 2
@@ -113,7 +113,7 @@ def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
     return replace(result, error=replace(error, message=f"{error.message} (the session is given by {given_by})"))
 
 
-def opened(
+def open_service(
     options: argparse.Namespace,
     console: Console,
     *,
@@ -144,7 +144,7 @@ def opened(
     return ToolService.open(home=options.home, workspace=where, ask=ask, patience=wait, telemetry=telemetry)
 
 
-async def attended(
+async def run_attended(
     service: ToolService,
     begin: Callable[[Log | None, Callable[[str], None] | None], Awaitable[ToolResult]],
     name: str,
@@ -187,7 +187,7 @@ async def attended(
     return result, interrupted
 
 
-def finished(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
+def print_result(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
     """Print effects, and the result or the error; returns the exit code."""
     error = result.error
     if console.json:
@@ -202,7 +202,7 @@ def finished(result: ToolResult, options: argparse.Namespace, console: Console) 
     if error is None:
         return 0
     if not console.json:
-        console.failure(told(error.as_dict(), options.home, result.run_id))
+        console.failure(with_hint(error.as_dict(), options.home, result.run_id))
         _details(error, console)
     return exit_of(error)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.hints import command_line
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
 
@@ -73,10 +73,8 @@ def _question(service: ToolService, run: RunView) -> Approval | None:
 def _next(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
     """What a suspended run waits for, and the next command."""
     if question is not None and question.state == "open":
-        return (
-            f"waits for the answer to {run.approval}: `{again(options.home, 'approvals', 'show', str(run.approval))}`"
-        )
-    return f"{_answered(question)}: `{again(options.home, 'runs', 'resume', run.id)}` continues"
+        return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
+    return f"{_answered(question)}: `{command_line(options.home, 'runs', 'resume', run.id)}` continues"
 
 
 def _answered(question: Approval | None) -> str:
@@ -101,11 +99,11 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
 
 
 def _next_command(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
-    resume = again(options.home, "runs", "resume", run.id)
+    resume = command_line(options.home, "runs", "resume", run.id)
     if run.state == "suspended" and waiting is not None and waiting.state == "open":
         console.say()
         console.say(
-            f"`{again(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
+            f"`{command_line(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
             2,
         )
         console.say(f"then `{resume}` continues", 2)
@@ -129,16 +127,16 @@ async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str
 
 async def _resume(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
-    from albert_tools.surfaces.cli.run import attended, finished, opened
+    from albert_tools.surfaces.cli.run import open_service, print_result, run_attended
 
     run, tool, began_in = await _workspace_of(options.id, options)
-    async with opened(options, console, workspace=began_in) as service:
+    async with open_service(options, console, workspace=began_in) as service:
 
         def resume(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log)
 
-        result, interrupted = await attended(service, resume, tool, console)
-    code = finished(result, options, console)
+        result, interrupted = await run_attended(service, resume, tool, console)
+    code = print_result(result, options, console)
     return INTERRUPTED if interrupted else code
 
 

@@ -29,7 +29,7 @@ def session(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run({"new": _new, "list": _list, "revoke": _revoke}[options.action](options, console))
 
 
-def _opened(options: argparse.Namespace) -> ToolService:
+def _open_service(options: argparse.Namespace) -> ToolService:
     from albert_tools.service import ToolService
 
     return ToolService.open(home=options.home, workspace=options.workspace)
@@ -55,7 +55,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     # By default, a session within another ends with that one.
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         try:
             opened, token = service.open_session(
                 person() if options.client is None else options.client,
@@ -100,7 +100,7 @@ def _may(session: Session) -> str:
 
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         found = service.sessions.all()
     shown = [s for s in found if options.all or not s.ended]
     if console.json:
@@ -130,7 +130,7 @@ def _line(one: Session, now: float, console: Console) -> None:
 
 
 async def _revoke(options: argparse.Namespace, console: Console) -> int:
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         found = {s.id: s for s in service.sessions.all()}
         ended = service.sessions.end(options.id)
         already = found[ended.id].ended

@@ -79,9 +79,9 @@ def test_hints_repeat_the_home_option(asking: Albert) -> None:
 def test_two_processes_at_once(asking: Albert) -> None:
     running = asking.start("run", "notes", "n=1", "--wait", "60", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stderr is not None
-    told = [running.stderr.readline().decode() for _ in range(2)]
-    assert told[0].endswith("waiting up to 60 s for an answer:\n")
-    assert asking(*told[1].split()[1:]).code == 0
+    lines = [running.stderr.readline().decode() for _ in range(2)]
+    assert lines[0].endswith("waiting up to 60 s for an answer:\n")
+    assert asking(*lines[1].split()[1:]).code == 0
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, b"1\n"), err
 

@@ -154,8 +154,8 @@ def test_fold(used: Albert) -> None:
     folded = used("ledger", "fold", "--older-than", "30d")
     assert (folded.code, folded.out.split(",")[0].split(":")[0]) == (0, "folded 1 segment into one")
     assert "1 of 2 entries are kept" in folded.out
-    told = used("ledger", "tail", "--json").document()["entries"]
-    assert [e["kind"] for e in told].count("fold") == 1
+    entries = used("ledger", "tail", "--json").document()["entries"]
+    assert [e["kind"] for e in entries].count("fold") == 1
     assert "ancient" not in used("ledger", "query").out
     verified = used("ledger", "verify")
     assert verified.code == 0

@@ -10,7 +10,7 @@ import pytest
 
 from albert_tools import SyncToolService
 from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.hints import with_hint
 
 from .conftest import Albert
 
@@ -246,4 +246,4 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
             # A long list of choices appears once.
             assert (error.message + (error.hint or "")).count('"FETCH"') <= 1
             # This hint is for missing paths only.
-            assert "list_directory" not in str(told(error.as_dict())["hint"])
+            assert "list_directory" not in str(with_hint(error.as_dict())["hint"])

@@ -185,9 +185,9 @@ def test_doctor_reports_open_questions_and_public_folders(albert: Albert) -> Non
 
 
 def test_telemetry_is_enabled_by_a_variable(ready: Albert) -> None:
-    told = ready("run", "current_time", env={"ALBERT_TELEMETRY": "json"})
-    events = [json.loads(line)["event"] for line in told.err.splitlines() if line.startswith("{")]
-    assert (told.code, events) == (0, ["tool_call_started", "tool_call_completed"])
+    done = ready("run", "current_time", env={"ALBERT_TELEMETRY": "json"})
+    events = [json.loads(line)["event"] for line in done.err.splitlines() if line.startswith("{")]
+    assert (done.code, events) == (0, ["tool_call_started", "tool_call_completed"])
     wrong = ready("run", "current_time", env={"ALBERT_TELEMETRY": "yes"})
     assert (wrong.code, "ALBERT_TELEMETRY is 'yes', which is neither json nor a path" in wrong.err) == (1, True)
 
