@@ -10,15 +10,18 @@ import argparse
 import asyncio
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.service import Listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.session_tools import may, session_of_environment
 
+if TYPE_CHECKING:
+    from albert_tools.engine.model.primitive import Primitive
+    from albert_tools.service import ToolService
+
 #: Saved tools that are listed; a model finds others by searching.
 MAX_SAVED = 30
-
 
 #: What applies to all tools.
 _NOTES = (
@@ -33,36 +36,29 @@ _NOTES = (
 def prompt(options: argparse.Namespace, console: Console) -> int:
     """Print the guide."""
 
-    async def work() -> str:
+    async def collect() -> str:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            primitives = []
             session = session_of_environment(service)
-            for name in service.registry.names():
-                if not may(service, session, name):
-                    continue
-                primitive = service.registry.primitive(name)
-                if primitive is not None:
-                    text = primitive.definition.description.split("\n\n")
-                    answer = " ".join(
-                        (text[1] if len(text) > 1 and text[1].startswith(("Returns", "Each")) else "").split()
-                    )
-                    mark = _mark(service.standing(primitive.definition, primitive.gated))
-                    first = " ".join(text[0].split())
-                    primitives.append(
-                        f"- `{primitive.definition.signature()}`: {first}{' ' + answer if answer else ''}{mark}"
-                    )
+            primitives = [_line(service, p) for p in service.registry.primitives() if may(service, session, p.name)]
             saved = [t for t in await service.list() if t.kind == "composite" and not t.problem and not t.outdated]
-            saved = [t for t in saved if may(service, session, t.name)]
-            return guide(primitives, saved)
+            return guide(primitives, [t for t in saved if may(service, session, t.name)])
 
-    text = asyncio.run(work())
+    text = asyncio.run(collect())
     if console.json:
         console.document({"ok": True, "prompt": text})
     else:
         console.write(text)
     return 0
+
+
+def _line(service: ToolService, primitive: Primitive) -> str:
+    """A primitive with its signature, its first paragraph and the paragraph about its result."""
+    d = primitive.definition
+    first, *others = (" ".join(paragraph.split()) for paragraph in d.description.split("\n\n"))
+    result = f" {others[0]}" if others and others[0].startswith(("Returns", "Each")) else ""
+    return f"- `{d.signature()}`: {first}{result}{_mark(service.standing(d, primitive.gated))}"
 
 
 def _mark(policy: Mapping[str, Any]) -> str:
