@@ -238,7 +238,7 @@ def test_a_repeated_question_names_the_one_it_replaces(asking: Albert) -> None:
     (asking.project / "a").write_text("another")
     anew = asking(*resume)
     assert anew.code == 4
-    assert "asked anew, as the rules or what it would change have changed since" in anew.err
+    assert "the question is new, because the rules or the files have changed" in anew.err
     second = waiting(asking)
     assert second["instead_of"] == first["approval"]
     assert f" in {asking.project}, " in asking("approvals").out
