@@ -1,8 +1,8 @@
-"""Asking the person at the terminal, in the middle of a run, whether a call may be made.
+"""Asks the person at the terminal, during a run, whether a call may be made.
 
-What is shown must be what is done: nothing of an argument is left out unless that is said, and then all of it can be seen before
-the answer. While the question stands nothing else is printed, so that no program can put another question under it; and only what
-is typed after the question is an answer to it. The graver an answer, the more of it has to be typed.
+The question shows exactly what would be done: if an argument is shortened, the question says so and offers all of it. While the
+question is open nothing else is printed, so no program can print a question of its own below it. Only keys that are typed after
+the question count. An answer that lasts must be typed in full.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.console import Console, one_line, safe
-from albert_tools.surfaces.cli.deceptive_text import look_alikes, seen
+from albert_tools.surfaces.cli.deceptive_text import escape_invisible, look_alikes
 from albert_tools.surfaces.cli.wrap import folded
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Answer, Asker, Choice, Question
 
-#: Characters of one argument that are shown at first.
+#: Characters of an argument that are shown at first.
 _SHOWN = 2000
-#: Seconds between two looks whether the question is still wanted.
+#: Seconds between checks whether the question was withdrawn.
 _PAUSE = 0.1
-#: Answers that are none, before they count as a no.
+#: Invalid answers, after which the answer is no.
 _TRIES = 3
-#: Bytes of an answer that are read.
-_TYPED = 4096
+#: Bytes that are read of an answer.
+_MAX_TYPED = 4096
 
 
 def asker(console: Console, session: bool = False) -> Asker:
-    """Shows a call and reads the choice from the terminal; whatever isn't a choice, several times, is a no.
+    """A function that shows a call and reads the answer from the terminal.
 
-    `session` says whether it is made in one, or "for the session" would mean this run.
+    `session` is whether the call is made in a session; without one, "session" means the rest of the run.
     """
 
     from albert_tools.engine.authority.authorization import Answer
@@ -45,13 +45,13 @@ def asker(console: Console, session: bool = False) -> Asker:
 
     async def ask(question: Question) -> Answer:
         with console.alone():
-            gone = threading.Event()
+            withdrawn = threading.Event()
             try:
-                choice = await asyncio.to_thread(_ask, question, console, session, gone)
+                choice = await asyncio.to_thread(_ask, question, console, session, withdrawn)
                 return Answer(choice, f"{person()}, at the terminal")
-            except asyncio.CancelledError as called_off:
-                gone.set()
-                why = str(called_off.args[0]) if called_off.args else ""
+            except asyncio.CancelledError as cancelled:
+                withdrawn.set()
+                why = str(cancelled.args[0]) if cancelled.args else ""
                 _line(f"\n{console.paint(f'  {one_line(why)}', 'dim', err=True)}" if why else "")
                 raise
 
@@ -62,7 +62,7 @@ def _line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _ask(question: Question, console: Console, session: bool, gone: threading.Event) -> Choice:
+def _ask(question: Question, console: Console, session: bool, withdrawn: threading.Event) -> Choice:
     tool = question.tool.name
     by = f", called by {one_line(' in '.join(reversed(question.callers)))}" if question.callers else ""
     _line("")
@@ -88,19 +88,19 @@ def _ask(question: Question, console: Console, session: bool, gone: threading.Ev
         _forget_typed()
         sys.stderr.write(f"  {words}, or all to see all of it? " if cut else f"  {words}? ")
         sys.stderr.flush()
-        answer = _typed(gone).strip().casefold()
+        answer = _typed(withdrawn).strip().casefold()
         if cut and answer == "all":
             cut = False
             for name, value in question.arguments.items():
                 _line(f"  {one_line(name)} = {_spelled(value)}")
             continue
-        meant, tries = chosen(answer, choices), tries + 1
-        if meant is not None or not answer or tries == _TRIES:
-            return meant or "no"
+        choice_typed, tries = chosen(answer, choices), tries + 1
+        if choice_typed is not None or not answer or tries == _TRIES:
+            return choice_typed or "no"
 
 
 def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
-    """Lines that show arguments, long ones by both their ends; a None stands before what says that something is left out."""
+    """Lines that show arguments. A long one shows both ends, with a None before the line that says how much is left out."""
     lines: list[str | None] = []
     for name, value in arguments.items():
         text = _spelled(value)
@@ -110,7 +110,7 @@ def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[s
         if left_out <= 0 or whole:
             lines.append(f"  {one_line(name)} = {text}")
             continue
-        # The end as well as the beginning: what matters is as likely to be there.
+        # The dangerous part may be at either end.
         lines.append(f"  {one_line(name)} = {text[: _SHOWN // 2]}")
         lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
         lines.append(f"  {text[-_SHOWN // 2 :]}")
@@ -118,24 +118,28 @@ def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[s
 
 
 def _spelled(value: Any) -> str:
-    """A value as JSON, in which everything is seen that is there."""
-    return safe(seen(json.dumps(value, ensure_ascii=False)))
+    """A value as JSON, with escapes for every invisible character."""
+    return safe(escape_invisible(json.dumps(value, ensure_ascii=False)))
 
 
 def claim(reason: str) -> str:
-    """What the agent says that the call is for, so that nobody takes it for ours."""
+    """The reason that the caller gives, marked as the caller's words."""
     return f"the caller's words: {_spelled(reason)}"
 
 
 def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:
-    """The choices that mean anything here: by hand and without a session, each call is one of its own."""
+    """The choices that apply: "session" needs a run of a saved tool (`called`) or a session."""
     return [choice for choice in choices if choice != "session" or called or session]
 
 
 def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) -> str:
-    """What a choice comes to."""
+    """What a choice means."""
     name = one_line(tool)
-    who = f"{one_line(' in '.join(reversed(callers)))} may call {name}" if callers else f"{name} may be called just so"
+    who = (
+        f"{one_line(' in '.join(reversed(callers)))} may call {name}"
+        if callers
+        else f"{name} may be called with these arguments"
+    )
     match choice:
         case "once":
             return "this call, once"
@@ -147,35 +151,35 @@ def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) ->
 
 
 def chosen(answer: str, choices: Sequence[Choice]) -> Choice | None:
-    """What somebody meant, or None; a lasting yes has to be spelled out."""
+    """The choice that was typed, or None; only "once" and "no" can be abbreviated."""
     short: dict[str, Choice] = {"y": "once", "yes": "once", "n": "no"}
-    meant = short.get(answer, answer)
-    return next((choice for choice in choices if choice == meant), None)
+    name = short.get(answer, answer)
+    return next((choice for choice in choices if choice == name), None)
 
 
 def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _typed(gone: threading.Event) -> str:
-    """A line from the terminal; nothing at its end, or once nobody wants to know any more."""
+def _typed(withdrawn: threading.Event) -> str:
+    """A line from the terminal; empty at its end, and when the question is withdrawn."""
     handle = sys.stdin.fileno()
-    while not gone.is_set():
+    while not withdrawn.is_set():
         if select.select([handle], [], [], _PAUSE)[0]:
-            return os.read(handle, _TYPED).decode(errors="replace")
+            return os.read(handle, _MAX_TYPED).decode(errors="replace")
     return ""
 
 
 def confirmed(words: str) -> bool:
-    """Whether the person at the terminal says yes to a sentence of ours."""
+    """Whether the person at the terminal confirms a question of the command line."""
     _forget_typed()
     sys.stderr.write(f"{words} yes or no? ")
     sys.stderr.flush()
-    return os.read(sys.stdin.fileno(), _TYPED).decode(errors="replace").strip().casefold() in ("y", "yes")
+    return os.read(sys.stdin.fileno(), _MAX_TYPED).decode(errors="replace").strip().casefold() in ("y", "yes")
 
 
 def _forget_typed() -> None:
-    """What was typed before the question was there is no answer to it."""
+    """Discard keys that were typed before the question."""
     with suppress(ImportError, OSError, ValueError):
         import termios
 

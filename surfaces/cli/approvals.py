@@ -1,7 +1,7 @@
-"""``albert approvals``: what waits for a person's answer, and the answers that hold.
+"""``albert approvals``: the questions that wait for a person, and the answers that apply.
 
-What is shown was written by agents, and whoever reads it is about to allow it. So everything stands in its line, spelled out, the
-caller's words are marked as such, and where the record has less than what would be done, that is said.
+Agents wrote the text of a question, and its reader is about to allow the call. So no text can leave its line, invisible
+characters are escaped, the caller's words are marked, and if the record has less than what would be done, the question says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.hints import command_line
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 _COLOURS = {"open": "yellow", "yes": "green", "standing": "green", "no": "red", "expired": "dim", "revoked": "dim"}
-#: What is said of a state, where its name doesn't say enough.
+#: The wording of a state, where its name is not clear enough.
 _STATES = {"yes": "allowed, not used yet", "standing": "allowed", "no": "denied, not used yet"}
 
 
@@ -59,7 +59,7 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     now = time.time()
     for a in found:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
-        # Where any call of a saved tool's is meant, what this one was about would mislead.
+        # The answer applies to every call of the saved tool, so the arguments of the first would mislead.
         what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
         console.say(f"{console.paint(a.id, 'cyan')}  {state}  {what}", 4)
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
@@ -71,9 +71,9 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
                 console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
             )
     if not any(a.state == "open" for a in found):
-        console.note("nothing waits for an answer")
+        console.note("no question waits for an answer")
     else:
-        console.note(f"`{again(options.home, 'approvals', 'show')} ID` shows one in full")
+        console.note(f"`{command_line(options.home, 'approvals', 'show')} ID` shows one in full")
     return 0
 
 
@@ -86,17 +86,17 @@ def _state(a: Approval) -> str:
 
 
 def call(tool: str, arguments: Any, most: int = 60) -> str:
-    """A call in a line, its arguments cut short."""
+    """A call on one line, its arguments shortened to `most` characters each."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
-    from albert_tools.surfaces.cli.deceptive_text import seen
+    from albert_tools.surfaces.cli.deceptive_text import escape_invisible
 
-    given = ", ".join(f"{one_line(str(k))}={one_line(seen(_value(v, most)))}" for k, v in arguments.items())
-    return f"{one_line(tool)}({given})"
+    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in arguments.items())
+    return f"{one_line(tool)}({', '.join(pairs)})"
 
 
 def _value(value: Any, most: int) -> str:
-    """A value as the record has it, cut short; of a long text that has its beginning and its size."""
+    """A value of the record, shortened; of a long text the record has the beginning and the size."""
     if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
         size = value["size_bytes"]
         return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
@@ -114,13 +114,13 @@ def _show(service: ToolService, options: argparse.Namespace, console: Console) -
         console.say()
         _choices(found, console)
         console.say(
-            f"answer with `{again(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
+            f"answer with `{command_line(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
         )
     return 0
 
 
 def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
-    """The arguments as the call would be made, from its run's journal; None where that has none."""
+    """The call's complete arguments, from the run's journal; None if it does not have them."""
     if not found.run:
         return None
     try:
@@ -130,7 +130,7 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
     if found.id in run.questions:
         whole = run.questions[found.id]["arguments"]
     else:
-        # A call made by hand is the run's own.
+        # A call by hand is the run itself.
         whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
     return whole if isinstance(whole, Mapping) else None
 
@@ -141,12 +141,12 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
     from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
-    # Never folded: a line that the terminal breaks is still the line that would be used.
+    # Not folded: a fold would show a line break that is not there.
     for text in shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments}, whole=True):
         console.write(f"{text}\n")
     if whole is None:
-        told = "  (as the record has them: secrets are taken out, and of what is long only the beginning and its hash stand there)"
-        console.say(console.paint(told, "red"), 2)
+        note = "  (from the record, which has no secrets, and only the beginning and the hash of long values)"
+        console.say(console.paint(note, "red"), 2)
     if found.reason:
         console.say(f"  {claim(found.reason)}", 2)
     console.say(console.paint(f"  {one_line(found.message)} ({one_line(found.rule)})", "dim"), 2)
@@ -161,7 +161,10 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
         facts.append(("run", one_line(found.run) + (f", step {one_line(found.step)}" if found.step else "")))
     if found.instead_of:
         facts.append(
-            ("instead", f"of {one_line(found.instead_of)}: the rules or what it would change have changed since")
+            (
+                "instead",
+                f"of {one_line(found.instead_of)}: since then the rules, or what the call would change, are different",
+            )
         )
     if found.used_by:
         facts.append(("used", f"by the call {one_line(found.used_by)}"))
@@ -193,23 +196,23 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
     asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if found.state == "open" and asks and not options.yes and not console.json:
         what = meaning(options.choice, found.tool, found.callers, bool(found.session))
-        if not confirmed(f"The answer would be {options.choice}: {what}. Is it to be given?"):
-            console.note("nothing was answered; the question is still open")
+        if not confirmed(f"Answer {options.choice}: {what}?"):
+            console.note("not answered; the question is still open")
             return 1
     answered = service.approvals.answer(found.id, options.choice, person())
     if console.json:
         console.document({"ok": True, **answered.as_dict()})
         return 0
-    said = "denied" if options.choice == "no" else f"allowed ({options.choice})"
-    console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {said}, by {one_line(answered.by)}")
-    if _waits(service, answered):
+    outcome = "denied" if options.choice == "no" else f"allowed ({options.choice})"
+    console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {outcome}, by {one_line(answered.by)}")
+    if _run_waits(service, answered):
         console.say(
-            f"  `{again(options.home, 'runs', 'resume', answered.run)}` goes on with the run that waits for it", 2
+            f"  `{command_line(options.home, 'runs', 'resume', answered.run)}` continues the run that waits for it", 2
         )
     return 0
 
 
-def _waits(service: ToolService, found: Approval) -> bool:
+def _run_waits(service: ToolService, found: Approval) -> bool:
     try:
         return bool(found.run) and service.runs.show(found.run).state in ("suspended", "interrupted")
     except Failure:

@@ -1,4 +1,4 @@
-"""``key=value`` on the command line, read by the parameter's schema."""
+"""Reads ``key=value`` arguments by the schemas of a tool's parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from albert_tools.surfaces.cli.usage_error import Usage
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
 
-#: A file given as ``key=@file`` may be as large as a primitive would write.
+#: Bytes of a file given as ``key=@file``: as many as a primitive may write.
 MAX_FILE = 10 * 1024 * 1024
-#: Letters of a value that a message repeats.
+#: Characters of a value that a message repeats.
 SHOWN = 40
 
 _ARGS = """write --args '{"name": "value"}', --args @FILE, or --args - for stdin"""
@@ -28,12 +28,12 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
     """The arguments of a run.
 
     Args:
-        pairs: ``key=value``; ``key:=JSON``; ``key=@file`` for the text of a file, ``key=@@x`` for a text that begins with ``@``.
-        given: What ``--args`` has: JSON, ``@file`` or ``-`` for stdin.
-        definition: The tool; its schema says how a value is read.
+        pairs: ``key=value``; ``key:=JSON``; ``key=@file`` for the text of a file; ``key=@@x`` for a text that begins with ``@``.
+        given: The value of ``--args``: JSON, ``@file``, or ``-`` for stdin.
+        definition: The tool, whose schemas say how a value is read.
 
     Raises:
-        Usage: with everything that is wrong.
+        Usage: lists everything that is wrong.
     """
     wrong: list[str] = []
     hints: list[str] = []
@@ -66,7 +66,7 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
             hints += _how(key, value, parameter.schema)
         except OSError as error:
             wrong.append(f"{key}: {value.removeprefix('@')!r} can't be read: {error.strerror or error}")
-            hints.append(f"name a file that is there, or write {key}=@@… for a text that begins with @")
+            hints.append(f"name a file that exists, or write {key}=@@… for a text that begins with @")
         except ValueError as error:
             wrong.append(f"{key}: {error}")
     named = {pair.partition("=")[0].removesuffix(":") for pair in pairs}
@@ -94,7 +94,7 @@ def _object(given: str) -> dict[str, Any]:
     except OSError as error:
         raise Usage(
             f"--args: {given.removeprefix('@')!r} can't be read: {error.strerror or error}",
-            "name a file that is there, or - for stdin, or give the JSON itself",
+            "name a file that exists, or - for stdin, or give the JSON itself",
         ) from error
     except ValueError as error:
         raise Usage(f"--args: {error}", _ARGS) from error
@@ -110,7 +110,7 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
         text = _file(text[1:])
     kinds = _kinds(schema)
     if not kinds or "string" in kinds:
-        # Anything may be text; what must be something else is given with := .
+        # A value that must not be text is given with := .
         return text
     try:
         value = _json(text)
@@ -122,11 +122,11 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
 
 
 class _Mistyped(ValueError):
-    """A value that isn't of its parameter's type."""
+    """A value does not fit its parameter's type."""
 
 
 def _how(key: str, text: str, schema: dict[str, Any]) -> list[str]:
-    """How a value that is no plain word is written, for a shell."""
+    """Hints how to write a value that is not a plain word, for a shell."""
     kinds = _kinds(schema)
     if "array" in kinds:
         words = "string" in _kinds(schema.get("items") or {"type": "string"})
@@ -158,7 +158,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
-        raise ValueError("the JSON nests too deep") from None
+        raise ValueError("the JSON nests too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{_brief(text)} is not JSON: {error.msg} at character {error.pos + 1:,}") from None
 

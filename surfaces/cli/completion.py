@@ -1,6 +1,6 @@
-"""Shell completion, by argcomplete: commands and options are its own; names, versions and arguments are looked up here.
+"""Shell completion. argcomplete completes commands and options; this module names, versions, ids and arguments.
 
-What can't be told is left out: a shell that waits for a word is no place for an error.
+A lookup that fails offers nothing, because an error message would spoil the command line.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from albert_tools.surfaces.cli.hints import DIGITS
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import State
 
-#: Versions that are offered; older ones are typed.
+#: Versions that are offered.
 MAX_VERSIONS = 20
-#: Runs that are looked at.
+#: Runs that are searched.
 MAX_RUNS = 50
 
 
@@ -41,10 +41,10 @@ def completion(options: argparse.Namespace, console: Console) -> int:
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell, when it is the shell that calls; does not return then."""
+    """Answer the shell that asks for completions; does not return."""
     import argcomplete
 
-    # Options are offered to whoever begins one; else they would hide the names.
+    # Options are offered after a dash only; otherwise they would hide the names.
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
@@ -56,7 +56,7 @@ def names(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def saved(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The saved ones among them."""
+    """The saved tools among them."""
     try:
         return [s.name for s in _store(options).list() if s.name.startswith(prefix)]
     except Failure:
@@ -64,7 +64,7 @@ def saved(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def versions(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The versions of the tool that is named, newest first."""
+    """The versions of the tool on the command line, newest first."""
     try:
         found, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
     except Failure:
@@ -81,7 +81,7 @@ def codes(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The living sessions."""
+    """The open sessions."""
     from albert_tools.engine.authority.sessions import Sessions
 
     try:
@@ -91,12 +91,12 @@ def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def approvals(prefix: str, options: argparse.Namespace) -> list[str]:
-    """What can be shown or taken back."""
+    """Approvals that can be shown or revoked."""
     return _approvals(prefix, options, ("open", "yes", "standing"))
 
 
 def open_approvals(prefix: str, options: argparse.Namespace) -> list[str]:
-    """What can be answered."""
+    """Questions that can be answered."""
     return _approvals(prefix, options, ("open",))
 
 
@@ -118,7 +118,7 @@ def runs(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
-    """Those among them that aren't over."""
+    """The newest runs that can be resumed or cancelled."""
     try:
         found = Runs(_homes(options).state / "runs").list(MAX_RUNS)
     except Failure:
@@ -128,7 +128,7 @@ def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
-    """``key=`` for what isn't given yet; behind that, the values there are to choose from."""
+    """``key=`` for each argument that is not given yet; after ``key=``, its possible values."""
     definition = _definition(options)
     if definition is None:
         return []
@@ -137,8 +137,8 @@ def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
         parameter = definition.parameter(key)
         values = [f"{key}={value}" for value in (_values(parameter.schema) if parameter else [])]
         return [value for value in values if value.startswith(prefix)]
-    given = {pair.partition("=")[0].removesuffix(":") for pair in getattr(options, "arguments", None) or []}
-    return [f"{p.name}=" for p in definition.parameters if p.name.startswith(prefix) and p.name not in given]
+    typed = {pair.partition("=")[0].removesuffix(":") for pair in getattr(options, "arguments", None) or []}
+    return [f"{p.name}=" for p in definition.parameters if p.name.startswith(prefix) and p.name not in typed]
 
 
 def _values(schema: dict[str, Any]) -> list[str]:
@@ -163,7 +163,7 @@ def _definition(options: argparse.Namespace) -> ToolDefinition | None:
 
 
 def _store(options: argparse.Namespace) -> TinyToolStore:
-    """The store that the line speaks of.
+    """The tool store.
 
     Raises:
         Failure: `io_error`.

@@ -1,7 +1,7 @@
-"""What is printed: for people with colours on a terminal, for programs as one JSON document.
+"""Output: text and colours for people, one JSON document for programs.
 
-Everything that comes from tools, files or agents is hostile text. On a terminal its control characters, escape sequences and
-direction marks are spelled out; into a pipe it goes as it is, because there it is data.
+Text from tools, files and agents may be hostile. On a terminal its control characters, escape sequences and direction marks are
+printed as escapes (``\\x1b``). Into a pipe it goes unchanged, because there it is data.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _CODES = {
 
 
 def safe(text: str) -> str:
-    """The text with everything spelled out that a terminal would act on; newlines and tabs stay."""
+    """The text with escapes for everything that a terminal would act on, except newlines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in "\n\t" or _harmless(c) else _spelled(c) for c in text)
 
 
 def one_line(text: str) -> str:
-    """As `safe`, for what must stay in its line: else it could be followed by lines that look like ours."""
+    """Like `safe`, with escapes for newlines and tabs too: the text can't add lines that look like ours."""
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -50,45 +50,45 @@ def _spelled(c: str) -> str:
 
 
 class Unwritable(Exception):
-    """What was to be printed can't be: the disk behind stdout is full, or it is closed."""
+    """Stdout can't be written: its disk is full, or it is closed."""
 
 
 class Console:
-    """Where output goes. `json` says that stdout is for a program: then exactly one document goes there."""
+    """Writes to stdout and stderr. With `json`, stdout gets exactly one document."""
 
     def __init__(self, *, json_output: bool = False, no_color: bool = False, quiet: bool = False) -> None:
         self.json = json_output
         self.quiet = quiet
         for stream in (sys.stdout, sys.stderr):
-            # Not everything can be said in every encoding, and a path need not be text at all.
+            # An encoding may lack characters, and a path need not be valid text.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self.out_colour = sys.stdout.isatty() and not plain and not json_output
         self.err_colour = sys.stderr.isatty() and not plain
-        #: Cells of a line; None where lines have no end.
+        #: Cells of a line; None if the stream is not a terminal.
         self.out_width = columns(sys.stdout)
         self.err_width = columns(sys.stderr)
         self.interactive = sys.stderr.isatty() and not quiet and not json_output
-        #: What waits until a question is answered; None when none stands.
+        #: Text that is held back while a question is open; None while there is none.
         self._held: list[tuple[str, TextIO]] | None = None
 
     def paint(self, text: str, *styles: str, err: bool = False) -> str:
-        """`text` in colour, where the stream has colours."""
+        """`text` in colour, if the stream has colours."""
         if not (self.err_colour if err else self.out_colour):
             return text
         return "".join(f"\x1b[{_CODES[s]}m" for s in styles) + text + "\x1b[0m"
 
     def say(self, text: str = "", hang: int = 0) -> None:
-        """A line on stdout, for people; our own words or text made safe. Where it is folded it goes on in column `hang`."""
+        """Print a line on stdout, for people: our own words, or text made safe. A folded line continues in column `hang`."""
         if not self.json:
             self.write(folded(text, self.out_width, hang) + "\n")
 
     def write(self, text: str) -> None:
-        """Text on stdout as it is; our own words.
+        """Print text on stdout unchanged: our own words.
 
         Raises:
-            BrokenPipeError: whoever reads has enough.
-            Unwritable: the system refuses.
+            BrokenPipeError: the reader has closed the pipe.
+            Unwritable: the operating system refuses.
         """
         try:
             sys.stdout.write(text)
@@ -98,7 +98,7 @@ class Console:
             raise Unwritable(error.strerror or str(error)) from error
 
     def flush(self) -> None:
-        """Hand on what is still held back; raises as `write`."""
+        """Flush stdout; raises like `write`."""
         try:
             sys.stdout.flush()
         except BrokenPipeError:
@@ -107,28 +107,28 @@ class Console:
             raise Unwritable(error.strerror or str(error)) from error
 
     def note(self, text: str, hang: int = 2) -> None:
-        """A line on stderr: remarks."""
+        """Print a remark on stderr."""
         if not self.quiet:
             print(folded(text, self.err_width, hang), file=sys.stderr, flush=True)
 
     def progress(self, text: str) -> None:
-        """A line that the next one takes the place of, on a terminal only; an empty one takes it away."""
+        """Replace the progress line, on a terminal only; an empty text removes it."""
         if self.interactive and self._held is None:
             sys.stderr.write("\r\x1b[K" + (self.paint(cut(text, self.err_width), "dim", err=True) if text else ""))
             sys.stderr.flush()
 
     def document(self, value: Any) -> None:
-        """The one JSON document."""
+        """Print the JSON document."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
         try:
             text.encode(sys.stdout.encoding)
         except UnicodeEncodeError:
-            # JSON has escapes of its own for what the stream can't say.
+            # JSON has escapes for characters that the encoding lacks.
             text = json.dumps(value, indent=2)
         self.write(text + "\n")
 
     def value(self, value: Any) -> None:
-        """A tool's output, for people: text as it is, anything else as JSON."""
+        """Print a tool's output: text as text, anything else as JSON."""
         if value is None:
             return
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
@@ -136,7 +136,7 @@ class Console:
         self.write(safe(text) if sys.stdout.isatty() else text)
 
     def untrusted(self, text: str, stream: TextIO) -> None:
-        """Text that isn't ours, spelled out where the stream is a terminal."""
+        """Print text of others, made safe if the stream is a terminal."""
         if self._held is not None:
             self._held.append((text, stream))
             return
@@ -145,7 +145,7 @@ class Console:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """For a question: meanwhile no progress is shown, and text that isn't ours waits."""
+        """For a question: meanwhile show no progress, and hold back text of others."""
         self.progress("")
         self._held = []
         try:
@@ -156,10 +156,10 @@ class Console:
                 self.untrusted(text, stream)
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:
-        """A failure for people: what, where, and what to do."""
-        # Which line of an example failed is in the message.
-        says_where = not error.get("source") or error["code"] == "example_failed"
-        line = "" if says_where else f" ({_place(error)})"
+        """Print an error: what, where, and what to do."""
+        # The message names the line of a failed example.
+        with_place = error.get("source") and error["code"] != "example_failed"
+        line = f" ({_place(error)})" if with_place else ""
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
         print(folded(f"{head}: {safe(where)}{safe(str(error['message']))}{line}", self.err_width, 2), file=sys.stderr)
         hint = error.get("hint")
@@ -174,7 +174,7 @@ class Console:
 
 
 def _place(error: dict[str, Any]) -> str:
-    """Where it failed, and through which saved tools the way went there."""
+    """The line that failed, and the lines of the calls that led there."""
     trail = (error.get("details") or {}).get("trail") or [error["source"]]
     if len(trail) == 1:
         return f"line {error['source']['line']}"

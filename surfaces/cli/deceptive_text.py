@@ -1,21 +1,20 @@
-"""Characters that aren't what they look like: nothing at all, another kind of space, or a letter of another script.
+"""Characters that deceive the eye: invisible ones, unusual spaces, and letters that look like Latin ones.
 
-Whoever is asked about a call reads it, and allows what is read. So where a call is shown to be allowed, what can't be seen is
-spelled out; and where letters of a script that has Latin's shapes stand among Latin ones, it is said which. Both are ordinary
-in ordinary text, so nowhere else is anything made of them.
+A person who is asked about a call approves what they see. So in a question invisible characters are printed as escapes, and
+look-alike letters within a Latin word are reported. Both occur in normal text, so nothing else treats them specially.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-#: Scripts and forms with letters that look like ASCII's, by the first word of their characters' names.
+#: Scripts and forms with letters that look like ASCII, by the first word of their Unicode names.
 _LIKE = frozenset(
     "CYRILLIC GREEK ARMENIAN CHEROKEE COPTIC LISU DESERET GOTHIC FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT "
     "BLACK-LETTER SMALL ROMAN".split()
 )
-#: What takes no room, or only that of a space, though it is neither a control character nor a space by its category.
-_UNSEEN = (
+#: Ranges of characters that look empty, though Unicode's category says otherwise.
+_INVISIBLE = (
     (0x034F, 0x034F),
     (0x115F, 0x1160),
     (0x17B4, 0x17B5),
@@ -26,12 +25,12 @@ _UNSEEN = (
     (0xFFA0, 0xFFA0),
     (0xE0100, 0xE01EF),
 )
-#: Letters that are told of one text.
-_TOLD = 5
+#: Letters that are reported for one text.
+_MAX_REPORTED = 5
 
 
-def seen(text: str) -> str:
-    """The text with what can't be seen, or not told from a space, spelled out as JSON would."""
+def escape_invisible(text: str) -> str:
+    """The text with JSON escapes for characters that are invisible or look like a space."""
     if text.isascii():
         return text
     return "".join(c if c.isascii() or _visible(c) else _spelled(c) for c in text)
@@ -40,7 +39,7 @@ def seen(text: str) -> str:
 def _visible(c: str) -> bool:
     if unicodedata.category(c) in ("Zs", "Cn"):
         return False
-    return not any(first <= ord(c) <= last for first, last in _UNSEEN)
+    return not any(first <= ord(c) <= last for first, last in _INVISIBLE)
 
 
 def _spelled(c: str) -> str:
@@ -49,7 +48,7 @@ def _spelled(c: str) -> str:
 
 
 def look_alikes(text: str) -> str | None:
-    """A sentence about letters that stand in one word with ASCII's and may be taken for them; None where there are none."""
+    """Names the letters that share a word with ASCII letters and look like them; None if there are none."""
     if text.isascii():
         return None
     found: dict[str, None] = {}
@@ -58,9 +57,9 @@ def look_alikes(text: str) -> str | None:
             found |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
     if not found:
         return None
-    told = [f"{c} is {unicodedata.name(c)}" for c in list(found)[:_TOLD]]
-    more = len(found) - len(told)
-    return ", ".join(told) + (f", and {more} more" if more else "")
+    names = [f"{c} is {unicodedata.name(c)}" for c in list(found)[:_MAX_REPORTED]]
+    more = len(found) - len(names)
+    return ", ".join(names) + (f", and {more} more" if more else "")
 
 
 def _script(c: str) -> str:

@@ -1,4 +1,4 @@
-"""``define``, ``check`` and ``fmt``: what works on source files."""
+"""``define``, ``check`` and ``fmt``: the commands for source files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.hints import DIGITS, told
+from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from albert_tools.engine.service import Defined
     from albert_tools.grammar.diagnostic import Diagnostic
 
-#: Far above the language's own cap, which then says the rest; what is larger isn't read to its end.
+#: Bytes that are read of a file: far more than a source may have, so that the checker reports most oversized files.
 MAX_FILE = 16 * 1024 * 1024
 
-#: Findings that are shown of one file: of a table taken for a source, thousands say no more than these.
+#: Diagnostics that are shown of one file; a file that is no source has thousands.
 MAX_SHOWN = 20
 #: Callers that are named.
 MAX_CALLERS = 10
-#: Cells of a listing that goes into a pipe.
+#: Cells of a line of diagnostics in a pipe.
 PIPE_WIDTH = 100
 
 _FORM = 'a structured definition is {"name": …, "description": …, "parameters": […], "implementation": "return …"}'
 
 
 def define(options: argparse.Namespace, console: Console) -> int:
-    """Check, try and save each file, callees first."""
-    # Before the loop begins, which would keep an interrupt from whoever is still typing.
+    """Check each file, run its examples and save it, callees first."""
+    # Read before asyncio runs, which would swallow an interrupt while the user types.
     sources, unread = _read_all(options.files, console)
     return asyncio.run(_define(options, console, sources, unread))
 
@@ -72,7 +72,7 @@ async def _define(
                 console.progress("")
                 documents.append({"ok": False, "file": name, "error": failure.as_dict()})
                 if not console.json:
-                    console.failure(told(failure.as_dict()), f"{name}: ")
+                    console.failure(with_hint(failure.as_dict()), f"{name}: ")
                     _show_examples(failure, console)
                 continue
             console.progress("")
@@ -98,13 +98,13 @@ async def _define(
             console.say(
                 f"{console.paint(defined.outcome, 'green')} {safe(d.signature())}  {console.paint(digits, 'dim')}", 4
             )
-    _tell_callers(saved, documents, console)
+    _warn_callers(saved, documents, console)
     _finish(console, documents, len(options.files))
     return 0 if good else 1
 
 
-def _tell_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:
-    """Who goes on calling an older version of what was saved; only now, as the same command may have mended it."""
+def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:
+    """Warn about tools that still call an older version, unless this command has saved them again later."""
     order = [d.version.name for d in saved]
     for i, defined in enumerate(saved):
         callers = [c for c in defined.callers if c not in order[i + 1 :]]
@@ -125,7 +125,7 @@ def _tell_callers(saved: list[Defined], documents: list[dict[str, Any]], console
 
 
 def check(options: argparse.Namespace, console: Console) -> int:
-    """Check each file, with the others as if they were saved; nothing is saved or run."""
+    """Check each file as if the others were saved; save and run nothing."""
     sources, unread = _read_all(options.files, console)
     return asyncio.run(_check(options, console, sources, unread))
 
@@ -150,14 +150,14 @@ async def _check(
             else:
                 n = checkup.examples
                 documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found], "examples": n})
-                later = f"; its {n:,} examples run at define" if n > 1 else "; its example runs at define" if n else ""
+                later = f"; define runs its {n:,} examples" if n > 1 else "; define runs its example" if n else ""
                 console.say(f"{console.paint('good', 'green')} {safe(name)}{later}", 2)
     _finish(console, documents, len(options.files))
     return 0 if good else 1
 
 
 def fmt(options: argparse.Namespace, console: Console) -> int:
-    """Write each file in canonical form; with ``--check`` only say which aren't."""
+    """Write each file in canonical form; with ``--check``, report files that are not."""
     from albert_tools.grammar.diagnostic import SourceError
     from albert_tools.grammar.unparse import format_source
 
@@ -201,7 +201,7 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all, with the mode it had.
+    """Replace a file atomically, keeping its mode.
 
     Raises:
         Failure: `io_error`.
@@ -227,7 +227,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    """The files that can be read, and a document for each that can't."""
+    """Name and text of the readable files, and a JSON document for each of the others."""
     found, unread = [], []
     for name in names:
         try:
@@ -242,20 +242,20 @@ def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]]
 def _read(name: str) -> str:
     try:
         if name == "-":
-            typed = read_stdin(MAX_FILE)
-            if typed is None:
+            stdin = read_stdin(MAX_FILE)
+            if stdin is None:
                 raise Failure("io_error", "there is no stdin")
-            data = typed
+            data = stdin
         else:
             with Path(name).open("rb") as file:
                 data = file.read(MAX_FILE + 1)
     except OSError as error:
-        hint = "name a file that is there, or - for stdin" if isinstance(error, FileNotFoundError) else None
+        hint = "name a file that exists, or - for stdin" if isinstance(error, FileNotFoundError) else None
         raise Failure("io_error", f"{name!r} can't be read: {error.strerror or error}", hint=hint) from error
     except ValueError as error:
         raise Failure("io_error", f"{name!r} is not a path: {error}") from error
     if len(data) > MAX_FILE:
-        raise Failure("too_large", f"{name!r} is larger than {MAX_FILE:,} bytes, which no source is")
+        raise Failure("too_large", f"{name!r} is larger than {MAX_FILE:,} bytes; no source may be")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -263,10 +263,10 @@ def _read(name: str) -> str:
 
 
 def _form(name: str, text: str) -> str:
-    """The source that a structured definition stands for; from there on it is a source like any other.
+    """The source that a structured definition describes.
 
     Raises:
-        Failure: `invalid_source`, or `invalid_arguments` with what is wrong in the form.
+        Failure: `invalid_source`: no JSON object; `invalid_arguments`: the fields are wrong.
     """
     from albert_tools.engine.structured import render_source
 
@@ -280,10 +280,10 @@ def _form(name: str, text: str) -> str:
 
 
 def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Files that others call come first; what can't be parsed keeps its place and says why when its turn comes.
+    """Sorts files so that callees come before their callers; a file with syntax errors is reported later, in its turn.
 
     Raises:
-        Usage: they call each other in a circle.
+        Usage: the files call each other in a circle.
     """
     if len(sources) < 2:
         return sources
@@ -291,7 +291,7 @@ def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
     from albert_tools.grammar import tree
     from albert_tools.grammar.parse import parse
 
-    makes: dict[str, int] = {}
+    defined_in: dict[str, int] = {}
     calls: list[set[str]] = []
     for i, (_, source) in enumerate(sources):
         module = parse(source).module
@@ -302,21 +302,21 @@ def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
                     found.add(name)
             for stmt in module.body:
                 if isinstance(stmt, tree.FunctionDef) and not stmt.name.startswith("_"):
-                    makes.setdefault(stmt.name, i)
+                    defined_in.setdefault(stmt.name, i)
         calls.append(found)
     ordered: list[int] = []
-    state: dict[int, str] = {}
+    visited: set[int] = set()
 
     def visit(i: int, above: tuple[int, ...]) -> None:
-        if state.get(i) == "done":
+        if i in visited:
             return
         if i in above:
             circle = " → ".join(sources[j][0] for j in (*above[above.index(i) :], i))
-            raise Usage(f"these call each other in a circle: {circle}; saved tools never recurse")
+            raise Usage(f"these files call each other in a circle: {circle}; saved tools can't be recursive")
         for name in sorted(calls[i]):
-            if name in makes and makes[name] != i:
-                visit(makes[name], (*above, i))
-        state[i] = "done"
+            if name in defined_in and defined_in[name] != i:
+                visit(defined_in[name], (*above, i))
+        visited.add(i)
         ordered.append(i)
 
     for i in range(len(sources)):
@@ -334,7 +334,7 @@ def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: 
     from albert_tools.grammar.layout import MAX_SOURCE_BYTES
     from albert_tools.surfaces.cli.render_findings import render
 
-    # A source over the cap is refused as a whole, at its start; the rest of it isn't looked at.
+    # An oversized source has one diagnostic, at its start.
     text = render(
         diagnostics,
         source[: MAX_SOURCE_BYTES + 1],

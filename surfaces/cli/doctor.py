@@ -1,4 +1,4 @@
-"""``albert doctor``: where everything is, and proof that the limits and the fence hold on this machine."""
+"""``albert doctor``: checks the installation, and tests the limits and the sandbox on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albert_tools.surfaces.cli.console import Console, safe
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
-    """0 when everything holds."""
+    """Print each finding as it is made; 0 if nothing is wrong."""
     return asyncio.run(_doctor(options, console))
 
 
@@ -19,7 +19,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.service import ToolService
 
     findings: list[Finding] = []
-    # On a narrow terminal what goes on stands on the left, where there is room for it.
+    # On a narrow terminal, folded lines continue near the left edge.
     roomy = (console.out_width or 80) >= 60
     tried = False
     async with (
@@ -36,15 +36,15 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
             if not tried:
                 tried = True
                 console.say()
-                console.say(console.paint("hostile programs, each of which must be stopped:", "bold"))
+                console.say(console.paint("hostile programs, all of which must be stopped:", "bold"))
             seconds = console.paint(f"{finding.seconds:5.2f} s", "dim")
             console.say(f"{mark} {finding.name.ljust(26)} {seconds}  {safe(finding.value)}", 38 if roomy else 4)
-    told = document(findings)
+    report = document(findings)
     if console.json:
-        console.document(told)
+        console.document(report)
     else:
         console.say()
         console.say(
-            console.paint("all is well", "green") if told["ok"] else console.paint("something is wrong, see ✗", "red")
+            console.paint("all is well", "green") if report["ok"] else console.paint("something is wrong, see ✗", "red")
         )
-    return 0 if told["ok"] else 1
+    return 0 if report["ok"] else 1

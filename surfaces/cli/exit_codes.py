@@ -1,4 +1,4 @@
-"""What the command line ends with: a script can tell "no" from "not yet" from "it went wrong"."""
+"""Exit codes: a script can tell a denial from a pending question and from a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, MISUSED, DENIED, SUSPENDED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-#: Each exit code with its meaning, for the manual.
+#: Each exit code with its meaning, for `docs/errors.md`.
 EXITS: dict[int, str] = {
     DONE: "done",
     FAILED: "failed",
@@ -21,7 +21,7 @@ EXITS: dict[int, str] = {
 
 
 def exit_of(failure: Failure) -> int:
-    """The exit code of a failure: `SUSPENDED`, `DENIED`, else `FAILED`."""
+    """The exit code of a failure: `SUSPENDED`, `DENIED` or `FAILED`."""
     if failure.code == "suspended":
         return SUSPENDED
     return DENIED if failure.denied else FAILED

@@ -1,4 +1,4 @@
-"""``albert ledger``: what was called, how it was decided and what came of it; and the proof that the record is whole."""
+"""``albert ledger``: prints calls, decisions and results, and verifies that nobody changed the ledger."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.store.log.log import Log
 
-#: Kinds of entries that a reader is shown; what is left is the log's own.
+#: Kinds of entries that are shown; the others are internal to the log.
 KINDS = (
     *("fold", "call", "result", "denied", "repeated", "settled", "mode", "definition", "removal", "policy", "run"),
     *("asked", "answered", "approval_revoked", "session", "session_ended"),
 )
 
 
-#: Options that only some of the actions know → how they are written, and which.
-_OF = {
+#: Options of some actions only → their spelling and these actions.
+_OPTIONS = {
     "count": ("-n", ("tail", "query")),
     "tool": ("--tool", ("tail", "query")),
     "denied": ("--denied", ("tail", "query")),
@@ -37,16 +37,16 @@ _OF = {
     "anchor": ("--anchor", ("verify",)),
     "older_than": ("--older-than", ("fold",)),
 }
-#: Entries that `tail` shows where nothing is said.
+#: Entries that `tail` shows by default.
 _TAIL = 20
 
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
-    """0, or 1 when the record isn't whole."""
+    """Show, verify or fold the ledger; 1 if `verify` finds a change."""
     from albert_tools.store.log.log import Log
     from albert_tools.store.places import Homes
 
-    for name, (written, actions) in _OF.items():
+    for name, (written, actions) in _OPTIONS.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
             raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
     log = Log(Homes.resolve(environ_of(options)).state / "log")
@@ -66,14 +66,14 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     answers: dict[str, Entry] = {}
     for entry in found:
         if entry.kind == "call" and entry.data.get("approval") and not answers:
-            # They may be older than what is shown.
+            # The answers may be older than the entries shown.
             answers = {str(e.data.get("approval")): e for e in log.entries(("answered",))}
         console.say(_line(entry, console, answers))
     return 0
 
 
 def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
-    """The entries that are asked for, oldest first; a result goes with its call."""
+    """The wanted entries, oldest first; the result of a wanted call is wanted too."""
     wanted: set[str] = set()
     for entry in log.entries(KINDS, _time(options.since)):
         data = entry.data
@@ -105,7 +105,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _document(entry: Entry) -> dict[str, Any]:
-    # Of a session's token not even the hash is shown.
+    # Not even the hash of a session's token is shown.
     data = {k: v for k, v in entry.data.items() if not (entry.kind == "session" and k == "hash")}
     return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **data}
 
@@ -114,13 +114,13 @@ _MARKS = {"allow": ("✓", "green"), "denied": ("✗", "red")}
 
 
 def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
-    """One entry in one line; `answers` are those to questions, by the approval."""
+    """An entry as one line; `answers` are the answers to questions, by approval."""
     d = entry.data
     when = console.paint(entry.at[:19].replace("T", " "), "dim")
     call = safe(str(d.get("call", "")))
     match entry.kind:
         case "call":
-            # It is recorded when it is about to be made: what was to be asked about has been answered.
+            # A call is recorded just before it is made, after every question about it was answered.
             mark, colour = _MARKS["allow"]
             arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
             rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
@@ -136,11 +136,11 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case "repeated":
             mark, colour = ("=", "green") if d.get("ok") else ("=", "red")
             what = "" if d.get("ok") else f", {safe(str(d.get('code')))}"
-            rest = f"{safe(str(d.get('tool')))}: the same request again, answered as {safe(str(d.get('of')))} was{what}"
+            rest = f"{safe(str(d.get('tool')))}: repeated request, got the result of {safe(str(d.get('of')))}{what}"
         case "settled":
             mark, colour = ("!", "yellow")
             why = f": {safe(str(d['problem']))}" if d.get("problem") else ""
-            rest = f"{safe(str(d.get('tool')))} had been cut short: {safe(str(d.get('outcome')))}{why}"
+            rest = f"{safe(str(d.get('tool')))} was interrupted: {safe(str(d.get('outcome')))}{why}"
         case "asked":
             mark, colour = ("?", "yellow")
             call = safe(str(d.get("approval", "")))
@@ -148,8 +148,8 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case "answered" | "approval_revoked":
             mark, colour = ("!", "yellow")
             call = safe(str(d.get("approval", "")))
-            said = f"{safe(str(d.get('by')))} answered {safe(str(d.get('choice')))}"
-            rest = said if entry.kind == "answered" else "the approval was revoked"
+            answer = f"{safe(str(d.get('by')))} answered {safe(str(d.get('choice')))}"
+            rest = answer if entry.kind == "answered" else "the approval was revoked"
         case "run":
             mark, colour = ("·", "dim")
             call = safe(str(d.get("run", "")))
@@ -175,19 +175,19 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case _:
             mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
-    # One line it must stay: what comes from agents could else be written as if it were entries of its own.
+    # Escaped line breaks: a text from an agent must not look like another entry.
     return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:
-    """By what a call was let through: a rule, or a person's answer to what the rule asks."""
+    """What allowed a call: a rule, or a person's answer."""
     rule = str(call.get("rule_id"))
     if not call.get("approval"):
         return f"{rule}, a person said yes" if call.get("verdict") == "ask" else rule
     approval = str(call["approval"])
     answer = answers[approval].data if approval in answers else {}
-    said = "".join(f", {answer[name]}" for name in ("choice", "by") if answer.get(name))
-    return f"{rule}, by approval {approval}{said}"
+    details = "".join(f", {answer[name]}" for name in ("choice", "by") if answer.get(name))
+    return f"{rule}, by approval {approval}{details}"
 
 
 def _effect(effect: dict[str, Any]) -> str:
@@ -205,13 +205,13 @@ def _fold(log: Log, options: argparse.Namespace, console: Console) -> int:
 
     days = _days(options)
     if days < MIN_DAYS:
-        raise Usage("that is less than a day", "windows and keys look back as far as that; give 1d or more")
+        raise Usage("that is less than a day", "rate limits and dedupe keys look back a day; give 1d or more")
     found = log.fold(until(days), condensed)
     if console.json:
         console.document({"ok": True, **found._asdict()})
         return 0
     if not found.segments:
-        console.say(f"there is nothing to fold: no finished segment is older than {days:g} days")
+        console.say(f"nothing to fold: no finished segment is older than {days:g} days")
         return 0
     console.say(
         f"folded {found.segments:,} segment{'' if found.segments == 1 else 's'} into one: {found.kept:,} of {found.entries:,} "
@@ -235,8 +235,8 @@ def _days(options: argparse.Namespace) -> float:
     assert isinstance(rules, Governance)
     if rules.keep_days is None:
         raise Usage(
-            "how long entries are kept isn't said",
-            "give --older-than 90d, or let the owner's governance.yaml say `records: {keep_days: 90}`",
+            "no age is given",
+            "give --older-than 90d, or put `records: {keep_days: 90}` into governance.yaml",
         )
     return rules.keep_days
 
@@ -248,7 +248,8 @@ def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
             against = json.loads(Path(options.anchor).read_bytes())
         except (OSError, ValueError) as error:
             raise Usage(
-                f"the anchor {options.anchor!r} can't be read: {error}", "give the file that `anchor` was kept in"
+                f"the anchor {options.anchor!r} can't be read: {error}",
+                "give a file with the output of `albert ledger anchor`",
             ) from None
     found = log.verify(against)
     problems = [str(problem) for problem in found.problems]
@@ -256,19 +257,19 @@ def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
     if problems:
         from albert_tools.engine.policy.modes import Modes
 
-        # Who could change the record can do more; until a person has looked, nothing is done any more.
+        # Somebody who can change the ledger can do more, so nothing runs until a person has looked into it.
         modes = Modes(log.folder.parent / "mode.json", ledger=log)
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
-            locked = modes.switch("LOCKDOWN", "albert", f"the ledger is not whole: {problems[0]}").mode == "LOCKDOWN"
+            locked = modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {problems[0]}").mode == "LOCKDOWN"
     if console.json:
         document = {"ok": found.ok, "entries": found.entries, "folded": found.folded, "problems": problems}
         console.document({**document, "unseen": found.unseen, "locked": locked})
         return 0 if found.ok else 1
     for text in problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
-    whole = "the record is whole" if found.ok else "the record is not whole"
-    console.say(f"{whole}: {found.entries:,} entries")
+    verdict = "the ledger is intact" if found.ok else "the ledger was changed"
+    console.say(f"{verdict}: {found.entries:,} entries")
     if locked:
-        console.say("everything is in LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
+        console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
     console.say(console.paint(safe(found.unseen), "dim"))
     return 0 if found.ok else 1

@@ -1,4 +1,4 @@
-"""Who sits at the keyboard, as records name them."""
+"""The person at the keyboard, as the record names them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from albert_tools.engine.model.failure import Failure
 
 
 def person() -> str:
-    """The name of the user that this process belongs to."""
+    """The name of the user who runs this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -17,9 +17,9 @@ def person() -> str:
 
 
 def demand_person(what: str) -> None:
-    """Refuse, where a session is given: `what` (``a question is answered``) is for a person to do.
+    """Refuse if ALBERT_SESSION is set: `what` (``a question is answered``) is for a person to do.
 
-    It stops a mistake, no malice: who has a shell can leave the session out.
+    This prevents a mistake, not an attack: a shell can unset the variable.
 
     Raises:
         Failure: `permission_denied`.
@@ -28,6 +28,6 @@ def demand_person(what: str) -> None:
         raise Failure(
             "permission_denied",
             f"{what} by a person, not in a session",
-            hint="a person does it in a shell of their own, where ALBERT_SESSION is not set",
+            hint="a person can do it in a shell where ALBERT_SESSION is not set",
             rule="session.person",
         )

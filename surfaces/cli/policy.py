@@ -1,4 +1,4 @@
-"""``albert mode`` and ``albert policy``: what the owner says is in force, and what follows from it for a call."""
+"""``albert mode`` and ``albert policy``: the capability mode, and what the rules decide about a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def mode(options: argparse.Namespace, console: Console) -> int:
-    """Say the mode, or switch it; 0, or 1 when it can't be reached from the present one."""
+    """Print the mode, or switch it."""
     from albert_tools.engine.policy.modes import Modes
     from albert_tools.store.log.log import Log
     from albert_tools.store.places import Homes
@@ -39,13 +39,13 @@ def mode(options: argparse.Namespace, console: Console) -> int:
     since = f" since {now.since}" if now.since else ""
     by = f", by {safe(now.by)}" if now.by else ""
     cause = f": {safe(now.cause)}" if now.cause else ""
-    came = f" (it was {before.mode})" if before.mode != now.mode else ""
-    console.say(f"{now.mode}{came}{since}{by}{cause}")
+    old = f" (it was {before.mode})" if before.mode != now.mode else ""
+    console.say(f"{now.mode}{old}{since}{by}{cause}")
     return 0
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:
-    """Check or explain; `explain` gives 0 when the call would be made, 3 when it would be denied."""
+    """Check the rules, or explain a decision; `explain` returns 3 if the call would be denied."""
     return asyncio.run(_policy(options, console))
 
 
@@ -73,7 +73,7 @@ async def _check(service: ToolService, console: Console) -> int:
     for finding in [] if console.json else found:
         console.say(f"{console.paint('warning', 'yellow')}: {safe(finding['rule'])}: {safe(finding['message'])}")
     if not found and not console.json:
-        console.say("the rules are good")
+        console.say("the rules have no mistakes")
     return 1 if found else 0
 
 
@@ -102,7 +102,7 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
     given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
     present = authority.modes.mode
     decisions = authority.judge(described.definition, primitive, given, context.workspace, present)
-    holds = strictest(decisions)
+    decision = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
         "mode": present,
@@ -116,19 +116,19 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
     }
     if console.json:
         console.document(
-            {"ok": True, "decision": holds.as_dict(), "stages": [d.as_dict() for d in decisions], **bounds}
+            {"ok": True, "decision": decision.as_dict(), "stages": [d.as_dict() for d in decisions], **bounds}
         )
     else:
-        for decision in decisions:
-            console.say(f"{_verdict(decision, console)}  {safe(decision.rule)}  {safe(decision.message)}".rstrip())
-        console.say(f"so: {_verdict(holds, console)}")
+        for d in decisions:
+            console.say(f"{_verdict(d, console)}  {safe(d.rule)}  {safe(d.message)}".rstrip())
+        console.say(f"decision: {_verdict(decision, console)}")
         for name, value in bounds.items():
             if value not in ({}, []):
-                console.note(console.paint(f"  {name}: {_said(value)}", "dim", err=True))
-    return 3 if holds.verdict == "deny" else 0
+                console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
+    return 3 if decision.verdict == "deny" else 0
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {number:,}" for name, number in value.items())
     return safe(", ".join(value)) if isinstance(value, list) else str(value)

@@ -1,7 +1,7 @@
-"""``albert prompt``: the guide for a model that is to write tools.
+"""``albert prompt``: the guide for a model that writes tools.
 
-Its text is `guide.md`, which the tests check and run; the catalogue is added from the registry, primitives in full and saved
-tools by their first line. The same registry under the same rules gives the same text, so that it can be cached.
+It is `guide.md`, whose programs the tests run, and a list of the tools: primitives with their results, saved tools with their
+first line. The text depends only on the tools and the rules, so that a model's provider can cache it.
 """
 
 from __future__ import annotations
@@ -10,54 +10,42 @@ import argparse
 import asyncio
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.service import Listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.session_tools import may, session_of_environment
 
-#: Saved tools that are named; a model finds the others by searching.
+if TYPE_CHECKING:
+    from albert_tools.engine.model.primitive import Primitive
+    from albert_tools.service import ToolService
+
+#: Saved tools that are listed; a model finds others by searching.
 MAX_SAVED = 30
 
-
-#: What holds for all of them.
-_KNOWN = (
+#: What applies to all tools.
+_NOTES = (
     "- Paths are relative to the workspace; `..` is refused.",
-    "- [asks]: a person is asked first; [denied]: the rules refuse it now; [off]: until the owner allows it.",
-    "- Patterns are RE2's, without lookaround and backreferences; in a program, `re` has both.",
-    '- An answer too large to hand over is `{"truncated": true, "handle": "b3:…", "size_bytes", "kind", "head", "tail"}`, or has a',
-    "  `handle` that isn't null: `read_result(handle=…)` reads the rest. Within a program values are whole.",
+    "- [asks]: a person is asked first; [denied]: the rules deny it; [off]: denied until the owner allows it.",
+    "- Patterns of tools are RE2, without lookaround and backreferences; `re` in a program has both.",
+    '- A result that is too large is `{"truncated": true, "handle": "b3:…", "size_bytes", "kind", "head", "tail"}`, or has a',
+    "  `handle` that isn't null: `read_result(handle=…)` reads the rest. Programs get whole values.",
 )
 
 
 def prompt(options: argparse.Namespace, console: Console) -> int:
-    """Print it."""
+    """Print the guide."""
 
-    async def work() -> str:
+    async def collect() -> str:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            primitives = []
             session = session_of_environment(service)
-            for name in service.registry.names():
-                if not may(service, session, name):
-                    continue
-                primitive = service.registry.primitive(name)
-                if primitive is not None:
-                    text = primitive.definition.description.split("\n\n")
-                    answer = " ".join(
-                        (text[1] if len(text) > 1 and text[1].startswith(("Returns", "Each")) else "").split()
-                    )
-                    mark = _mark(service.standing(primitive.definition, primitive.gated))
-                    first = " ".join(text[0].split())
-                    primitives.append(
-                        f"- `{primitive.definition.signature()}`: {first}{' ' + answer if answer else ''}{mark}"
-                    )
+            primitives = [_line(service, p) for p in service.registry.primitives() if may(service, session, p.name)]
             saved = [t for t in await service.list() if t.kind == "composite" and not t.problem and not t.outdated]
-            saved = [t for t in saved if may(service, session, t.name)]
-            return guide(primitives, saved)
+            return guide(primitives, [t for t in saved if may(service, session, t.name)])
 
-    text = asyncio.run(work())
+    text = asyncio.run(collect())
     if console.json:
         console.document({"ok": True, "prompt": text})
     else:
@@ -65,17 +53,25 @@ def prompt(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _line(service: ToolService, primitive: Primitive) -> str:
+    """A primitive with its signature, its first paragraph and the paragraph about its result."""
+    d = primitive.definition
+    first, *others = (" ".join(paragraph.split()) for paragraph in d.description.split("\n\n"))
+    result = f" {others[0]}" if others and others[0].startswith(("Returns", "Each")) else ""
+    return f"- `{d.signature()}`: {first}{result}{_mark(service.standing(d, primitive.gated))}"
+
+
 def _mark(policy: Mapping[str, Any]) -> str:
-    """What the rules say of every call now, where that isn't yes."""
+    """The decision about the tool, unless it is allow."""
     if policy.get("rationale_code") == "off_by_default":
         return " [off]"
     return {"ask": " [asks]", "deny": " [denied]"}.get(str(policy.get("verdict")), "")
 
 
 def guide(primitives: list[str], saved: list[Listed]) -> str:
-    """The whole text."""
+    """The text of the guide."""
     lines = [(files("albert_tools.surfaces.cli") / "guide.md").read_text(encoding="utf-8").rstrip("\n"), ""]
-    lines += _KNOWN
+    lines += _NOTES
     lines += ["", *primitives]
     if saved:
         lines += ["", "Saved:", "", *(f"- `{t.signature}`: {safe(t.description)}" for t in saved[:MAX_SAVED])]

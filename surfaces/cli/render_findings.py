@@ -1,4 +1,4 @@
-"""Findings for a person at a terminal: the line, a caret under the place, what to write instead.
+"""Renders diagnostics for a person: the line, a caret below the place, and what to write instead.
 
 ```
 error[unknown-tool]: no tool named 'read_flie'; did you mean 'read_file'?
@@ -12,9 +12,9 @@ error[unknown-tool]: no tool named 'read_flie'; did you mean 'read_file'?
 3 +     return len(tools.read_file(path=path).split())
 ```
 
-Sources, and the names in messages, come from untrusted hands. A terminal obeys control characters, and a direction
-override makes a reader see another program; so every character that isn't plainly visible is spelled as its escape
-before anything is measured or printed, and a caret is placed by the cells that the spelling takes, not by characters.
+Sources, and names in messages, are untrusted. A terminal obeys control characters, and a direction override shows another
+program than the one that runs. So every invisible character is replaced by its escape before anything is measured or printed,
+and carets are placed by cells, not by characters.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
 from albert_tools.surfaces.cli.wrap import cells, first_cells, folded, last_cells
 
-#: Cells of a line's number and rule are taken off; below this nothing useful can be shown.
+#: The narrowest listing that is still useful.
 MIN_WIDTH = 40
 #: A tab shows as this many blanks.
 TAB = 4
-#: Lines of a fix that are shown of either side; a longer change is better read in the file.
+#: Lines of a fix that are shown before and after.
 MAX_FIX_LINES = 8
 
-#: Unicode's categories that can't be seen or that steer what is: control, format, surrogate, private, unassigned,
-#: line and paragraph separators.
+#: Unicode categories of invisible and controlling characters: control, format, surrogate, private, unassigned, and line and
+#: paragraph separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -48,23 +48,23 @@ def render(
     fold: bool = False,
     limit: int | None = None,
 ) -> str:
-    """The findings as a listing that ends in a count; empty for none.
+    """The diagnostics as a listing that ends with their number; empty without diagnostics.
 
     Args:
         diagnostics: In any order.
-        source: The text they are about, as it was given.
-        filename: Shown as it is but for what a terminal would obey.
+        source: The checked text.
+        filename: The name to show.
         colour: Whether to use ANSI colours.
-        width: Cells of a line; source lines that are longer are cut around the place.
-        fold: Whether messages and hints, too, are made to fit, by folding them between words.
-        limit: How many are shown; of the others only their number.
+        width: Cells of a line; a longer source line is cut around the place.
+        fold: Whether to fold messages and hints between words, so that they fit.
+        limit: The most diagnostics to show; the rest is only counted.
     """
     found = in_order(diagnostics)
     if not found:
         return ""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH), fold)
-    # What refuses a source goes before what only warns.
+    # Errors come before warnings.
     chosen = in_order(sorted(found, key=lambda d: d.severity != Severity.ERROR)[:limit])
     parts = [writer.finding(d) for d in chosen]
     if len(parts) < len(found):
@@ -73,7 +73,7 @@ def render(
 
 
 def visible(text: str) -> str:
-    """A text that a terminal shows as it is: what is hidden or steers is spelled as its escape."""
+    """The text with escapes for invisible and controlling characters."""
     return "".join(_spell(c) for c in text)
 
 
@@ -136,18 +136,18 @@ class _Writer:
         return "\n".join(out) + "\n"
 
     def help(self, text: str, pad: int) -> str:
-        """The line below a finding that says what to write."""
+        """The hint below a diagnostic."""
         before = f"{' ' * pad} {self.paint(_BLUE, '=')} {self.paint(_CYAN, 'help')}: "
         return before + self.fitting(visible(text), pad + 9, pad + 9)
 
     def fitting(self, text: str, taken: int, hang: int) -> str:
-        """`text`, which begins after `taken` cells of its line."""
+        """`text`, folded; it begins after `taken` cells of its line."""
         if not self.fold:
             return text
         return folded("x" * taken + text, self.width, hang)[taken:]
 
     def place(self, d: Diagnostic, room: int) -> tuple[str, str]:
-        """The line of a finding and the carets below it, cut to `room` cells around the span's start."""
+        """The source line and the carets below it, cut to `room` cells around the span's start."""
         line = self.lines[d.span.line - 1]
         start = min(d.span.column - 1, len(line))
         end = d.span.end_column - 1 if d.span.end_line == d.span.line else len(line)
@@ -157,7 +157,7 @@ class _Writer:
         after = "".join(spelled[end:])
         cut = ""
         if cells(before + marked + after) > room:
-            # A third of the room before the place, so that what it is part of can be seen.
+            # A third of the room shows what comes before the place.
             if cells(before) > room // 3:
                 before, cut = last_cells(before, room // 3 - 1), "…"
             left = room - cells(cut + before)
@@ -169,7 +169,7 @@ class _Writer:
         return shown.rstrip(), " " * cells(cut + before) + "^" * max(1, cells(marked))
 
     def change(self, fix: Fix, pad: int) -> list[str]:
-        """The lines that a fix changes, as they are and as they will be."""
+        """The lines that a fix changes, before and after."""
         out: list[str] = []
         for edits in _together(fix.edits):
             first, last = edits[0].span.line, max(e.span.end_line for e in edits)
@@ -198,7 +198,7 @@ class _Writer:
 
 
 def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
-    """Edits in order, those on the same or touching lines side by side."""
+    """The edits in order, in groups of those that share a line."""
     groups: list[list[Edit]] = []
     for edit in sorted(edits):
         if groups and edit.span.line <= max(e.span.end_line for e in groups[-1]):

@@ -1,7 +1,7 @@
-"""``albert run``: one saved tool or primitive, once.
+"""``albert run``: calls one saved tool or primitive.
 
-The path that must be short: the zygote starts as the first thing, beside all imports, and neither the parser nor anything of
-pydantic's size is loaded.
+This path must be fast: the zygote is started first, so that it comes up during the imports, and neither the parser nor a large
+library such as pydantic is loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
-from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.hints import with_hint
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.service import ToolService
 
-#: Seconds after which somebody at a terminal is told that it is still going on.
+#: Seconds after which a terminal shows that the tool is still running.
 PATIENCE = 1.0
-#: Seconds between two looks for questions that wait for an answer from elsewhere.
-_LOOK = 0.2
+#: Seconds between checks for new questions, with ``--wait``.
+_POLL = 0.2
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Run it; 0, or what `exit_of` says."""
+    """Run the tool; 0, or the exit code of its failure."""
     from albert_tools.store.places import Homes
     from albert_tools.store.tools.names import Place
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.engine.sandbox.worker.spawn import spawn_zygote
 
         spawned = spawn_zygote()
-    # Only now, while the zygote is coming up: these imports are the larger half of the time.
+    # The remaining imports, most of the time of a short run, happen while the zygote comes up.
     import asyncio
 
     return asyncio.run(_run(options, console, spawned))
@@ -61,7 +61,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     token, given_by = session_of(options)
-    async with opened(options, console, wait=options.wait, session=token is not None) as service:
+    async with open_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         definition = (await service.describe(options.name, options.version)).definition
@@ -78,18 +78,18 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
                 watch=watch,
             )
 
-        result, interrupted = await attended(service, invoke, options.name, console, options.wait)
+        result, interrupted = await run_attended(service, invoke, options.name, console, options.wait)
     if result.error is not None and (result.error.rule or "").startswith(("session.", "lease.")):
-        result = _in_whose_session(result, given_by)
-    code = finished(result, options, console)
+        result = _naming_origin(result, given_by)
+    code = print_result(result, options, console)
     if result.error is not None and result.error.code == "invalid_arguments" and result.error.tool == options.name:
-        # Refused before it began: the command line was wrong, not the tool.
+        # The command line is wrong, not the tool.
         code = 2
     return INTERRUPTED if interrupted else code
 
 
 def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """The token of the session on whose behalf, and what it was given by.
+    """The session's token, and the option or variable that gives it.
 
     Raises:
         Usage: ``--session`` is empty.
@@ -97,23 +97,23 @@ def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
     import os
 
     if options.session == "":
-        # A variable that isn't set, most likely; and what was to be bounded must not run without bounds.
-        raise Usage("--session is empty", "give a token, or leave it out: then it is your own call")
+        # Probably an unset variable; a call that was meant for a session must not run without its limits.
+        raise Usage("--session is empty", "give a token; without --session the call is your own")
     if options.session is not None:
         return options.session, "--session"
     return os.environ.get("ALBERT_SESSION") or None, "ALBERT_SESSION"
 
 
-def _in_whose_session(result: ToolResult, given_by: str) -> ToolResult:
+def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
+    """The result, whose error says where the session's token came from."""
     from dataclasses import replace
 
     error = result.error
     assert error is not None
-    told = replace(error, message=f"{error.message} (the session is given by {given_by})")
-    return replace(result, error=told)
+    return replace(result, error=replace(error, message=f"{error.message} (the session is given by {given_by})"))
 
 
-def opened(
+def open_service(
     options: argparse.Namespace,
     console: Console,
     *,
@@ -121,17 +121,17 @@ def opened(
     session: bool = False,
     workspace: str | None = None,
 ) -> ToolService:
-    """The service for something that is run: asks at the terminal, where there is one; watched as ALBERT_TELEMETRY says.
+    """The service for a run: it asks at the terminal, if there is one, and reports as ALBERT_TELEMETRY says.
 
     Raises:
-        Failure: `invalid_arguments`, `io_error`: what ALBERT_TELEMETRY says can't be.
+        Failure: `invalid_arguments`, `io_error`: ALBERT_TELEMETRY is invalid.
     """
     import os
 
     from albert_tools.service import ToolService
 
     ask = telemetry = None
-    # Who waits for an answer from elsewhere is not asked here.
+    # With --wait, somebody else answers.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
         from albert_tools.surfaces.cli.approval_prompt import asker
 
@@ -144,31 +144,31 @@ def opened(
     return ToolService.open(home=options.home, workspace=where, ask=ask, patience=wait, telemetry=telemetry)
 
 
-async def attended(
+async def run_attended(
     service: ToolService,
     begin: Callable[[Log | None, Callable[[str], None] | None], Awaitable[ToolResult]],
     name: str,
     console: Console,
     wait: float = 0.0,
 ) -> tuple[ToolResult, bool]:
-    """The result, shown while it comes about; and whether the person has interrupted it, which calls the run off.
+    """Run `begin` with progress on the terminal; returns the result, and whether it was interrupted, which cancels the run.
 
     Raises:
-        CancelledError: it was interrupted before there was anything to call off.
+        CancelledError: it was interrupted before the run began.
     """
     import asyncio
 
     called: list[str] = []
-    beside = []
+    helpers = []
     if console.interactive:
-        beside.append(asyncio.create_task(_watch(name, called, console)))
+        helpers.append(asyncio.create_task(_show_progress(name, called, console)))
     if wait:
-        beside.append(asyncio.create_task(_tell_questions(service, wait, console)))
+        helpers.append(asyncio.create_task(_show_questions(service, wait, console)))
     log = None if console.json or console.quiet else lambda tool, text: _print(text, console)
     task = asyncio.ensure_future(begin(log, called.append if console.interactive else None))
     interrupted = False
     try:
-        # The first interrupt asks the run to stop, so that it can say what it has done; the second ends the waiting.
+        # The first interrupt asks the run to stop, so that it can report what it has done; the second ends this wait.
         result = await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.done():
@@ -181,14 +181,14 @@ async def attended(
             task.cancel()
         result = await task
     finally:
-        for other in beside:
-            other.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
     return result, interrupted
 
 
-def finished(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
-    """Show what came of it; gives the exit code."""
+def print_result(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
+    """Print effects, and the result or the error; returns the exit code."""
     error = result.error
     if console.json:
         console.document(result.as_dict())
@@ -202,13 +202,13 @@ def finished(result: ToolResult, options: argparse.Namespace, console: Console) 
     if error is None:
         return 0
     if not console.json:
-        console.failure(told(error.as_dict(), options.home, result.run_id))
+        console.failure(with_hint(error.as_dict(), options.home, result.run_id))
         _details(error, console)
     return exit_of(error)
 
 
 def _value(output: Any, console: Console) -> None:
-    """The result: on a terminal what is mostly a text as that text, else as JSON."""
+    """Print the result: on a terminal, one that is mostly text as text."""
     if sys.stdout.isatty():
         from albert_tools.surfaces.cli.text_output import show, texts_of
 
@@ -226,12 +226,12 @@ def _print(text: str, console: Console) -> None:
 def _details(error: Failure, console: Console) -> None:
     partial = error.details.get("output")
     if isinstance(partial, str) and partial:
-        console.note("until then it had printed:")
+        console.note("output until then:")
         console.untrusted(partial if partial.endswith("\n") else partial + "\n", sys.stderr)
 
 
-async def _watch(name: str, called: list[str], console: Console) -> None:
-    """A line that says that it is still running, and for how long."""
+async def _show_progress(name: str, called: list[str], console: Console) -> None:
+    """Show what is running, and for how long."""
     import asyncio
 
     started = time.monotonic()
@@ -248,17 +248,17 @@ async def _watch(name: str, called: list[str], console: Console) -> None:
             console.progress("")
 
 
-async def _tell_questions(service: ToolService, wait: float, console: Console) -> None:
-    """Say which answers are waited for, while there is time to give them."""
+async def _show_questions(service: ToolService, wait: float, console: Console) -> None:
+    """Print each question that the run waits for, while it can still be answered."""
     import asyncio
 
-    told_of: set[str] = set()
+    shown: set[str] = set()
     while True:
         for run in service.runs.under_way():
             for question in service.approvals.all(("open",)):
-                if question.run == run and question.id not in told_of:
-                    told_of.add(question.id)
+                if question.run == run and question.id not in shown:
+                    shown.add(question.id)
                     console.progress("")
                     console.note(f"{one_line(question.message)}; waiting up to {wait:g} s for an answer:")
                     console.note(f"  albert approvals answer {question.id} once")
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL)

@@ -1,4 +1,4 @@
-"""``albert runs``: what saved tools have done, step by step, and going on with what waits or was cut short."""
+"""``albert runs``: lists the runs of saved tools, and shows, resumes, cancels, replays or deletes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import again
+from albert_tools.surfaces.cli.hints import command_line
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
 
@@ -54,35 +54,33 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         text = f"{console.paint(run.id, 'cyan')}  {state}  {one_line(run.tool).ljust(min(width, 30))}  {console.paint(ago, 'dim')}"
         console.say(text.rstrip(), 4)
         if run.approval:
-            console.say(f"    {_waits(run, questions[run.approval], options)}", 4)
+            console.say(f"    {_next(run, questions[run.approval], options)}", 4)
         if run.problem:
             console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
     if not found:
-        console.note("there are no runs yet: each run of a saved tool is one")
+        console.note("there are no runs yet; `albert run` of a saved tool makes one")
     return 0
 
 
 def _question(service: ToolService, run: RunView) -> Approval | None:
-    """What a run waits for the answer to; None where its question is long past. That it waits is true all the same."""
+    """The question that a run waits for; None if it is no longer recorded, while the run still waits."""
     try:
         return service.approvals.get(str(run.approval))
     except Failure:
         return None
 
 
-def _waits(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
-    """What a suspended run waits for, and the command that is next."""
+def _next(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
+    """What a suspended run waits for, and the next command."""
     if question is not None and question.state == "open":
-        return (
-            f"waits for the answer to {run.approval}: `{again(options.home, 'approvals', 'show', str(run.approval))}`"
-        )
-    return f"{_answered(question)}: `{again(options.home, 'runs', 'resume', run.id)}` goes on"
+        return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
+    return f"{_answered(question)}: `{command_line(options.home, 'runs', 'resume', run.id)}` continues"
 
 
 def _answered(question: Approval | None) -> str:
-    """What became of a question that isn't open."""
+    """The outcome of a question that is not open."""
     if question is None:
-        return "the question is past"
+        return "the question is no longer recorded"
     if question.state in ("yes", "no", "standing"):
         return f"{one_line(question.by)} answered {question.choice}"
     return f"the question is {question.state}"
@@ -96,32 +94,32 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
         console.document({"ok": True, **run.as_dict()})
         return 0
     Timeline(run, console, time.time()).draw()
-    _what_now(run, waiting, options, console)
+    _next_command(run, waiting, options, console)
     return 0
 
 
-def _what_now(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
-    resume = again(options.home, "runs", "resume", run.id)
+def _next_command(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
+    resume = command_line(options.home, "runs", "resume", run.id)
     if run.state == "suspended" and waiting is not None and waiting.state == "open":
         console.say()
         console.say(
-            f"`{again(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
+            f"`{command_line(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
             2,
         )
-        console.say(f"then `{resume}` goes on", 2)
+        console.say(f"then `{resume}` continues", 2)
     elif run.state == "suspended" and not run.approval and run.error is not None:
         console.say()
-        console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` goes on", 2)
+        console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` continues", 2)
     elif run.state == "suspended":
         console.say()
-        console.say(f"{_answered(waiting)}: `{resume}` goes on", 2)
+        console.say(f"{_answered(waiting)}: `{resume}` continues", 2)
     elif run.state == "interrupted":
         console.say()
-        console.say(f"its process ended before it did: `{resume}` goes on where it was", 2)
+        console.say(f"its process ended before it did: `{resume}` continues where it stopped", 2)
 
 
 async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str, str]:
-    """A run's id, its tool and where it began."""
+    """The run's complete id, its tool and its workspace."""
     async with _service(options) as service:
         found = service.runs.show(run)
     return found.id, found.tool, str(found.header["workspace"])
@@ -129,16 +127,16 @@ async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str
 
 async def _resume(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
-    from albert_tools.surfaces.cli.run import attended, finished, opened
+    from albert_tools.surfaces.cli.run import open_service, print_result, run_attended
 
     run, tool, began_in = await _workspace_of(options.id, options)
-    async with opened(options, console, workspace=began_in) as service:
+    async with open_service(options, console, workspace=began_in) as service:
 
-        def go_on(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
+        def resume(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log)
 
-        result, interrupted = await attended(service, go_on, tool, console)
-    code = finished(result, options, console)
+        result, interrupted = await run_attended(service, resume, tool, console)
+    code = print_result(result, options, console)
     return INTERRUPTED if interrupted else code
 
 
@@ -151,22 +149,21 @@ async def _cancel(options: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.document({"ok": True, **after.as_dict()})
         return 0
-    how = "; it stops before its next call, or in the middle of one" if before.state == "running" else ""
+    how = "; it stops within its present call, or before the next one" if before.state == "running" else ""
     console.say(f"cancelled {after.id} ({one_line(after.tool)}){how}")
     console.say(f"  {done_so_far(after)}", 2)
     return 0
 
 
 def done_so_far(run: RunView) -> str:
-    """What a run has changed, and what nobody knows."""
+    """How many calls of a run changed something, and which may have."""
     applied = sum(any(e.get("kind") != "read" for e in step.get("effects") or ()) for step in run.steps)
     unknown = [step for step in run.steps if step["state"] == "unknown"]
-    told = f"{applied:,} of its calls had changed something" if applied else "nothing had been changed"
+    changed = f"{applied:,} of its calls had changed something" if applied else "nothing had been changed"
     for step in unknown:
-        told += (
-            f"; whether {one_line(str(step.get('tool')))} (step {one_line(str(step['step']))}) was done is not known"
-        )
-    return told
+        name, place = one_line(str(step.get("tool"))), one_line(str(step["step"]))
+        changed += f"; whether {name} (step {place}) was done is not known"
+    return changed
 
 
 async def _replay(options: argparse.Namespace, console: Console) -> int:
@@ -182,7 +179,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
     error = result.error
     diverged = error is not None and error.code == "diverged"
     if diverged and error is not None and "journal" not in error.details and before.state not in ("done", "failed"):
-        # It was never further than that.
+        # The recorded run stopped here.
         diverged = False
     if console.json:
         console.document({**result.as_dict(), "run": run, "diverged": diverged})
@@ -193,15 +190,15 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
         return 1
     if error is not None and error.code == "diverged":
         asked = error.details.get("program") or {}
-        told = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
+        end = f"it ends there, before {call(str(asked.get('tool')), asked.get('arguments'))}"
     elif error is None:
-        told = "it ends as it did" if before.state == "done" and options.version is None else "it comes to its end"
+        end = "it ends as it did" if before.state == "done" and options.version is None else "it runs to its end"
     else:
         as_before = before.error is not None and before.error.get("message") == error.message
-        told = f"it fails{' as it did' if as_before else ''}: {one_line(error.message)}"
-    text = f"every call is the one that the journal has ({steps}); {told}. Nothing was done."
+        end = f"it fails{' as it did' if as_before else ''}: {one_line(error.message)}"
+    text = f"every call is the one in the journal ({steps}); {end}. Nothing was done."
     if error is None:
-        # What a program would read is the output.
+        # Stdout gets the output only, for programs.
         console.note(f"{console.paint('=', 'green', err=True)} {text}")
         console.value(result.output)
     else:
@@ -210,16 +207,16 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
 
 
 def _both(error: Failure, console: Console) -> None:
-    """Where program and journal part, and both their calls; of arguments that are the same, less."""
+    """Print where program and journal differ, with both calls; arguments that are equal are shortened."""
     journal, program = error.details.get("journal"), error.details.get("program")
     calls = [c for c in (journal, program) if isinstance(c, dict) and "tool" in c]
     if not calls:
-        # Not a step: what the program or the interpreter is.
+        # They differ before the first step: in the program or the interpreter.
         console.say(f"{console.paint('≠', 'red')} {one_line(error.message)}", 2)
         return
-    console.say(f"{console.paint('≠', 'red')} at step {one_line(str(error.details.get('step')))} they part:", 2)
-    given: list[dict[str, Any]] = [c["arguments"] if isinstance(c.get("arguments"), dict) else {} for c in calls]
-    same = {k for k in given[0] if all(k in other and other[k] == given[0][k] for other in given)}
+    console.say(f"{console.paint('≠', 'red')} they differ at step {one_line(str(error.details.get('step')))}:", 2)
+    both: list[dict[str, Any]] = [c["arguments"] if isinstance(c.get("arguments"), dict) else {} for c in calls]
+    same = {k for k in both[0] if all(k in other and other[k] == both[0][k] for other in both)}
     for name, found in (("the journal has", journal), ("the program asks for", program)):
         if isinstance(found, dict) and "tool" in found:
             arguments = found.get("arguments")
@@ -248,11 +245,11 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
     if options.older_than < KEPT_SECONDS:
         raise Usage(
             f"--older-than {lasting(options.older_than)} is less than a day",
-            f"for {lasting(KEPT_SECONDS)} a call under a dedupe key is answered from its run; give 1d or more",
+            f"a call with a dedupe key gets the result of its run for {lasting(KEPT_SECONDS)}; give 1d or more",
         )
     state = Homes.resolve(environ_of(options)).state
     store = Runs(state / "runs")
-    kept: list[str] = []
+    unfinished: list[str] = []
 
     def keep(run: str) -> bool:
         try:
@@ -261,12 +258,12 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
         except Failure as failure:
             if failure.code == "not_found":
                 return False
-        kept.append(run)
+        unfinished.append(run)
         return True
 
     def work() -> tuple[int, Any]:
         swept = store.sweep(options.older_than, keep)
-        # What is named is read after the runs are gone, so that what only they named goes too.
+        # References are read after the runs are deleted, so that values that only these referred to go too.
         return swept, Contents(state / "contents").collect(named(state / "log", state / "runs", state / "artifacts"))
 
     swept, collected = await asyncio.to_thread(work)
@@ -274,19 +271,17 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
         document = {
             "ok": True,
             "runs": swept,
-            "kept": kept,
+            "kept": unfinished,
             "contents": collected.taken,
             "bytes": collected.taken_bytes,
         }
         console.document(document)
         return 0
     console.say(
-        f"deleted the records of {swept:,} run{'' if swept == 1 else 's'}, and {collected.taken:,} "
-        f"value{'' if collected.taken == 1 else 's'} ({collected.taken_bytes:,} bytes) that no record names",
+        f"deleted the journals of {swept:,} run{'' if swept == 1 else 's'}, and {collected.taken:,} "
+        f"value{'' if collected.taken == 1 else 's'} ({collected.taken_bytes:,} bytes) that no record refers to",
         2,
     )
-    if kept:
-        console.note(
-            f"{len(kept):,} as old {'is' if len(kept) == 1 else 'are'} kept, not being over: {', '.join(kept[:5])}"
-        )
+    if unfinished:
+        console.note(f"kept {len(unfinished):,} old but unfinished: {', '.join(unfinished[:5])}")
     return 0

@@ -1,4 +1,4 @@
-"""What ALBERT_SESSION's lease leaves of the tools: an agent that looks around with its session sees what it may call."""
+"""The tools that the session of ALBERT_SESSION may call; lists and guides show an agent only these."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def session_of_environment(service: ToolService) -> Session | None:
-    """The session that ALBERT_SESSION gives; None where it is the owner who looks.
+    """The session of ALBERT_SESSION; None if the variable is not set.
 
     Raises:
-        Failure: `permission_denied`: there is none, or it is over.
+        Failure: `permission_denied`: there is no such session, or it has ended.
     """
     token = os.environ.get("ALBERT_SESSION")
     if not token:
@@ -26,7 +26,7 @@ def session_of_environment(service: ToolService) -> Session | None:
 
 
 def may(service: ToolService, session: Session | None, tool: str) -> bool:
-    """Whether a tool is within its lease, and the leases of those that it is within."""
+    """Whether the session's lease, and the leases of the sessions around it, allow a tool."""
     if session is None:
         return True
     try:
@@ -38,6 +38,6 @@ def may(service: ToolService, session: Session | None, tool: str) -> bool:
     return True
 
 
-def told(session: Session) -> str:
-    """That a list has only what the lease has, in a sentence."""
+def only_these(session: Session) -> str:
+    """A sentence below a list: the session may call no other tools."""
     return f"session {session.id} (given by ALBERT_SESSION) may call no other tools"

@@ -1,6 +1,6 @@
-"""``albert session``: on whose behalf calls are made, how far that goes, and the end of it.
+"""``albert session``: opens, lists and revokes sessions.
 
-The token is printed when the session is opened and never again; nothing that is kept could be used in its place.
+The token is printed once, when the session is opened; only its hash is stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def session(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run({"new": _new, "list": _list, "revoke": _revoke}[options.action](options, console))
 
 
-def _opened(options: argparse.Namespace) -> ToolService:
+def _open_service(options: argparse.Namespace) -> ToolService:
     from albert_tools.service import ToolService
 
     return ToolService.open(home=options.home, workspace=options.workspace)
@@ -42,18 +42,20 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
 
     within = options.within
     if within is None:
-        demand_person("a session of its own is opened")
+        demand_person("a session that is not within another is opened")
     if within == "":
         within = os.environ.get("ALBERT_SESSION")
         if not within:
             raise Usage("--within: ALBERT_SESSION is not set", "set it, or give the token")
     tools = None if options.tools is None else [t.strip() for t in options.tools.split(",") if t.strip()]
     if tools == []:
-        raise Usage("--tools names no tool", "--tools read_file,write_file; without it, all that the rules allow")
-    # A session within another lives as long as that one unless something else is said.
+        raise Usage(
+            "--tools names no tool", "write --tools read_file,write_file, or leave it out for all that the rules allow"
+        )
+    # By default, a session within another ends with that one.
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         try:
             opened, token = service.open_session(
                 person() if options.client is None else options.client,
@@ -65,8 +67,8 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
             )
         except Failure as failure:
             if within and (failure.rule or "").startswith("session."):
-                given_by = "ALBERT_SESSION" if options.within == "" else "the token behind it"
-                failure.message = f"--within: {failure.message} (by {given_by})"
+                given_by = "ALBERT_SESSION" if options.within == "" else "TOKEN"
+                failure.message = f"--within: {failure.message} (given by {given_by})"
             raise
         known = [t.name for t in await service.list()] if tools else []
     if console.json:
@@ -80,14 +82,12 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     expires = opened.lease.expires
     until = "for ever" if expires == math.inf else f"until {moment(expires)}"
     console.note(f"session {opened.id} for {one_line(opened.client)}, {until}: {_may(opened)}")
-    console.note(
-        "The token is told this once. Hand it on as ALBERT_SESSION: what stands on a command line others can see.", 2
-    )
+    console.note("The token is not shown again. Pass it on as ALBERT_SESSION: other users can see command lines.", 2)
     return 0
 
 
 def _may(session: Session) -> str:
-    """What a session may do, in a phrase."""
+    """The limits of a session, as a phrase."""
     tools = session.lease.tools
     parts = ["all tools that the rules allow" if tools is None else ", ".join(map(one_line, sorted(tools)))]
     for unit, most in session.lease.budget.as_dict().items():
@@ -100,7 +100,7 @@ def _may(session: Session) -> str:
 
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         found = service.sessions.all()
     shown = [s for s in found if options.all or not s.ended]
     if console.json:
@@ -110,7 +110,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     for one in shown:
         _line(one, now, console)
     if not shown:
-        past = f"; {len(found):,} are over (--all lists them)" if found else ": `albert session new` opens one"
+        past = f"; {len(found):,} have ended (--all lists them)" if found else "; `albert session new` opens one"
         console.note(f"there are no open sessions{past}")
     return 0
 
@@ -118,27 +118,27 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
 def _line(one: Session, now: float, console: Console) -> None:
     expires = one.lease.expires
     if one.ended:
-        when = console.paint("over", "red")
+        when = console.paint("ended", "red")
     else:
         left = "for ever" if expires == math.inf else f"{about(expires - now)} left"
         when = console.paint(left, "green")
     within = f", within {one.parent}" if one.parent and not one.grant else ""
-    whose = "what is left to " if one.grant else ""
+    whose = "the rest for " if one.grant else ""
     console.say(f"{console.paint(one.id, 'cyan')}  {whose}{one_line(one.client)}, {when}{within}", 4)
     console.say(f"    {_may(one)}", 4)
     console.say(console.paint(f"    {one_line(one.workspace)}", "dim"), 4)
 
 
 async def _revoke(options: argparse.Namespace, console: Console) -> int:
-    async with _opened(options) as service:
+    async with _open_service(options) as service:
         found = {s.id: s for s in service.sessions.all()}
         ended = service.sessions.end(options.id)
-        over = found[ended.id].ended
+        already = found[ended.id].ended
         below = [s for s in service.sessions.all() if s.ended and s.id != ended.id and not found[s.id].ended]
     if console.json:
         console.document({"ok": True, "session": ended.as_dict()})
         return 0
     also = f", and {len(below):,} within it" if below else ""
-    was = " (it was over already)" if over else ""
+    was = " (it had ended already)" if already else ""
     console.say(f"revoked {ended.id} of {one_line(ended.client)}{also}{was}")
     return 0

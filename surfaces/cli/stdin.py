@@ -1,7 +1,7 @@
-"""Stdin, read so that Ctrl-C ends the reading.
+"""Reads stdin so that Ctrl-C interrupts it.
 
-Under asyncio an interrupt only asks the running task to stop, which it can't hear while it waits for a terminal. So for as
-long as somebody types, an interrupt is Python's own again.
+Under asyncio, an interrupt cancels the running task, which can't notice that while it blocks on a terminal. So Python's own
+interrupt handler is restored while stdin is read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 
 
 def read_stdin(limit: int) -> bytes | None:
-    """At most `limit` bytes and one more, which tells that there are more; None when there is no stdin.
+    """Up to `limit` + 1 bytes, so that the caller sees an excess; None if there is no stdin.
 
     Raises:
-        OSError: it can't be read.
-        KeyboardInterrupt: at once.
+        OSError: stdin can't be read.
+        KeyboardInterrupt: the user pressed Ctrl-C.
     """
     if sys.stdin is None:
         return None

@@ -1,4 +1,4 @@
-"""The commands that have commands of their own: ``session``, ``approvals``, ``runs``. Loaded when one of them is meant."""
+"""The parsers of commands that have commands of their own: ``session``, ``approvals``, ``runs``."""
 
 from __future__ import annotations
 
@@ -17,64 +17,79 @@ _ANSWERS = ("once", "session", "always", "no")
 
 def session(make: Make, completer: Completer) -> None:
     """``albert session``."""
-    new = make("new", "open a session; its token is printed once, alone on stdout")
-    new.add_argument("--client", metavar="NAME", help="whom it is for; else you")
-    new.add_argument("--tools", metavar="A,B", help="the tools it may call; else all that the rules allow")
+    new = make("new", "open a session; stdout gets its token, which is never shown again")
+    new.add_argument("--client", metavar="NAME", help="who uses it; default: you")
+    new.add_argument("--tools", metavar="A,B", help="the tools it may call; default: all that the rules allow")
     new.add_argument(
-        "--for", dest="seconds", type=_lifetime, metavar="TIME", help="90s, 15m, 2h, 30d or ever; else 24h"
+        "--for",
+        dest="seconds",
+        type=_lifetime,
+        metavar="TIME",
+        help="its lifetime: 90s, 15m, 2h, 30d or ever; default: 24h",
     )
     for unit, text in (
-        ("calls", "calls of tools"),
-        ("wall-seconds", "seconds of running"),
+        ("calls", "tool calls"),
+        ("wall-seconds", "seconds of run time"),
         ("bytes-written", "bytes written"),
         ("network-bytes", "bytes to and from the network"),
     ):
-        new.add_argument(f"--{unit}", type=_amount, metavar="N", help=f"its budget of {text}")
-    new.add_argument("--cwd", metavar="DIR", default="", help="where relative paths begin, in the workspace")
+        new.add_argument(f"--{unit}", type=_amount, metavar="N", help=f"budget: {text}")
+    new.add_argument(
+        "--cwd", metavar="DIR", default="", help="the folder of the workspace that relative paths start from"
+    )
     new.add_argument(
         "--within",
         nargs="?",
         const="",
         metavar="TOKEN",
-        help="take it from another session, with no more than that has; without TOKEN, from ALBERT_SESSION's",
+        help="open it within another session, whose limits apply too; default of TOKEN: ALBERT_SESSION",
     )
     make("list", "list the sessions").add_argument(
-        "--all", action="store_true", default=argparse.SUPPRESS, help="also those that are over"
+        "--all", action="store_true", default=argparse.SUPPRESS, help="also list sessions that have ended"
     )
-    _id(make("revoke", "end a session, and those within it"), "a session's id, or its beginning", completer("sessions"))
+    _id(
+        make("revoke", "end a session, and all sessions within it"),
+        "a session's id, or its first digits",
+        completer("sessions"),
+    )
 
 
 def approvals(make: Make, completer: Completer) -> None:
     """``albert approvals``."""
-    make("list", "list what waits for an answer, and what was allowed").add_argument(
-        "--all", action="store_true", default=argparse.SUPPRESS, help="also what is over"
+    make("list", "list open questions, and answers that still apply").add_argument(
+        "--all", action="store_true", default=argparse.SUPPRESS, help="also list closed questions"
     )
-    _id(make("show", "show one question in full"), "its id, or the beginning", completer("approvals"))
-    answer = make("answer", "show a question in full, and answer it; the first answer holds")
-    _id(answer, "its id, or the beginning", completer("open_approvals"))
+    _id(make("show", "show a question in full"), _APPROVAL, completer("approvals"))
+    answer = make("answer", "show a question in full, and answer it; the first answer counts")
+    _id(answer, _APPROVAL, completer("open_approvals"))
     answer.add_argument("choice", choices=_ANSWERS, help="once, session, always or no")
-    answer.add_argument("--yes", action="store_true", help="on a terminal: don't ask whether you mean it")
-    _id(make("revoke", "take a lasting answer, an unused one or a question back"), "its id", completer("approvals"))
+    answer.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    _id(make("revoke", "revoke an answer, or withdraw a question"), _APPROVAL, completer("approvals"))
 
 
 def runs(make: Make, completer: Completer) -> None:
     """``albert runs``."""
     make("list", "list the newest runs").add_argument(
-        "--limit", type=_number, default=argparse.SUPPRESS, metavar="N", help="at most so many; 20"
+        "--limit", type=_number, default=argparse.SUPPRESS, metavar="N", help="list at most N runs; default: 20"
     )
     _id(make("show", "draw a run as a timeline"), _RUN, completer("runs"))
-    _id(make("resume", "go on with a run that waits or was cut short"), _RUN, completer("unfinished_runs"))
-    _id(make("cancel", "call a run off"), _RUN, completer("unfinished_runs"))
-    replay = make("replay", "go through a run again, and do nothing: each step answers as it did")
+    _id(make("resume", "continue a run that waits or was interrupted"), _RUN, completer("unfinished_runs"))
+    _id(make("cancel", "cancel a run"), _RUN, completer("unfinished_runs"))
+    replay = make("replay", "repeat a run without doing anything: each call gets its recorded result")
     _id(replay, _RUN, completer("runs"))
-    replay.add_argument("--version", metavar="HASH", help="with another version of its tool")
-    sweep = make("sweep", "delete the records of old runs that are over, and kept values that no record names")
+    replay.add_argument("--version", metavar="HASH", help="use another version of its tool")
+    sweep = make("sweep", "delete the journals of finished runs, and stored values that no record refers to")
     sweep.add_argument(
-        "--older-than", type=seconds, default=30 * 86400.0, metavar="TIME", help="such as 12h or 90d; 30d"
+        "--older-than",
+        type=seconds,
+        default=30 * 86400.0,
+        metavar="TIME",
+        help="runs older than this, such as 90d; default: 30d",
     )
 
 
-_RUN = "a run's id, or its beginning"
+_RUN = "a run's id, or its first digits"
+_APPROVAL = "a question's id, or its first digits"
 
 
 def _id(parser: argparse.ArgumentParser, text: str, completer: Any) -> None:
@@ -88,7 +103,7 @@ def _lifetime(text: str) -> float:
 
 def _amount(text: str) -> int:
     if not text.isdecimal() or len(text) > 15:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, got {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text[:40]!r}")
     return int(text)
 
 

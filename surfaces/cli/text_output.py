@@ -1,7 +1,7 @@
-"""What a person at a terminal is shown of an answer that is mostly one text: the text itself, and a line of what else matters.
+"""Shows a result that is mostly text on a terminal: the text itself, then one line with the other facts.
 
-As JSON, such a text is one long string with its line breaks spelled out. Known by its form, so that a saved tool that hands on
-what `bash` answered is shown alike. Into a pipe, and with ``--json``, everything goes as JSON.
+In JSON such a text would be one long string. The result is recognised by its keys, so a saved tool that returns the result of
+`bash` is shown the same way. Into a pipe, and with ``--json``, everything is printed as JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from albert_tools.surfaces.cli.console import Console, one_line
 
-#: What an answer has of this form → which of it is text for people, in that order.
+#: Keys that a result of a form has → the keys of its texts, in the order in which they are shown.
 _FORMS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"exit_code", "output", "handle"}), ("output",)),
     (frozenset({"exit_code", "stdout", "stderr"}), ("stdout", "stderr")),
@@ -19,8 +19,8 @@ _FORMS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"status", "content_type", "text"}), ("text",)),
     (frozenset({"content", "size_bytes", "next_offset"}), ("content",)),
 )
-#: How what else matters is said; of the rest it is enough that `--json` has it.
-_SAID = {
+#: Other facts that are shown, with their wording; the rest is in `--json` only.
+_FACTS = {
     "exit_code": "exit code {}",
     "signal": "signal {}",
     "status": "status {}",
@@ -29,15 +29,15 @@ _SAID = {
     "url": "{}",
     "size_bytes": "{:,} bytes",
     "duration_ms": "{:,} ms",
-    "next_offset": "goes on at offset={}",
-    "retry_after_ms": "asks for a wait of {:,} ms",
+    "next_offset": "continues at offset={}",
+    "retry_after_ms": "retry after {:,} ms",
     "truncated": "cut short",
-    "handle": "all of it: albert run read_result handle={}",
+    "handle": "for all of it: albert run read_result handle={}",
 }
 
 
 def texts_of(output: Any) -> tuple[str, ...]:
-    """Which entries of an answer are its text; none where it has another form."""
+    """The keys of a result's texts; none if it has another form."""
     if isinstance(output, Mapping):
         for needed, texts in _FORMS:
             if needed <= output.keys() and all(isinstance(output[name], str) for name in texts):
@@ -46,7 +46,7 @@ def texts_of(output: Any) -> tuple[str, ...]:
 
 
 def show(output: Mapping[str, Any], texts: tuple[str, ...], console: Console) -> None:
-    """The texts, each from the beginning of a line, and the line of what else matters."""
+    """Print the texts, each on its own lines, and then the line of facts."""
     for name in texts:
         if output[name]:
             if name == "stderr":
@@ -56,10 +56,10 @@ def show(output: Mapping[str, Any], texts: tuple[str, ...], console: Console) ->
 
 
 def _facts(output: Mapping[str, Any]) -> list[str]:
-    said = []
-    for name, form in _SAID.items():
+    found = []
+    for name, form in _FACTS.items():
         value = output.get(name)
-        # A zero says something, unlike what isn't there.
+        # 0 is a fact; False, "" and None are not.
         if (
             value is False
             or value == ""
@@ -67,5 +67,5 @@ def _facts(output: Mapping[str, Any]) -> list[str]:
             or (isinstance(value, str) and ":," in form)
         ):
             continue
-        said.append(form.format(one_line(value) if isinstance(value, str) else value))
-    return said
+        found.append(form.format(one_line(value) if isinstance(value, str) else value))
+    return found

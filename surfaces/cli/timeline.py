@@ -1,8 +1,7 @@
-"""A run as a timeline: its steps in the order in which they began, each as long as it took, and what it waited for.
+"""Draws a run as a timeline: its steps in the order in which they began, with bars for their durations, and its waits.
 
-Time that a run only waited (for a person, or for somebody to go on with it) is cut out of the axis and said in words: else an
-answer that came after a night would leave no room for the run itself. Into a pipe there are no bars: there a step is a line of
-words.
+The time axis leaves out waits (for a person, or for somebody to resume the run) and states them in words; otherwise a night's
+wait would leave no room for the run itself. Into a pipe, a step is a line of text without a bar.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ _STEP, _ARGUMENT = 12, 40
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A time in which nothing was done: from, until (None: still), and what was waited for."""
+    """A time in which the run did nothing: its start and end (None: it still waits), and the question it waited for."""
 
     since: float
     until: float | None
     approval: str | None
-    cut_short: bool = False
+    interrupted: bool = False
 
 
 class Timeline:
-    """Draws `run` as it stands at `now` (seconds since 1970)."""
+    """Draws `run` at the time `now`, in seconds since 1970."""
 
     def __init__(self, run: RunView, console: Console, now: float) -> None:
         self.run = run
@@ -66,7 +65,7 @@ class Timeline:
         self.span = max(self._active(self.end), 1e-6)
 
     def _asked(self, turns: list[Mapping[str, Any]]) -> list[Wait]:
-        """The waits for a person who was there to be asked: the run wasn't suspended for them."""
+        """The waits for a person at the terminal, for which the run was not suspended."""
         suspended = {turn.get("approval") for turn in turns}
         steps = {str(step["step"]): step for step in self.run.steps}
         found = []
@@ -134,7 +133,7 @@ class Timeline:
         head = f"  {label} {console.paint(mark, colour)} "
         taken = 2 + len(label) + 3
         if self.width < _NARROW:
-            # One less than there is: a terminal whose last cell is filled may be on its next line.
+            # One cell is left free: a terminal may go to the next line when the last cell is filled.
             console.say(head + cut(made, self.width - taken))
         else:
             bar = max(_BAR, (self.width - taken) // 3)
@@ -150,24 +149,22 @@ class Timeline:
         return min(max((len(str(s["step"])) for s in self.run.steps), default=1), _STEP)
 
     def _below(self, step: Mapping[str, Any], state: str) -> list[str]:
-        """What is said beside a call: what it has done, or how it failed."""
+        """Lines about a call: its effects, or its error."""
         lines = [effect_line(str(e.get("kind")), e) for e in step.get("effects") or () if isinstance(e, Mapping)]
         lines = [line for line in lines if line]
         error = step.get("error")
         if isinstance(error, Mapping):
             lines.append(f"{one_line(str(error.get('code')))}: {one_line(brief(str(error.get('message')), 300))}")
         if state == "unknown":
-            lines.append(
-                "it is under way" if self.run.state == "running" else "begun; whether it was done is not known"
-            )
+            lines.append("running" if self.run.state == "running" else "begun; whether it was done is not known")
         return lines
 
     def _wait(self, wait: Wait) -> None:
         approval = f" for the answer to {one_line(wait.approval)}" if wait.approval else ""
-        if wait.cut_short:
-            how = "cut short" if wait.until is None else f"cut short, for {lasting(wait.until - wait.since)}"
+        if wait.interrupted:
+            how = "interrupted" if wait.until is None else f"interrupted, for {lasting(wait.until - wait.since)}"
         elif wait.until is None:
-            how = f"waits since {moment(wait.since)}{approval}"
+            how = f"waiting since {moment(wait.since)}{approval}"
         else:
             how = f"waited {lasting(wait.until - wait.since)}{approval}"
         lead = "" if self.width is None else "  "
@@ -176,7 +173,7 @@ class Timeline:
         self.console.say(self.console.paint(f"{lead}{pad}{between}‖ {how}", "yellow"), len(lead + pad + between) + 2)
 
     def _bar(self, began: Any, at: Any, width: int, colour: str) -> str:
-        """The part of the axis in which a call was made."""
+        """A call's bar on the time axis."""
         if not isinstance(at, int | float):
             return " " * width
         last = min(width - 1, int(self._active(at) / self.span * width))
@@ -187,11 +184,11 @@ class Timeline:
         return " " * first + filled + " " * (width - last - 1)
 
     def _active(self, at: float) -> float:
-        """Seconds from the run's beginning to `at`, without those in which it waited."""
+        """Seconds from the start of the run to `at`, without its waits."""
         return max(0.0, at - self.begin - self._waited(at))
 
     def _waited(self, at: float) -> float:
-        """Seconds in which it waited until `at`; two waits at once count once."""
+        """Seconds of waiting until `at`; waits at the same time count once."""
         total, upto = 0.0, self.begin
         for wait in self.waits:
             until = min(at, wait.until if wait.until is not None else at)
@@ -201,7 +198,7 @@ class Timeline:
 
 
 def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
-    """When nothing was done: between a run's end for the time being and the moment it was gone on with."""
+    """The times between a suspension or a crash and the moment when the run was resumed or cancelled."""
     found: list[Wait] = []
     since: tuple[float, str | None] | None = None
     for turn in turns:
@@ -210,19 +207,19 @@ def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> li
             if since is not None:
                 found.append(Wait(since[0], at, since[1]))
             else:
-                # Its process had died; what it wrote last is when it was last known to live.
+                # Its process had died; its last entry is the last time when it was known to be alive.
                 last = max((t for t in times if t < at), default=at)
-                found.append(Wait(last, at, None, cut_short=True))
+                found.append(Wait(last, at, None, interrupted=True))
             since = None
         elif turn["state"] == "cancelled" and turn.get("by"):
-            # Called off while nobody was at it.
-            lived = max((t for t in times if t < at), default=at)
-            found.append(Wait(since[0], at, since[1]) if since else Wait(lived, at, None, cut_short=True))
+            # Cancelled while no process executed it.
+            last = max((t for t in times if t < at), default=at)
+            found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
             since = None
         elif turn["state"] == "suspended":
             since = (at, turn.get("approval"))
     if since is not None and state == "suspended":
         found.append(Wait(since[0], None, since[1]))
     if state == "interrupted":
-        found.append(Wait(max(times, default=0.0), None, None, cut_short=True))
+        found.append(Wait(max(times, default=0.0), None, None, interrupted=True))
     return found

@@ -1,4 +1,4 @@
-"""Times as people write and read them: ``2h``, ``3 min ago``, ``1.2 s``."""
+"""Times as people write and read them: ``2h``, ``3 min``, ``1.2 s``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _WRITTEN = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]+)\Z")
-#: Nothing that is typed here is about longer than this.
+#: The longest span that is accepted.
 MAX_SECONDS = 100 * 365.25 * 86400.0
 
 
 def seconds(text: str) -> float:
-    """``90s``, ``15m``, ``2h``, ``30d``, ``4w`` in seconds; for argparse.
+    """``90s``, ``15m``, ``2h``, ``30d`` or ``4w`` in seconds; for argparse.
 
     Raises:
-        ArgumentTypeError: it is written otherwise, or nothing at all, or longer than a century.
+        ArgumentTypeError: it is none of these, zero, or longer than a century.
     """
     found = _WRITTEN.match(text)
     value = float(found[1]) * _UNITS.get(found[2], math.nan) if found else math.nan
@@ -27,7 +27,7 @@ def seconds(text: str) -> float:
 
 
 def lasting(value: float) -> str:
-    """How long something took, in two units at most."""
+    """A duration in seconds, in at most two units: ``1 min 5 s``."""
     if value < 0.0005:
         return "0 ms"
     if value < 1:
@@ -47,7 +47,7 @@ def lasting(value: float) -> str:
 
 
 def about(value: float) -> str:
-    """A span as one would say it: its largest unit."""
+    """A duration in seconds, in its largest unit: ``3 h``."""
     for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
         if value >= 2 * size:
             return f"{value / size:.0f} {name}"
@@ -63,7 +63,7 @@ def moment(at: float) -> str:
 
 
 def since_1970(created: str) -> float | None:
-    """An ISO 8601 time in seconds since 1970; None for what is none."""
+    """An ISO 8601 time in seconds since 1970; None if it is invalid."""
     try:
         found = datetime.fromisoformat(created)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

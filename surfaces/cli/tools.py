@@ -1,4 +1,4 @@
-"""``tools``, ``search``, ``show`` and ``remove``: what tools there are, and what the rules say of them now."""
+"""``tools``, ``search``, ``show`` and ``remove``: lists, describes and removes tools."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.service import Description, Listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
-from albert_tools.surfaces.cli.session_tools import may, session_of_environment, told
+from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment
 from albert_tools.surfaces.cli.usage_error import Usage
 from albert_tools.surfaces.cli.wrap import flowing, unstyled
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 _CONFINED = {
-    "function": "runs in a process of its own, where it can only compute",
-    "command": "what it starts runs in the sandbox for commands",
-    "": "none of its own",
+    "function": "runs in a process that can only compute",
+    "command": "the commands that it starts run in a sandbox",
+    "": "none",
 }
 #: Cells of the longest verdict.
 _VERDICT = 5
 
 
 def list_tools(options: argparse.Namespace, console: Console) -> int:
-    """Every tool: primitives by family, then saved ones; what the present mode refuses only with ``--all``."""
+    """List primitives by family, then saved tools. Tools that the mode denies are listed with ``--all`` only."""
 
-    async def work() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
+    async def collect() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
         from albert_tools.service import ToolService
 
@@ -48,12 +48,12 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
             wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
             return found, primitives, service.registry.problems, session, wrong
 
-    found, primitives, problems, session, wrong = asyncio.run(work())
+    found, primitives, problems, session, wrong = asyncio.run(collect())
     if options.markdown:
         from albert_tools.surfaces.cli.primitives_page import primitives_page
 
         if console.json:
-            raise Usage("--markdown is a page, and --json a document; one of them")
+            raise Usage("give either --markdown or --json")
         console.write(primitives_page(primitives, "# Tools\n"))
         _problems(problems, console)
         return 0
@@ -67,14 +67,14 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         return 0
     _table(shown, console)
     if session is not None:
-        console.note(told(session))
+        console.note(only_these(session))
     elif not any(t.kind == "composite" for t in found):
-        console.note("no tools are saved yet: `albert define FILE` saves one")
+        console.note("there are no saved tools yet; `albert define FILE` saves one")
     if wrong > len(problems):
         warning = console.paint("warning", "yellow", err=True)
-        console.note(f"{warning}: the rules may not mean what they seem to: `albert policy check` says where")
+        console.note(f"{warning}: the rules have mistakes; `albert policy check` lists them")
     if hidden:
-        console.note(f"{hidden:,} refused in {mode} {'is' if hidden == 1 else 'are'} not shown; --all shows them")
+        console.note(f"not listed: {hidden:,} denied in {mode}; --all lists them")
     without = next((t.policy for t in found if t.policy.get("rationale_code") == "unavailable"), None)
     if without is not None:
         console.note(console.paint(f"everything is denied: {safe(without['message'])}", "red", err=True))
@@ -88,32 +88,32 @@ def _problems(problems: tuple[str, ...], console: Console) -> None:
 
 
 def search(options: argparse.Namespace, console: Console) -> int:
-    """Tools that speak of a text."""
+    """List the tools whose name or description fits a text."""
 
-    async def work() -> list[Listed]:
+    async def find() -> list[Listed]:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
             session = session_of_environment(service)
             return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
 
-    found = asyncio.run(work())
+    found = asyncio.run(find())
     if console.json:
         console.document({"ok": True, "tools": [dataclasses.asdict(t) for t in found]})
         return 0
     _table(found, console)
-    if not any(t.kind == "composite" for t in found):
+    if not found:
         console.note("nothing found")
     return 0
 
 
 def _table(found: list[Listed], console: Console) -> None:
-    """Each tool with what the rules say of it now, what it is for, and what it can do."""
+    """Print each tool with its decision, description and effects."""
     groups: dict[str, list[Listed]] = {}
     for tool in found:
         groups.setdefault("saved tools" if tool.kind == "composite" else tool.category, []).append(tool)
     width = max((len(t.name) for t in found), default=0)
-    # Where names take half of a terminal, what is said of them stands below them.
+    # On a narrow terminal the description goes below the name.
     below = console.out_width is not None and width + _VERDICT + 6 >= console.out_width // 2
     for i, (heading, tools) in enumerate(groups.items()):
         if i:
@@ -146,7 +146,7 @@ def _effects(tool: Listed, console: Console) -> str:
 
 
 def _verdict(policy: Mapping[str, Any], console: Console) -> str:
-    """allow, ask or deny, in its colour; ``off`` for what the owner has yet to name. Empty where nothing was judged."""
+    """allow, ask or deny, coloured; ``off`` for a primitive that the owner must allow first; empty if not judged."""
     verdict = policy.get("verdict", "")
     word = "off" if policy.get("rationale_code") == "off_by_default" else verdict
     return console.paint(word, _COLOURS[verdict]) if verdict else ""
@@ -157,9 +157,9 @@ def _padded(verdict: str) -> str:
 
 
 def show(options: argparse.Namespace, console: Console) -> int:
-    """One tool: what it is for, how it is called, what the rules say of it; a saved one with its source."""
+    """Describe a tool: purpose, parameters, rules, and the source of a saved one."""
 
-    async def work() -> tuple[Description, str | None]:
+    async def describe() -> tuple[Description, str | None]:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
@@ -168,7 +168,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
             refused = session is not None and not may(service, session, options.name)
             return found, session.id if session is not None and refused else None
 
-    found, refused = asyncio.run(work())
+    found, refused = asyncio.run(describe())
     example = call_of(found.definition)
     if console.json:
         lease = {} if refused is None else {"refused_by_lease_of": refused}
@@ -183,15 +183,15 @@ def show(options: argparse.Namespace, console: Console) -> int:
     for p in d.parameters:
         name, shape = safe(p.name), safe(shape_of(p))
         bounds = bounds_of(p.schema)
-        said = console.paint(f"  ({safe(bounds)})", "dim") if bounds else ""
-        console.say(f"  {console.paint(name, 'bold')}{shape.removeprefix(name)}{said}", 6)
+        limits = console.paint(f"  ({safe(bounds)})", "dim") if bounds else ""
+        console.say(f"  {console.paint(name, 'bold')}{shape.removeprefix(name)}{limits}", 6)
         if p.description:
             console.say(f"      {safe(p.description)}", 6)
-    console.say(f"  {console.paint('gives', 'bold')} {safe(spell(d.result))}", 6)
+    console.say(f"  {console.paint('returns', 'bold')} {safe(spell(d.result))}", 6)
     console.say()
     if refused is not None:
         denied = console.paint("deny", _COLOURS["deny"])
-        console.say(f"session  {denied}: it is not in the lease of {refused} (given by ALBERT_SESSION)", 9)
+        console.say(f"session  {denied}: the session {refused} (given by ALBERT_SESSION) may not call it", 9)
     for name, text in _facts(found, console):
         console.say(f"{name.ljust(8)} {text}", 9)
     for callee in found.calls:
@@ -199,7 +199,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
         if callee in found.changed:
             newest = found.newest[callee.name]
             state = console.paint(
-                f"  an older one; {f'now {newest[:DIGITS]}' if newest else 'since removed'}", "yellow"
+                f"  an older version; {f'now {newest[:DIGITS]}' if newest else 'since removed'}", "yellow"
             )
         kind = console.paint(f"{callee.kind} {callee.version[:DIGITS]}", "dim")
         console.say(f"calls    {safe(callee.name)}  {kind}{state}", 9)
@@ -218,10 +218,10 @@ def show(options: argparse.Namespace, console: Console) -> int:
     replaced = [safe(c.name) for c in found.changed if found.newest[c.name]]
     if replaced:
         console.say()
-        told = (
+        older = (
             f"it calls an older {', '.join(replaced)}: define {safe(d.name)} again from its source to call the newest"
         )
-        console.say(console.paint(told, "yellow"), 2)
+        console.say(console.paint(older, "yellow"), 2)
     if found.source:
         console.say()
         _source(found.source, console)
@@ -229,7 +229,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
 
 
 def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
-    """What it can do, and what governs it: a word of eight letters at most, and a text."""
+    """What the tool can do and the rules about it; each name has at most eight letters."""
     d, policy = found.definition, found.policy
     yield "effects", ", ".join(d.effects) or "none"
     if policy:
@@ -239,20 +239,20 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         if policy.get("hint"):
             yield "", safe(policy["hint"])
     if d.kind == "composite":
-        yield "", "each of its calls is judged by itself"
+        yield "", "each of its calls is judged separately"
     if d.kind == "primitive":
         yield "category", f"{d.category}, risk {d.risk}"
         yield "modes", "all" if set(d.allowed_modes) == set(MODES) else ", ".join(d.allowed_modes)
-        yield "approval", "asks a person each time" if d.approval else "only where the rules say so"
+        yield "approval", "asks a person each time" if d.approval else "only if the rules demand it"
         yield "sandbox", _CONFINED[found.confined]
     allowed = found.bounds.get("timeout_seconds", d.timeout)
     less = f"; {timeout_of(allowed)} by the rules" if allowed < d.timeout else ""
     yield "timeout", f"{timeout_of(d.timeout)}{less}"
     yield "rate", _rate(d, found.bounds.get("calls_per_hour", {}))
     if d.idempotent:
-        yield "twice", "is the same as once, so a passing failure is tried again"
+        yield "repeat", "harmless: a passing failure is retried once"
     for invariant in d.invariants:
-        yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at the most'}"
+        yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at most'}"
     judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
     if judged:
         yield "judged", ", ".join(judged)
@@ -260,22 +260,22 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
     own = definition.rate_limit
-    said = [f"{own:,} calls an hour"] if own is not None else []
+    limits = [f"{own:,} calls an hour"] if own is not None else []
     for window, calls in windows.items():
         kind, _, name = window.partition(":")
         if (kind, calls) != ("tool", own):
             of = "" if kind == "tool" else f" of all of {safe(name)} together"
-            said.append(f"{calls:,} calls an hour{of} by the rules")
-    return "; ".join(said) or "no limit"
+            limits.append(f"{calls:,} calls an hour{of} by the rules")
+    return "; ".join(limits) or "no limit"
 
 
 def call_of(definition: ToolDefinition) -> str:
-    """A command line to begin with; it is quoted for a shell."""
+    """A command line that calls the tool, quoted for a shell."""
     words = ["albert", "run", definition.name]
     for name, value in example_of(definition).items():
         parameter = definition.parameter(name)
         of_text = isinstance(value, str) and parameter is not None and _takes_text(parameter.schema)
-        # A text that begins with @ would be a file's.
+        # A text that begins with @ would name a file.
         plain = f"{name}={'@' if of_text and value.startswith('@') else ''}{value}"
         of_number = parameter is not None and parameter.schema.get("type") in ("integer", "number", "boolean")
         words.append(plain if of_text else f"{name}{'=' if of_number else ':='}{json.dumps(value, ensure_ascii=False)}")
@@ -287,7 +287,7 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
 
 
 def _history(found: Description, console: Console) -> None:
-    """The versions, newest first."""
+    """Print the versions, newest first."""
     console.say()
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
@@ -298,7 +298,7 @@ def _history(found: Description, console: Console) -> None:
 
 
 def _when(created: str) -> str:
-    """An ISO 8601 time as a person writes it; whatever else stands there, made safe."""
+    """An ISO 8601 time in a readable form; anything else is made safe."""
     try:
         return datetime.fromisoformat(created).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError):
@@ -306,7 +306,7 @@ def _when(created: str) -> str:
 
 
 def _source(source: str, console: Console) -> None:
-    """The text; on a terminal with its lines numbered."""
+    """Print the source; on a terminal with line numbers."""
     lines = _highlighted(safe(source.rstrip("\n")), console).split("\n")
     if console.out_width is None:
         console.say("\n".join(lines))
@@ -330,9 +330,9 @@ def _highlighted(text: str, console: Console) -> str:
 
 
 def remove(options: argparse.Namespace, console: Console) -> int:
-    """Take a saved tool off the list."""
+    """Remove a saved tool."""
 
-    async def work() -> str:
+    async def remove_it() -> str:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
@@ -340,10 +340,10 @@ def remove(options: argparse.Namespace, console: Console) -> int:
             await service.remove(options.name)
             return versions[0].version if versions else ""
 
-    version = asyncio.run(work())
+    version = asyncio.run(remove_it())
     if console.json:
         console.document({"ok": True, "removed": options.name, "version": version})
     else:
-        console.say(f"removed {safe(options.name)}; its versions are kept, and tools that call it go on")
+        console.say(f"removed {safe(options.name)}; its versions are kept, and tools that call it still work")
         console.say(f"  `albert show {safe(options.name)} --version {version[:DIGITS]}` shows the last one", 2)
     return 0

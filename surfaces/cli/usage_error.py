@@ -1,10 +1,10 @@
-"""A mistake on the command line, apart from what finds it, so that knowing it costs nothing."""
+"""A mistake on the command line; a module of its own, because the run path imports it."""
 
 from __future__ import annotations
 
 
 class Usage(Exception):
-    """The command line can't be understood; `hint` says how to write it."""
+    """The command line is wrong; `hint` says how to write it."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

@@ -1,8 +1,7 @@
-"""Lines that fit a terminal: folded between words, with a hanging indent, measured in cells.
+"""Folds lines to the width of a terminal: between words, with a hanging indent, measured in cells.
 
-A terminal folds by itself, in the middle of a word and back to its first column, where a table's second column can't be told
-from its first. Into a pipe nothing is folded: there a line is a record. What is coloured is folded after it was coloured, so
-escape sequences count for nothing.
+A terminal itself folds within words and back to column 1, which makes the columns of a table unreadable. Output into a pipe is
+not folded, because there a line is a record. Text is folded after it was coloured, so escape sequences take no cells.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import re
 import unicodedata
 from typing import TextIO
 
-#: What a terminal has that doesn't say.
-USUAL = 80
-#: Nothing is folded to less than this.
-NARROWEST = 20
+#: Columns of a terminal that does not report its width.
+DEFAULT_WIDTH = 80
+#: Text is never folded to fewer cells than this.
+MIN_WIDTH = 20
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LAID_OUT = re.compile(r"^(?:\s|[-*+>|] |\d+[.)] )", re.MULTILINE)
@@ -23,26 +22,26 @@ _PIECE = re.compile(r" +|[^ ]+")
 
 
 def columns(stream: TextIO) -> int | None:
-    """How many cells a line of the terminal behind `stream` has; None when it is none. ``COLUMNS`` goes first."""
+    """Cells of a line on the terminal behind `stream`; None if it is no terminal. ``COLUMNS`` overrides it."""
     if not stream.isatty():
         return None
-    said = os.environ.get("COLUMNS", "")
+    wanted = os.environ.get("COLUMNS", "")
     try:
-        found = int(said) if said.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+        found = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         found = 0
-    return max(found, NARROWEST) if found else USUAL
+    return max(found, MIN_WIDTH) if found else DEFAULT_WIDTH
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal a visible text takes."""
+    """Cells that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def first_cells(text: str, room: int) -> str:
-    """As much of the start as fits."""
+    """The longest start of `text` that fits into `room` cells."""
     taken = 0
     for i, c in enumerate(text):
         taken += cells(c)
@@ -52,7 +51,7 @@ def first_cells(text: str, room: int) -> str:
 
 
 def last_cells(text: str, room: int) -> str:
-    """As much of the end as fits."""
+    """The longest end of `text` that fits into `room` cells."""
     taken = 0
     for i in range(len(text), 0, -1):
         taken += cells(text[i - 1])
@@ -62,9 +61,9 @@ def last_cells(text: str, room: int) -> str:
 
 
 def folded(text: str, width: int | None, hang: int = 0) -> str:
-    """`text` in lines of at most `width` cells; what goes on in a second line stands under column `hang`.
+    """`text` in lines of at most `width` cells; continuation lines start in column `hang`.
 
-    A word that is wider than a line stays whole, so that a hash or a path can be copied.
+    A word that is wider than a line stays whole, so that a hash or a path can be copied. `width` None folds nothing.
     """
     if width is None:
         return text
@@ -72,13 +71,13 @@ def folded(text: str, width: int | None, hang: int = 0) -> str:
 
 
 def flowing(text: str) -> str:
-    """Prose with each paragraph in one line, to be folded anew; lists and what is indented stay as they are."""
+    """Prose with each paragraph on one line, ready for folding; lists and indented text stay unchanged."""
     paragraphs = re.split(r"\n\s*\n", text)
     return "\n\n".join(p if _LAID_OUT.search(p) else " ".join(p.split("\n")) for p in paragraphs)
 
 
 def cut(text: str, width: int | None) -> str:
-    """As much of one line as fits into less than `width` cells: a cursor past the last cell is on the next line."""
+    """One line, cut to less than `width` cells: after the last cell the cursor is on the next line."""
     if width is None or cells(text) < width:
         return text
     return first_cells(text, width - 2) + "…"
@@ -101,7 +100,7 @@ def _folded(line: str, width: int, hang: int) -> str:
 
 
 def unstyled(text: str) -> str:
-    """The text without its colours."""
+    """The text without colours."""
     return _STYLE.sub("", text)
 
 

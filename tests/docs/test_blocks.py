@@ -1,4 +1,4 @@
-"""The pages' blocks do what they say, each typed into a file of a folder of its own."""
+"""The Python blocks of the pages print what the pages show; each runs in an empty folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_some_of_them_show_what_they_print(page: str) -> None:
     assert any(printed for _, printed in blocks(page))
 
 
-def test_no_page_with_such_blocks_is_forgotten() -> None:
+def test_every_page_with_such_blocks_is_listed() -> None:
     having = {p.name for p in (ROOT / "docs").glob("*.md") if any(printed for _, printed in blocks(p.name))}
     assert having == set(PAGES)
 
@@ -35,5 +35,5 @@ def test_no_page_with_such_blocks_is_forgotten() -> None:
 @pytest.mark.parametrize(
     "text", re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "governance.md").read_text("utf-8"), re.DOTALL)
 )
-def test_rules_that_are_shown_are_rules(text: str) -> None:
+def test_rules_on_the_page_are_valid(text: str) -> None:
     read_governance(yaml.safe_load(text))

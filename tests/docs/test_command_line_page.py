@@ -1,4 +1,4 @@
-"""The page is a session at a shell: each command, typed in this order, says what the page shows, but for ids and times."""
+"""The page is a shell session: its commands, run in order, print what the page shows, except ids and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.surfaces.conftest import Albert
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 _ID = re.compile(r"\b(?:[0-9a-f]{16}|[0-9a-f]{12})\b")
-#: What is never twice the same, and what it looks like.
+#: Text that varies, and the pattern that it matches.
 _VARIES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"),
     (re.compile(r"\b[0-9.]+ (?:ms|s|min)\b(?! left)"), r"[0-9.]+ (?:ms|s|min)(?: \d+ s)?"),
@@ -26,7 +26,7 @@ def block(language: str) -> list[str]:
 
 
 def typed() -> list[tuple[str, str]]:
-    """Each command with what the page shows below it."""
+    """Each command with the output that the page shows."""
     found: list[tuple[str, str]] = []
     for line in "".join(block("console")).split("\n")[:-1]:
         if line.startswith("$ "):
@@ -37,7 +37,7 @@ def typed() -> list[tuple[str, str]]:
 
 
 def pattern(shown: str, ids: dict[str, str]) -> re.Pattern[str]:
-    """What matches a text that is the same but for ids and times; ids that are known must be those."""
+    """Matches the same text with other ids and times; an id in `ids` must have the value given there."""
     parts, at = [], 0
     named: set[str] = set()
     marks = sorted(
@@ -72,7 +72,7 @@ def prepared(tmp_path: Path) -> Albert:
     return albert
 
 
-def test_the_page(prepared: Any) -> None:
+def test_the_page_shows_what_the_commands_print(prepared: Any) -> None:
     ids: dict[str, str] = {}
     commands = typed()
     assert len(commands) > 10
@@ -85,7 +85,7 @@ def test_the_page(prepared: Any) -> None:
             prepared.environ[kept[1]] = done.out.strip()
             done.out = ""
         like = pattern(shown, ids)
-        # Which of the two a terminal shows first is not told here.
+        # The order of stdout and stderr on a terminal varies.
         found = like.fullmatch(done.err + done.out) or like.fullmatch(done.out + done.err)
         assert found, f"$ {command}\n{done.out}{done.err}"
         ids |= {name[1:]: value for name, value in found.groupdict().items()}

@@ -1,4 +1,4 @@
-"""The pages that are read off the code say what the code says."""
+"""The generated pages are up to date."""
 
 from __future__ import annotations
 

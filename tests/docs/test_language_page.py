@@ -1,4 +1,4 @@
-"""Every block of the language's manual is what it says: refused with that finding, or accepted, and run where it shows a result."""
+"""Each block of the language page is refused with the diagnostic shown, or accepted, and returns the result shown."""
 
 from __future__ import annotations
 

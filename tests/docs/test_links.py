@@ -1,4 +1,4 @@
-"""What a page points to is there: a file, a heading in it, a test."""
+"""Links of the pages lead to existing files, headings and tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
 
 
 def anchors(page: Path) -> set[str]:
-    """The names that headings of a page have in its address."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -33,7 +33,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def names_of(module: Path) -> set[str]:
-    """The tests that a module has."""
+    """The names of a module's tests."""
     tree = ast.parse(module.read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds) and node.name.startswith("test_")}

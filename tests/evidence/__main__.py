@@ -1,8 +1,8 @@
-"""`make evidence`: a report of what was tested and what came of it, in `artifacts/TEST_REPORT_TOOL_INVOKE_MVP.md`.
+"""`make evidence`: writes a test report to `artifacts/TEST_REPORT_TOOL_INVOKE_MVP.md`.
 
-It has the files with their hashes, the test commands with all that they printed, real results held against the strict schema, the
-outcome of every attack under each confinement, and the caps with a call that goes beyond each. What fails stands there as failed,
-and the command ends with 1.
+It lists the files with their hashes, the test commands with their output, real results validated against the strict schema, the
+outcome of every attack under each confinement, and each bound with a call that exceeds it. Failures are marked, and the command
+then exits with 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.evidence.strict import SCHEMA, faults, results
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "artifacts" / "TEST_REPORT_TOOL_INVOKE_MVP.md"
 
-#: What stands in the report of the source: folders in this order, and the files beside them.
+#: Folders and files whose hashes the report lists, in this order.
 FOLDERS = (
     "grammar",
     "engine",
@@ -41,10 +41,10 @@ FOLDERS = (
     "docs",
 )
 FILES = ("pyproject.toml", "constraints.txt", "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE")
-#: Made by running, not written.
-MADE = ("__pycache__", ".hypothesis", ".pytest_cache")
+#: Folders of generated files.
+GENERATED = ("__pycache__", ".hypothesis", ".pytest_cache")
 
-#: The tests whose output is shown, by what they prove.
+#: What tests prove → their arguments for pytest.
 SUITES = {
     "The workspace contains": [
         "tests/engine/workspace/test_workspace.py",
@@ -65,7 +65,7 @@ SUITES = {
     "From a text to a commit": ["tests/examples/test_examples.py", "-k", "commit"],
 }
 
-#: A section: its title, and its lines with whether all in it is as it should be.
+#: The lines of a section, and whether everything in it passed.
 Section = tuple[list[str], bool]
 
 
@@ -74,19 +74,19 @@ def digests() -> Section:
     lines = ["```text"]
     for folder in FOLDERS:
         below = (p for p in (ROOT / folder).rglob("*") if p.is_file() and not p.is_symlink())
-        # What a link in the package leads to stands under its own folder.
-        for path in sorted(p for p in below if not set(MADE) & set(p.relative_to(ROOT).parts)):
+        # The targets of links are listed in their own folders.
+        for path in sorted(p for p in below if not set(GENERATED) & set(p.relative_to(ROOT).parts)):
             lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}")
     lines += [f"{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}  {name}" for name in FILES]
     return [*lines, "```"], True
 
 
 def suites() -> Section:
-    """The tests, with what they print."""
+    """The tests with their output."""
     lines, good = [], True
     for title, arguments in SUITES.items():
         words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "no:cacheprovider", "--color=no", *arguments]
-        tell(title)
+        progress(title)
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
@@ -120,26 +120,26 @@ def containment() -> Section:
     heads = columns()
     lines = [f"| attack | {' | '.join(c.title for c in heads)} |", "|---" * (len(heads) + 1) + "|"]
     good = {"bwrap", "landlock"} <= set(found().kinds) or sys.platform != "linux"
-    told = outcomes()
-    for name, by_column in told.items():
-        found_out = [by_column[c] for c in heads]
-        good = good and all(o in ("held", "open, as documented") for o in found_out)
-        lines.append(f"| {name.replace('_', ' ')} | {' | '.join(map(cell, found_out))} |")
-    missing = "".join(f" Not here: {kind} ({why})." for kind, why in found().missing.items() if kind != "seatbelt")
-    every = [outcome for by_column in told.values() for outcome in by_column.values()]
+    attacks = outcomes()
+    for name, by_column in attacks.items():
+        row = [by_column[c] for c in heads]
+        good = good and all(o in ("held", "open, as documented") for o in row)
+        lines.append(f"| {name.replace('_', ' ')} | {' | '.join(map(cell, row))} |")
+    missing = "".join(f" Not available: {kind} ({why})." for kind, why in found().missing.items() if kind != "seatbelt")
+    every = [outcome for by_column in attacks.values() for outcome in by_column.values()]
     held, known = every.count("held"), every.count("open, as documented")
     counts = f"{held} held, {known} open as documented, {len(every) - held - known} failed"
-    summary = f"{len(told)} attacks, {len(every)} times made: {counts}."
+    summary = f"{len(attacks)} attacks, made {len(every)} times: {counts}."
     return [summary + missing, "", *lines], good
 
 
 def truncation() -> Section:
-    """Every cap, gone beyond."""
-    lines = ["| bound | value | call | came of it | held |", "|---|---|---|---|---|"]
+    """Every bound, exceeded."""
+    lines = ["| bound | value | call | outcome | held |", "|---|---|---|---|---|"]
     good = True
     for one in caps():
         good = good and one.held
-        lines.append(f"| `{one.name}` | {one.value} | {cell(one.call)} | {cell(one.came)} | {verdict(one.held)} |")
+        lines.append(f"| `{one.name}` | {one.value} | {cell(one.call)} | {cell(one.outcome)} | {verdict(one.held)} |")
     return lines, good
 
 
@@ -153,22 +153,22 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 
 
 def verdict(good: bool) -> str:
-    """For people who look for what is wrong."""
+    """The word for an outcome; a failure stands out."""
     return "passed" if good else "**FAILED**"
 
 
 def cell(text: str) -> str:
-    """A text that can't leave its cell of a table."""
+    """A text that stays in its cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
 
 
-def tell(text: str) -> None:
-    """To whoever waits."""
+def progress(text: str) -> None:
+    """Print what is being done."""
     print(f"  {text} …", flush=True)
 
 
 def machine() -> Iterator[str]:
-    """Where it was run."""
+    """Source, Python and machine of this run."""
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -190,8 +190,8 @@ def main() -> int:
         try:
             lines, fine = section()
         except Exception as error:
-            # A section that could not be made is no evidence of anything.
-            lines, fine = [f"It could not be made: {type(error).__name__}: {error}"], False
+            # A section without a result proves nothing.
+            lines, fine = [f"This section could not be made: {type(error).__name__}: {error}"], False
         good = good and fine
         summary.append(f"| {title} | {verdict(fine)} |")
         written += ["", f"## {title}", "", *lines]

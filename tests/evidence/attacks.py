@@ -1,4 +1,4 @@
-"""What became of every attack on the command sandbox, under each confinement, as each user that this machine lets be."""
+"""The outcome of every attack on the command sandbox, under each confinement and as each user that this machine allows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.helpers.attacked import SOMEBODY, attack
 from tests.helpers.children import Child
 from tests.helpers.probes import PROBES
 
-#: In how many parts the attacks of one kind are made, side by side.
+#: Processes that make the attacks of one column.
 PARTS = 2
 
 
 class Column(NamedTuple):
-    """A confinement, and whom the attacker is."""
+    """A confinement, and the user that the attacker is."""
 
     kind: str
     user: int
@@ -34,20 +34,20 @@ class Column(NamedTuple):
 
 
 def columns() -> list[Column]:
-    """All that this machine has; only root can be several."""
+    """Every column that this machine allows; only root can change the user."""
     users = [0, SOMEBODY] if os.getuid() == 0 else [0]
     return [Column(kind, user) for kind in found().kinds for user in users]
 
 
 def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Each attack of `names`, with what became of it: ``held``, or what it has got."""
+    """Make each attack of `names`; the outcome is ``held``, or what the attacker got."""
     top = Path(tempfile.mkdtemp(prefix="albert-attack-", dir="/tmp"))
     try:
         top.chmod(0o755)
         child = Child(attack, str(top.resolve()), column.kind, column.user, names)
         for name, wrong, _, text in child.rest():
             if "Traceback" in text or "not found" in text:
-                # One that could not even begin proves nothing.
+                # An attack that could not begin proves nothing.
                 wrong = [*wrong, f"it could not begin: {text[-200:]}"]
             yield name, "; ".join(map(str, wrong)) or "held"
     finally:
@@ -55,7 +55,7 @@ def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def outcomes() -> dict[str, dict[Column, str]]:
-    """By attack and confinement what became of it: ``held``, ``open, as documented``, or what went wrong."""
+    """Attack → column → outcome: ``held``, ``open, as documented``, or what went wrong."""
     wanted = sorted(PROBES)
     found_out: dict[str, dict[Column, str]] = {name: {} for name in wanted}
     for column in columns():
@@ -68,5 +68,5 @@ def outcomes() -> dict[str, dict[Column, str]]:
                 for name, outcome in told:
                     found_out[name][column] = outcome
         for name in stopped:
-            found_out[name].setdefault(column, "no outcome was told")
+            found_out[name].setdefault(column, "no outcome was reported")
     return found_out

@@ -1,4 +1,4 @@
-"""The bounds at which outputs are cut or refused: each by its name and value in the code, shown by a call that goes beyond."""
+"""The bounds at which output is cut or refused: each with its name, its value, and a real call that exceeds it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LIMITS = RunLimits()
 
 
 class Shown(NamedTuple):
-    """A bound, and what a call beyond it gave."""
+    """A bound, and the outcome of a call that exceeds it."""
 
     name: str
     value: int | float
     call: str
-    came: str
+    outcome: str
     held: bool
 
 
@@ -36,7 +36,7 @@ Check = Callable[[], tuple[str, str, bool]]
 
 
 def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int | float, Check]]:
-    """By the name of each bound its value, and what shows it: the call, what came of it, and whether the bound held."""
+    """Name of a bound → its value, and a check that gives the call, its outcome, and whether the bound held."""
 
     def output() -> tuple[str, str, bool]:
         value = home.value("bash", command="seq 200000")
@@ -46,7 +46,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
             and length < confined_command.MAX_OUTPUT + 200
             and value["size_bytes"] > confined_command.MAX_OUTPUT
         )
-        return "bash: seq 200000", f"{length} bytes handed over of {value['size_bytes']}, with a handle", held
+        return "bash: seq 200000", f"{length} bytes returned of {value['size_bytes']}, with a handle", held
 
     def kept() -> tuple[str, str, bool]:
         value = home.value("bash", command="head -c 20000000 /dev/zero | tr '\\0' x")
@@ -117,21 +117,24 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
         )
 
     return {
-        "builtins.commands.MAX_OUTPUT": (confined_command.MAX_OUTPUT, output),
-        "builtins.commands.MAX_KEPT": (confined_command.MAX_KEPT, kept),
+        "builtins.shell.confined_command.MAX_OUTPUT": (confined_command.MAX_OUTPUT, output),
+        "builtins.shell.confined_command.MAX_KEPT": (confined_command.MAX_KEPT, kept),
         "builtins.net.bounds.MAX_BODY": (bounds.MAX_BODY, body),
-        "builtins.results.MAX_SLICE": (
+        "builtins.files.results.MAX_SLICE": (
             results.MAX_SLICE,
             refused("read_result", results.MAX_SLICE, handle="b3:" + "0" * 64),
         ),
-        "builtins.finding.MAX_FOUND": (find_files.MAX_FOUND, refused("find_files", find_files.MAX_FOUND, pattern="*")),
-        "builtins.searching.MAX_MATCHES": (
+        "builtins.files.find_files.MAX_FOUND": (
+            find_files.MAX_FOUND,
+            refused("find_files", find_files.MAX_FOUND, pattern="*"),
+        ),
+        "builtins.files.search_text.MAX_MATCHES": (
             search_text.MAX_MATCHES,
             refused("search_text", search_text.MAX_MATCHES, pattern="x"),
         ),
-        "builtins.searching.MAX_SHOWN": (search_text.MAX_SHOWN, shown),
-        "builtins.files.MAX_FILE": (files.MAX_FILE, file_size),
-        "builtins.system_logs.MAX_MESSAGE": (logs.MAX_MESSAGE, message),
+        "builtins.files.search_text.MAX_SHOWN": (search_text.MAX_SHOWN, shown),
+        "builtins.files.files.MAX_FILE": (files.MAX_FILE, file_size),
+        "builtins.system.logs.MAX_MESSAGE": (logs.MAX_MESSAGE, message),
         "engine.pipeline.large_output.SHOWN_BYTES": (large_output.SHOWN_BYTES, handed),
         "engine.call.ledger.MAX_EFFECTS": (ledger.MAX_EFFECTS, effects),
         "engine.model.limits.RunLimits.log_bytes": (LIMITS.log_bytes, failing('print("x" * 2000000)', "log_limit")),
@@ -143,7 +146,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
 
 
 def caps() -> Iterator[Shown]:
-    """Each bound, gone beyond."""
+    """Each bound, exceeded by a call."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())).resolve()
         server = stack.enter_context(raw(lambda head, c: c.sendall(answer(b"x" * 3_000_000))))

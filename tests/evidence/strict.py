@@ -1,6 +1,6 @@
-"""The strict form of real results, held against its JSON Schema by a validator that is not ours.
+"""The strict form of real results, validated against its JSON Schema by the library jsonschema.
 
-For every family: a success, a denial, a failure, and a result that says of itself that it is cut, where the family has such.
+For every family: a success, a denial, a failure and, if the family can cut results, a truncated one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.helpers.provider import providing
 
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 
-#: All that a result's strict form holds, and nothing else.
+#: The strict form of a result; no other fields are allowed.
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -102,7 +102,7 @@ SCHEMA: dict[str, Any] = {
 }
 SCHEMA["required"] = list(SCHEMA["properties"])
 
-#: Larger than what is handed over of a command's output, or of a saved tool's.
+#: More bytes than a command or a saved tool returns at once.
 LARGE = 100_000
 AWAY = {"forbidden_paths": ["away"]}
 SOURCE = '''
@@ -121,7 +121,7 @@ def shown(size: int) -> str:
 
 
 class Call(NamedTuple):
-    """A call, and which kind of result it is to give."""
+    """A call, and the kind of result that it should give."""
 
     family: str
     kind: str
@@ -130,7 +130,7 @@ class Call(NamedTuple):
 
 
 def calls(url: str) -> Iterator[Call]:
-    """Every call, by family; artifacts and models are read in parts that were asked for, so nothing of theirs is cut."""
+    """Every call, by family. Artifacts and models are read in requested parts, so their results are never truncated."""
     for family, kinds in {
         "files": {
             "success": ("file_info", {"path": "a.txt"}),
@@ -190,7 +190,7 @@ def calls(url: str) -> Iterator[Call]:
 
 
 def rules(log: Path, provider: str) -> dict[str, Any]:
-    """What the owner says, so that every kind of result comes about."""
+    """Rules under which every kind of result occurs."""
     ours = ["read_file", "publish_artifact", "run_linter"]
     return {
         "allow": ["read_system_logs"],
@@ -211,7 +211,7 @@ def rules(log: Path, provider: str) -> dict[str, Any]:
 
 
 def fill(work: Path) -> None:
-    """A repository, with what the calls are about."""
+    """Make a repository with the files that the calls need."""
     (work / "away").mkdir()
     lines = "".join(f"import missing{n}\n" for n in range(2000))
     for name, text in {
@@ -231,7 +231,7 @@ def fill(work: Path) -> None:
 
 
 def results() -> Iterator[tuple[Call, ToolResult]]:
-    """Each call, really made."""
+    """Make each call."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())).resolve()
         large = answer(b"x" * 3_000_000)
@@ -248,7 +248,7 @@ def results() -> Iterator[tuple[Call, ToolResult]]:
 
 
 def faults(call: Call, result: ToolResult) -> list[str]:
-    """What is wrong with a result: its form, or that it is of another kind."""
+    """What is wrong with a result: its form, or its kind."""
     from jsonschema import Draft202012Validator
 
     strict = result.strict()
@@ -262,5 +262,5 @@ def faults(call: Call, result: ToolResult) -> list[str]:
         "truncated": strict["output"]["truncated"],
     }
     if not kinds[call.kind]:
-        found.append(f"it is no {call.kind}: {result.error or str(result.output)[:100]}")
+        found.append(f"it is not a {call.kind}: {result.error or str(result.output)[:100]}")
     return found

@@ -1,4 +1,4 @@
-"""The report says what failed: a test, a result of another form, a section that could not be made; and ends with 1."""
+"""The report names what failed: a test, a result of a wrong form, a section that could not be made."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from tests.evidence import __main__ as evidence
 from tests.evidence.strict import Call, faults
 
 
+@pytest.mark.parametrize("path", [a for suite in evidence.SUITES.values() for a in suite if a.endswith(".py")])
+def test_the_suites_exist(path: str) -> None:
+    assert (evidence.ROOT / path).is_file()
+
+
 def broken() -> evidence.Section:
     raise OSError("no room")
 
 
-def test_what_fails_stands_there_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported_and_exits_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = tmp_path / "artifacts" / "report.md"
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")
     monkeypatch.setattr(evidence, "ROOT", tmp_path)
@@ -41,14 +46,14 @@ def test_what_fails_stands_there_and_ends_with_1(tmp_path: Path, monkeypatch: py
         assert said in text, text
 
 
-def test_results_of_another_form_or_kind_are_told() -> None:
+def test_a_result_of_a_wrong_form_or_kind_is_reported() -> None:
     good = ToolResult("t", "x", timestamp_utc="2025-03-01T12:00:00+00:00")
     call = Call("files", "success", "t", {})
     assert faults(call, good) == []
     assert len(faults(call, replace(good, timestamp_utc="yesterday"))) == 1
     assert len(faults(call, replace(good, span_id="xyz", request_id=""))) == 1
     assert len(faults(call._replace(kind="truncated"), good)) == 1
-    # A denial that names no rule is none.
+    # A denial must name its rule.
     assert (
         faults(call._replace(kind="denial"), replace(good, output=None, error=Failure("permission_denied", "no"))) != []
     )

@@ -56,7 +56,7 @@ def run_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], 
 def run_albert_on_a_terminal(
     report: Report, words: list[str], cwd: Path, environ: dict[str, str], terminal: Path
 ) -> None:
-    """The same in a session of its own, whose terminal is `terminal`."""
+    """The same in a new process session, whose terminal is `terminal`."""
     os.setsid()
     run_albert(report, words, cwd, environ, [terminal] * 3)
 
@@ -212,7 +212,7 @@ def albert(tmp_path: Path) -> Albert:
 
 @pytest.fixture(scope="session")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Albert:
-    """One with tools saved; for tests that leave it as it is."""
+    """A home with saved tools, shared by tests that do not change them."""
     albert = Albert(tmp_path_factory.mktemp("ready"))
     albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
     albert.write("escape.tool", ESCAPE)

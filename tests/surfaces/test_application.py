@@ -1,4 +1,4 @@
-"""The owner's rules name the application's own primitives: a real package, met through the command line."""
+"""The owner's rules name primitives of an application: a real package, used through the command line."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Shop:
         return self.albert(*words, env={"SITE": str(self.site)})
 
     def anew(self, *words: str) -> Done:
-        """By a Python that is started anew."""
+        """Run in a new Python process."""
         found = f"{self.albert.environ['PYTHONPATH']}:{self.site}"
         return self.albert(*words, env={"PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"})
 
@@ -90,7 +90,7 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
 
 
-def test_they_are_listed_and_shown_like_ours(shop: Shop) -> None:
+def test_primitives_of_the_application_are_listed_and_shown(shop: Shop) -> None:
     shop.rules("shop.tools")
     listed = {t["name"]: t for t in shop("tools", "--json").document()["tools"]}
     assert (listed["send_invoice"]["effects"], listed["send_invoice"]["policy"]["verdict"]) == (["network"], "ask")
@@ -102,7 +102,7 @@ def test_they_are_listed_and_shown_like_ours(shop: Shop) -> None:
     assert shown.err == "a module that talks\n"
 
 
-def test_they_are_judged_and_run_like_ours(shop: Shop) -> None:
+def test_primitives_of_the_application_are_judged_and_run(shop: Shop) -> None:
     shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
     waits = shop("run", "send_invoice", "customer=a", "cents:=5")
     assert waits.code == 4
@@ -118,7 +118,7 @@ def test_they_are_judged_and_run_like_ours(shop: Shop) -> None:
     assert shop("run", "send_invoice", "customer=a", "cents:=0").code == 2
 
 
-def test_a_list_of_them_is_as_good(shop: Shop) -> None:
+def test_a_list_of_primitives_can_be_named(shop: Shop) -> None:
     shop.rules("shop.tools:MANY")
     names = [t["name"] for t in shop("tools", "--json").document()["tools"]]
     assert {"send_invoice", "read_order", "read_file"} <= set(names)
@@ -126,7 +126,7 @@ def test_a_list_of_them_is_as_good(shop: Shop) -> None:
     assert "send_invoice, read_order, as primitives_from says" in done.out
 
 
-def test_they_are_documented_like_ours(shop: Shop) -> None:
+def test_primitives_of_the_application_are_documented(shop: Shop) -> None:
     shop.rules("shop.tools")
     page = shop("tools", "--markdown").out
     assert "| [`send_invoice`](#send_invoice) | network | network | high | all | always | – | 30 s | 5 |" in page
@@ -148,7 +148,7 @@ WRONG = {
 }
 
 
-def test_what_is_wrong_is_said_and_the_others_are_there(shop: Shop) -> None:
+def test_each_broken_entry_is_reported_and_the_others_load(shop: Shop) -> None:
     head = "from albert_tools import primitive\n"
     (shop.package / "raises.py").write_text("raise ValueError('not today')", "utf-8")
     (shop.package / "leaves.py").write_text("raise SystemExit(3)", "utf-8")
@@ -162,7 +162,7 @@ def test_what_is_wrong_is_said_and_the_others_are_there(shop: Shop) -> None:
         assert f"primitives_from: {entry}: {said}" in listed.err
         assert f"primitives_from: {entry}: {said}" in missing.err
     assert "read_order" in listed.out
-    # Ours is still ours.
+    # The built-in read_file was not replaced.
     assert "encoding" in shop("show", "read_file").out
 
 
@@ -176,7 +176,7 @@ def test_what_is_wrong_is_said_and_the_others_are_there(shop: Shop) -> None:
         ("import sys\nsys.modules[__name__] = 5\n", ""),
     ],
 )
-def test_a_module_that_can_not_be_looked_at(shop: Shop, text: str, attribute: str) -> None:
+def test_a_module_that_raises_when_it_is_inspected(shop: Shop, text: str, attribute: str) -> None:
     (shop.package / "odd.py").write_text(text, "utf-8")
     shop.rules(f"shop.odd{attribute}", "shop.tools")
     listed = shop("tools", "--json")
@@ -185,7 +185,7 @@ def test_a_module_that_can_not_be_looked_at(shop: Shop, text: str, attribute: st
     assert f"primitives_from: shop.odd{attribute}: it can't be read" in shop("doctor", "--quick").out
 
 
-def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
+def test_doctor_and_policy_check_fail_for_a_missing_module(shop: Shop) -> None:
     shop.rules("shop.gone")
     checked = shop("policy", "check")
     assert (checked.code, "primitives_from: shop.gone: there is no module" in checked.out) == (1, True)
@@ -194,7 +194,7 @@ def test_doctor_is_not_content_with_a_missing_one(shop: Shop) -> None:
     assert any("shop.gone" in problem for problem in done.document()["problems"])
 
 
-def test_what_calls_one_that_is_gone_says_why_it_is(shop: Shop) -> None:
+def test_a_caller_of_a_missing_primitive_says_why_it_is_outdated(shop: Shop) -> None:
     shop.rules("shop.tools:read_order")
     (shop.albert.project / "t.tool").write_text(
         'def total(text: str) -> int:\n    """Count."""\n    return len(tools.read_order(text=text))\n', "utf-8"
@@ -205,12 +205,12 @@ def test_what_calls_one_that_is_gone_says_why_it_is(shop: Shop) -> None:
     assert f"total is outdated: {missing}" in shop("run", "total", "text=a").err
     shop.rules()
     done = shop("doctor", "--quick")
-    # Nothing is unsafe about it.
+    # An outdated tool is not a problem of safety.
     assert "! outdated       total: define it again\n" in done.out
     assert (done.code, done.out.splitlines()[-1]) == (0, "all is well")
 
 
-def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
+def test_no_module_is_imported_from_the_workspace(shop: Shop) -> None:
     mark = shop.albert.project / "imported"
     source = f"open({str(mark)!r}, 'w').close()\n" + TOOLS
     (shop.albert.project / "local.py").write_text(source, "utf-8")
@@ -218,7 +218,7 @@ def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
     (shop.albert.project / "pack" / "inner.py").write_text(source, "utf-8")
     (shop.site / "linked.py").symlink_to(shop.albert.project / "local.py")
     shop.rules("local", "pack.inner", "linked", "shop.tools:read_order")
-    # `python -m` looks for modules in the current folder, too.
+    # `python -m` also searches the current folder for modules.
     done = shop.anew("tools")
     for name in ("local", "pack", "linked"):
         assert f"{name} is in the workspace, where tools can change it" in done.err
@@ -226,14 +226,14 @@ def test_what_lies_in_the_workspace_is_not_imported(shop: Shop) -> None:
     assert "read_order" in done.out
 
 
-def test_a_projects_file_names_no_code(shop: Shop) -> None:
+def test_a_projects_rules_can_not_name_code(shop: Shop) -> None:
     (shop.albert.project / ".albert" / "governance.yaml").write_text("primitives_from: [shop.tools]\n", "utf-8")
     done = shop("run", "current_time")
     assert done.code == 3
     assert "only the owner's file can have primitives_from" in done.err
 
 
-def test_what_is_no_name_of_a_module_is_a_mistake_of_the_rules(shop: Shop) -> None:
+def test_an_invalid_module_name_makes_the_rules_invalid(shop: Shop) -> None:
     for wrong in ("shop/tools.py", "shop.tools:", "shop.tools:a.b", "../x", ""):
         shop.rules(wrong)
         done = shop("run", "current_time")

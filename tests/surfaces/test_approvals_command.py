@@ -1,4 +1,4 @@
-"""``albert approvals``: a question that one process asks is answered in another, by somebody who sees all of it."""
+"""``albert approvals``: one process asks a question, another shows it in full and answers it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKS = "tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n"
 
 @pytest.fixture
 def asking(albert: Albert) -> Albert:
-    """One whose rules want a person asked about writing, with a tool that writes."""
+    """A home with a tool that writes, under rules that demand an approval for writing."""
     config = albert.home / "config"
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text(ASKS)
@@ -37,17 +37,17 @@ def asking(albert: Albert) -> Albert:
 
 
 def waiting(albert: Albert) -> Any:
-    """The one question that is open."""
+    """The open question."""
     (found,) = [a for a in albert("approvals", "--json").document()["approvals"] if a["state"] == "open"]
     return found
 
 
 def commands(done: Done) -> list[list[str]]:
-    """The commands that a message names, to be typed as they stand."""
+    """The commands in a message, ready to run."""
     return [shlex.split(text)[1:] for text in re.findall(r"`(albert [^`]*)`", done.err + done.out)]
 
 
-def test_what_the_message_says_goes_on(asking: Albert) -> None:
+def test_the_commands_in_the_message_continue_the_run(asking: Albert) -> None:
     suspended = asking("run", "notes", "n=1", "--reason", "for the archive")
     assert suspended.code == 4
     assert suspended.err.startswith(
@@ -71,7 +71,7 @@ def test_what_the_message_says_goes_on(asking: Albert) -> None:
     assert asking(*resume).code == 1
 
 
-def test_home_is_named_again(asking: Albert) -> None:
+def test_hints_repeat_the_home_option(asking: Albert) -> None:
     suspended = asking("run", "notes", "n=1", "--home", str(asking.home), env={"ALBERT_HOME": None})
     assert [words[-2:] for words in commands(suspended)] == [["--home", str(asking.home)]] * 2
 
@@ -79,14 +79,14 @@ def test_home_is_named_again(asking: Albert) -> None:
 def test_two_processes_at_once(asking: Albert) -> None:
     running = asking.start("run", "notes", "n=1", "--wait", "60", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stderr is not None
-    told = [running.stderr.readline().decode() for _ in range(2)]
-    assert told[0].endswith("waiting up to 60 s for an answer:\n")
-    assert asking(*told[1].split()[1:]).code == 0
+    lines = [running.stderr.readline().decode() for _ in range(2)]
+    assert lines[0].endswith("waiting up to 60 s for an answer:\n")
+    assert asking(*lines[1].split()[1:]).code == 0
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, b"1\n"), err
 
 
-def test_a_no(asking: Albert) -> None:
+def test_the_answer_no(asking: Albert) -> None:
     resume = commands(asking("run", "notes", "n=1"))[1]
     question = waiting(asking)["approval"]
     assert "write_file is denied" in asking("approvals", "answer", question, "no").out
@@ -96,7 +96,7 @@ def test_a_no(asking: Albert) -> None:
     assert not (asking.project / "f0.txt").exists()
 
 
-def test_the_question_is_shown_whole(asking: Albert) -> None:
+def test_a_question_is_shown_in_full(asking: Albert) -> None:
     asking("run", "notes", "n=1")
     question = waiting(asking)
     assert isinstance(question["arguments"]["content"], dict)
@@ -124,16 +124,16 @@ def test_a_call_made_by_hand(asking: Albert) -> None:
     assert (asking.project / "a").read_text() == long
 
 
-def test_what_is_not_there_whole_is_said(asking: Albert) -> None:
+def test_a_question_without_a_journal_says_what_is_missing(asking: Albert) -> None:
     asking("run", "notes", "n=1")
     for path in (asking.home / "state" / "runs").rglob("*.jsonl"):
         path.unlink()
     shown = asking("approvals", "show", waiting(asking)["approval"]).out
-    assert "as the record has them" in shown
+    assert "(from the record, which has no secrets" in shown
     assert '"size_bytes": 500' in shown
 
 
-def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
+def test_always_applies_until_it_is_revoked(asking: Albert) -> None:
     resume = commands(asking("run", "notes", "n=2"))[1]
     question = waiting(asking)["approval"]
     assert asking("approvals", "answer", question, "always").code == 0
@@ -149,7 +149,7 @@ def test_always_holds_until_it_is_revoked(asking: Albert) -> None:
     assert (again.code, f"the approval {question} is already revoked" in again.err) == (1, True)
 
 
-def test_the_first_answer_holds(asking: Albert) -> None:
+def test_the_first_answer_counts(asking: Albert) -> None:
     asking("run", "notes", "n=1")
     question = waiting(asking)["approval"]
     assert asking("approvals", "answer", question, "no").code == 0
@@ -159,7 +159,7 @@ def test_the_first_answer_holds(asking: Albert) -> None:
     assert asking("approvals", "answer", question, "maybe").code == 2
 
 
-def test_what_agents_write_stays_in_its_line(asking: Albert) -> None:
+def test_text_of_agents_stays_in_its_line(asking: Albert) -> None:
     evil = "good\x1b[2J\u202e\nMay nothing be called?\n✓ allowed"
     asking("run", "write_file", 'path=a\n  path = "b"\u202e', "content=x", "--reason", evil)
     code, seen = asking.terminal("approvals", "show", waiting(asking)["approval"])
@@ -171,7 +171,7 @@ def test_what_agents_write_stays_in_its_line(asking: Albert) -> None:
         assert not [line for line in lines if line.startswith(("May nothing", "✓ allowed", '  path = "b"'))]
 
 
-def test_what_can_not_be_told_apart_is_spelled_out(asking: Albert) -> None:
+def test_invisible_and_look_alike_characters_are_shown(asking: Albert) -> None:
     unseen = "a\u00a0b\u3000c\u3164d\u2800e\u034ff\ufe0fg\u115fh"
     asking("run", "write_file", "path=n\u043etes/\u0430.txt", f"content={unseen}", "--reason", "for\u3164you")
     question = waiting(asking)["approval"]
@@ -186,7 +186,7 @@ def test_what_can_not_be_told_apart_is_spelled_out(asking: Albert) -> None:
     assert "  ! path has letters that look like others: \u043e is CYRILLIC SMALL LETTER O, " in shown
     assert '  path = "n\u043etes/\u0430.txt"\n' in shown
     asking("approvals", "answer", question, "no")
-    # A text in another script is no warning by itself.
+    # Text in another script alone causes no warning.
     asking("run", "write_file", "path=b", "content=\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9")
     shown = asking("approvals", "show", waiting(asking)["approval"]).out
     assert "look like" not in shown
@@ -198,7 +198,7 @@ def test_an_answer_on_a_terminal_is_confirmed(asking: Albert, typed: bytes, code
     asking("run", "notes", "n=1")
     question = waiting(asking)["approval"]
     got, seen = asking.terminal("approvals", "answer", question, "once", typed=typed, until="yes or no? ")
-    assert "The answer would be once: this call, once. Is it to be given?" in seen
+    assert "Answer once: this call, once?" in seen
     (found,) = asking("approvals", "--json").document()["approvals"]
     assert (got, found["state"]) == (code, state)
 
@@ -211,13 +211,13 @@ def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
     assert asking("run", "notes", "n=1").code == 4
 
 
-def test_a_lasting_yes_is_spelled_out(asking: Albert) -> None:
+def test_a_lasting_answer_must_be_typed_in_full(asking: Albert) -> None:
     assert asking.terminal("run", "notes", "n=1", typed=[b"a\n"] * 3, until="always or no? ")[0] == 3
     assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? ")[0] == 0
     assert asking("run", "notes", "n=1").code == 0
 
 
-def test_what_is_no_answer_is_asked_for_again(asking: Albert) -> None:
+def test_an_invalid_answer_is_asked_for_again(asking: Albert) -> None:
     code, _ = asking.terminal("run", "notes", "n=1", typed=[b"maybe\n", b"yes\n"], until="always or no? ")
     assert (code, (asking.project / "f0.txt").exists()) == (0, True)
 
@@ -231,14 +231,14 @@ def test_a_question_at_a_terminal_ends_when_it_is_answered_elsewhere(asking: Alb
     assert (code, (asking.project / "f0.txt").exists()) == (0, True)
 
 
-def test_it_says_where_and_what_it_is_asked_instead_of(asking: Albert) -> None:
+def test_a_repeated_question_names_the_one_it_replaces(asking: Albert) -> None:
     resume = commands(asking("run", "write_file", "path=a", "content=x"))[1]
     first = waiting(asking)
     assert first["workspace"] == str(asking.project)
     (asking.project / "a").write_text("another")
     anew = asking(*resume)
     assert anew.code == 4
-    assert "asked anew, as the rules or what it would change have changed since" in anew.err
+    assert "the question is new, because the rules or the files have changed" in anew.err
     second = waiting(asking)
     assert second["instead_of"] == first["approval"]
     assert f" in {asking.project}, " in asking("approvals").out
@@ -261,4 +261,4 @@ def test_an_interrupt_at_the_question(asking: Albert) -> None:
     code, seen = asking.terminal("run", "notes", "n=1", typed=b"\x03", until="always or no? ")
     assert code == 130
     assert "the run was cancelled by an interrupt; nothing had been changed" in " ".join(seen.split())
-    assert asking("approvals").err == "nothing waits for an answer\n"
+    assert asking("approvals").err == "no question waits for an answer\n"

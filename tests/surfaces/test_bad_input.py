@@ -1,4 +1,4 @@
-"""Whatever comes in: one sentence, a hint where there is one, the right exit code, and never a traceback (see `Albert`)."""
+"""Bad input gives one sentence, the right exit code and never a traceback (`Albert` checks for one)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES = [
     (["run", "word_frequencies", "--args", "NaN"], 2, "JSON has no NaN"),
     (["run", "word_frequencies", "--args", "[" * 100_000], 2, "--args"),
     (["run", "word_frequencies", "path=x", "--version", "zz"], 1, "version"),
-    (["run", "read_system_logs"], 3, "allow: [read_system_logs]"),
+    (["run", "read_system_logs"], 3, "add read_system_logs to `allow`"),
     (["run", "current_time", "--workspace", "nowhere"], 3, "does not exist"),
     (["run", ""], 1, "no tool named"),
     (["show", "no_such"], 1, "no_such"),
@@ -88,7 +88,7 @@ def test_bad_input_as_json(files, words, code) -> None:
     assert all(p["code"] and p["message"] for p in problems)
 
 
-def test_a_name_that_is_no_text(ready) -> None:
+def test_arguments_that_are_not_utf8(ready) -> None:
     assert ready("run", b"word_frequencies", b"path=\xff").code == 2
     assert ready("run", b"\xff", "--json").document()["error"]["code"] == "unknown_tool"
     assert ready("check", b"\xff.tool", "--json").document()["error"]["code"] == "io_error"
@@ -117,10 +117,10 @@ def test_home_need_not_be_set(ready) -> None:
     assert ready("list", env={"HOME": None}).code == 0
 
 
-def test_the_folder_that_we_stand_in_is_gone(ready, tmp_path: Path) -> None:
+def test_the_current_folder_was_deleted(ready, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    # As the installed command does it: with `-m` Python itself gives up before anything of ours begins.
+    # Like the installed command; with `-m`, Python itself would fail before our code starts.
     entry = tmp_path / "albert"
     entry.write_text("from albert_tools.surfaces.cli.main import main\nraise SystemExit(main())\n")
     script = f"rmdir {gone}; exec {ready.command[0]} {entry} run current_time"
@@ -130,7 +130,7 @@ def test_the_folder_that_we_stand_in_is_gone(ready, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_stdout_and_stdin_that_are_closed_full_or_left(ready) -> None:
+def test_streams_that_are_closed_or_full(ready) -> None:
     def shell(script: str) -> subprocess.CompletedProcess[str]:
         script = script.replace("albert", " ".join(ready.command))
         return subprocess.run(
@@ -151,13 +151,13 @@ def test_stdout_and_stdin_that_are_closed_full_or_left(ready) -> None:
             assert full.stderr == "error: the output can't be written: No space left on device\n"
 
 
-def test_an_encoding_that_can_not_say_it(ready) -> None:
+def test_an_encoding_that_lacks_a_character(ready) -> None:
     done = ready("run", "escape", "text=\u00e9", "--json", env={"PYTHONIOENCODING": "ascii"})
     assert done.document()["output"] == "\x1b[31m\u00e9"
     assert "\\xe9" in ready("run", "escape", "text=\u00e9", env={"PYTHONIOENCODING": "ascii"}).out
 
 
-def test_an_interrupt(ready) -> None:
+def test_an_interrupt_cancels_the_run(ready) -> None:
     ready.write(
         "begin.tool",
         'def begin() -> None:\n    """Begin."""\n    tools.write_file(path="begun.txt", content="")\n    tools.sleep(seconds=60)\n',
@@ -175,7 +175,7 @@ def test_an_interrupt(ready) -> None:
     assert err == b""
 
 
-def test_an_internal_fault_says_how_to_see_more(ready, tmp_path: Path) -> None:
+def test_a_defect_names_the_way_to_its_traceback(ready, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "from albert_tools.store import places\nplaces.Homes.resolve = lambda *a: 1 / 0\n"
     )

@@ -16,7 +16,7 @@ def ran(albert: Albert, *words: str) -> Any:
     return done.document()["output"]
 
 
-def test_each(albert: Albert) -> None:
+def test_each_tool_of_the_files_family(albert: Albert) -> None:
     config = albert.home / "config"
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text(RULES)
@@ -40,7 +40,7 @@ def test_each(albert: Albert) -> None:
     assert sorted(p.name for p in (albert.project / "notes").iterdir()) == ["a.md"]
 
 
-def test_what_was_done_is_told(albert: Albert) -> None:
+def test_effects_are_printed(albert: Albert) -> None:
     assert albert("run", "make_directory", "path=a/b").err == "made the folder a\nmade the folder a/b\n"
     refused = albert("run", "edit_file", "path=a", "old_text=x", "new_text=y")
     assert (refused.code, refused.err.splitlines()[0]) == (1, "error[not_a_file]: 'a' is a folder, not a file")

@@ -1,4 +1,4 @@
-"""Versions of a tool: what `define` says of them, how they are listed and named, what is left of a removed one."""
+"""Versions of a tool: how `define` reports them, how they are listed and named, and what remains of a removed tool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def define(albert: Albert, source: str, name: str = "base.tool") -> Any:
     return done.document()
 
 
-def test_define_says_what_became_of_it(albert: Albert) -> None:
+def test_define_reports_saved_unchanged_or_replaced(albert: Albert) -> None:
     first = define(albert, version(1))
     assert (first["outcome"], first["replaced"]) == ("saved", None)
     assert define(albert, version(1))["outcome"] == "unchanged"
@@ -44,7 +44,7 @@ def test_callers_of_an_older_version_are_named_until_they_are_defined_again(albe
     assert albert("define", "base.tool", "--json").document()["callers"] == ["top"]
     assert re.search(r"top +allow +Call another\.  calls an older base", albert("list").out)
     shown = albert("show", "top").out
-    assert re.search(r"calls    base  composite [0-9a-f]{12}  an older one; now [0-9a-f]{12}\n", shown)
+    assert re.search(r"calls    base  composite [0-9a-f]{12}  an older version; now [0-9a-f]{12}\n", shown)
     assert "define top again" in shown
     listed = {t["name"]: t for t in albert("list", "--json").document()["tools"]}
     assert listed["top"]["changed"] == ["base"]
@@ -86,7 +86,7 @@ def test_the_first_digits_name_a_version(albert: Albert) -> None:
             done = albert(*words, "--version", digits)
             assert done.code == 1
             assert f"the tool 'base' has no version {digits!r}" in done.err
-            # The help can be typed.
+            # The hinted command works.
             command = re.search(r"help: `albert (.*?)`", done.err)
             assert command
             assert "versions, newest first" in albert(*command[1].split()).out
@@ -94,7 +94,7 @@ def test_the_first_digits_name_a_version(albert: Albert) -> None:
 
 def test_digits_that_several_versions_begin_with(albert: Albert) -> None:
     versions = [define(albert, version(n))["version"] for n in (1, 2, 3)]
-    # Two hashes that begin alike in six digits can't be had; names on disk can.
+    # Hashes with six equal digits can't be produced, so the file on disk is edited.
     entry = next((albert.home / "tools").rglob("base.json"))
     text = entry.read_text()
     alike = [versions[2][:6] + "0" * 58, versions[2][:6] + "1" * 58]
@@ -109,7 +109,7 @@ def test_digits_that_several_versions_begin_with(albert: Albert) -> None:
     assert albert("show", "base", "--version", versions[2][:12]).code == 0
 
 
-def test_a_removed_tool_says_the_same_thing_everywhere(albert: Albert) -> None:
+def test_every_command_says_the_same_about_a_removed_tool(albert: Albert) -> None:
     saved = define(albert, version(1))["version"]
     removed = albert("remove", "base")
     assert f"albert show base --version {saved[:12]}" in removed.out
@@ -139,18 +139,18 @@ def test_a_tool_that_calls_an_outdated_one_is_refused(albert: Albert) -> None:
         assert "error[outdated-callee]: 'top' is outdated: base can't be loaded" in done.err
         assert "help: define top again first, from its source" in done.err
     assert "\n  above " not in albert("list").out
-    # Nothing else is needed than what the help says.
+    # The hint is sufficient.
     assert albert("define", "base.tool").code == 0
     assert albert("define", "above.tool", "top.tool").code == 0
     assert albert("run", "above", "text=a").out == "A!!\n"
 
 
-def test_check_knows_the_files_beside_it(albert: Albert) -> None:
+def test_check_knows_the_other_files_of_the_command(albert: Albert) -> None:
     albert.write("top.tool", TOP)
     albert.write("base.tool", f'@example(arguments={{"text": "a"}}, result="A")\n{BASE}')
     done = albert("check", "top.tool", "base.tool")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "good base.tool; its example runs at define\ngood top.tool\n"
+    assert done.out == "good base.tool; define runs its example\ngood top.tool\n"
     document = albert("check", "top.tool", "base.tool", "--json").document()
     assert [(f["file"], f["examples"]) for f in document["files"]] == [("base.tool", 1), ("top.tool", 0)]
     assert albert("check", "top.tool").code == 1
@@ -165,7 +165,7 @@ def test_doctor_reads_every_version(albert: Albert) -> None:
     names = ("kept", "archived", "removed")
     for n in range(1, 13):
         sources = [albert.write(f"{name}.tool", version(n).replace("def base", f"def {name}")) for name in names]
-        # The archive of one is enough.
+        # One tool gets enough versions for an archive.
         assert albert("define", *(sources if n < 3 else sources[1:2])).code == 0
     assert albert("remove", "removed").code == 0
     tools = albert.home / "tools"

@@ -1,4 +1,4 @@
-"""``albert ledger``: every call is there, secrets are not, and a changed byte is found."""
+"""``albert ledger``: it has every call and no secret, and a changed byte is found."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def used(albert: Albert, used_once: Albert) -> Albert:
     return albert
 
 
-def test_what_happened_is_told(used: Albert) -> None:
+def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
     entries = used("ledger", "tail", "--json").document()["entries"]
     assert [e["kind"] for e in entries if e["kind"] == "run"] == ["run", "run"]
-    # Each process says which rules it judges by.
+    # Each process records the rules that it uses.
     assert [e["kind"] for e in entries].count("policy") >= 2
     entries = [e for e in entries if e["kind"] not in ("policy", "run")]
     assert [e["kind"] for e in entries] == (
@@ -73,7 +73,7 @@ def test_a_query(used: Albert) -> None:
     assert used("ledger", "query", "--since", "2999-01-01", "--json").document()["entries"] == []
     assert used("ledger", "query", "--since", "soon").code == 2
     assert used("ledger", "query", "--since", "2h", "--denied", "--json").document()["entries"]
-    # Both take all of them, and the number is that of the entries that are left.
+    # Filters apply before the number of entries.
     last = used("ledger", "tail", "--tool", "read_file", "-n", "2", "--json").document()["entries"]
     assert [e["kind"] for e in last] == ["result", "denied"]
     assert used("ledger", "query", "--denied", "--lines", "3").out.count("\n") == 1
@@ -82,24 +82,24 @@ def test_a_query(used: Albert) -> None:
     assert (refused.code, "ledger verify takes no --denied" in refused.err) == (2, True)
 
 
-def test_a_changed_record_is_found_and_locks_everything(used: Albert) -> None:
+def test_a_changed_entry_is_found_and_switches_to_lockdown(used: Albert) -> None:
     kept = used("ledger", "anchor").out
     used.write("anchor.json", kept)
     assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
     whole = used("ledger", "verify")
-    assert (whole.code, whole.out.splitlines()[0]) == (0, "the record is whole: 18 entries")
+    assert (whole.code, whole.out.splitlines()[0]) == (0, "the ledger is intact: 18 entries")
     victim = next(path for path in segments(used) if b"b.txt" in path.read_bytes())
     victim.write_bytes(victim.read_bytes().replace(b'"path":"b.txt"', b'"path":"c.txt"', 1))
     found = used("ledger", "verify")
     assert found.code == 1
     assert f"✗ segment {victim.stem}, entry 2, byte " in found.out
-    assert "everything is in LOCKDOWN now" in found.out
+    assert "the mode is LOCKDOWN now" in found.out
     assert used("run", "list_directory").code == 3
     assert used("mode", "RECOVERY").code == 0
     assert used("ledger", "verify", "--json").document()["locked"] is False
 
 
-def test_a_removed_segment_is_seen_against_an_anchor(used: Albert) -> None:
+def test_an_anchor_shows_a_removed_segment(used: Albert) -> None:
     used.write("anchor.json", used("ledger", "anchor").out)
     segments(used)[0].unlink()
     assert used("ledger", "verify").code == 0
@@ -107,7 +107,7 @@ def test_a_removed_segment_is_seen_against_an_anchor(used: Albert) -> None:
     assert used("ledger", "verify", "--anchor", "nothing.json").code == 2
 
 
-def test_where_nothing_can_be_recorded_nothing_is_done(albert: Albert) -> None:
+def test_a_call_that_can_not_be_recorded_is_denied(albert: Albert) -> None:
     (albert.home / "state").mkdir(parents=True)
     (albert.home / "state" / "log").write_text("in the way")
     done = albert("run", "write_file", "path=a", "content=b")
@@ -116,12 +116,12 @@ def test_where_nothing_can_be_recorded_nothing_is_done(albert: Albert) -> None:
     assert not (albert.project / "a").exists()
 
 
-def test_an_empty_record(albert: Albert) -> None:
+def test_an_empty_ledger(albert: Albert) -> None:
     assert albert("ledger", "tail").out == ""
     assert albert("ledger", "verify").code == 0
 
 
-def test_no_entry_is_made_up_by_what_is_in_another(albert: Albert) -> None:
+def test_an_argument_can_not_forge_an_entry(albert: Albert) -> None:
     forged = "2026-01-01 00:00:00  abc  ✓ bash(command=1)"
     with SyncToolService.open(home=albert.home, workspace=albert.project) as service:
         for name, arguments in (
@@ -143,7 +143,7 @@ def test_fold(used: Albert) -> None:
     old = rules.read_text() if rules.exists() else ""
     rules.parent.mkdir(parents=True, exist_ok=True)
     rules.write_text(old + "\nrecords: {keep_days: 30}\n")
-    assert used("ledger", "fold").out == "there is nothing to fold: no finished segment is older than 30 days\n"
+    assert used("ledger", "fold").out == "nothing to fold: no finished segment is older than 30 days\n"
     rules.write_text(old + "\nrecords: {keep_days: 0}\n")
     assert used("ledger", "fold").code == 3
     rules.write_text(old)
@@ -154,8 +154,8 @@ def test_fold(used: Albert) -> None:
     folded = used("ledger", "fold", "--older-than", "30d")
     assert (folded.code, folded.out.split(",")[0].split(":")[0]) == (0, "folded 1 segment into one")
     assert "1 of 2 entries are kept" in folded.out
-    told = used("ledger", "tail", "--json").document()["entries"]
-    assert [e["kind"] for e in told].count("fold") == 1
+    entries = used("ledger", "tail", "--json").document()["entries"]
+    assert [e["kind"] for e in entries].count("fold") == 1
     assert "ancient" not in used("ledger", "query").out
     verified = used("ledger", "verify")
     assert verified.code == 0

@@ -1,4 +1,4 @@
-"""What is said when something is wrong, and what to do about it."""
+"""Error messages and hints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from albert_tools import SyncToolService
 from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.hints import told
+from albert_tools.surfaces.cli.hints import with_hint
 
 from .conftest import Albert
 
@@ -48,7 +48,7 @@ GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
         ("sizes=3", "sizes: expected array of integer, got '3'", "write sizes:='[1]'"),
         ("table=a", "table: expected object of integer, got 'a'", """write table:='{"name": "value"}'"""),
         ("flag=yes", "flag: expected boolean, got 'yes'", "write flag=true or flag=false"),
-        ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that is there"),
+        ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that exists"),
         ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "the tool is called as"),
     ],
     ids=lambda v: v[:20],
@@ -61,7 +61,7 @@ def test_an_argument_of_the_wrong_type(mixed: Albert, wrong: str, message: str, 
     assert f"  help: {help_}" in done.err
 
 
-def test_what_the_help_says_works(mixed: Albert) -> None:
+def test_the_hinted_spelling_works(mixed: Albert) -> None:
     assert mixed("run", "mixed", *GOOD).out == "1 ['x.csv'] [1] {} True\n"
 
 
@@ -76,24 +76,24 @@ def test_an_argument_given_twice(mixed: Albert) -> None:
     ("words", "code", "help_"),
     [
         (["remove", "read_file"], 3, "to turn a primitive off"),
-        (["remove", "no_such"], 1, "`albert list` says what there is"),
-        (["run", "no_such"], 1, "`albert list` says what there is"),
-        (["show", "no_such", "--version", "1234567"], 1, "`albert list` says what there is"),
+        (["remove", "no_such"], 1, "`albert list` lists the tools"),
+        (["run", "no_such"], 1, "`albert list` lists the tools"),
+        (["show", "no_such", "--version", "1234567"], 1, "`albert list` lists the tools"),
         (["run", "read_file", "path=zzz"], 1, "`albert run list_directory path=.` lists it"),
-        (["run", "escape", "--args", "@nofile"], 2, "name a file that is there, or - for stdin"),
+        (["run", "escape", "--args", "@nofile"], 2, "name a file that exists, or - for stdin"),
         (["run", "escape", "--args", "[1]"], 2, """write --args '{"name": "value"}'"""),
         (["list", "extra"], 2, "usage: albert list"),
-        (["define", "nofile"], 1, "name a file that is there"),
+        (["define", "nofile"], 1, "name a file that exists"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_there_is_help(ready: Albert, words: list[str], code: int, help_: str) -> None:
+def test_errors_have_hints(ready: Albert, words: list[str], code: int, help_: str) -> None:
     done = ready(*words)
     assert done.code == code
     assert re.search(rf"\n  help: .*{re.escape(help_)}", done.err), done.err
 
 
-def test_the_command_alone_says_what_there_is(ready: Albert) -> None:
+def test_albert_alone_lists_the_commands(ready: Albert) -> None:
     done = ready()
     assert (done.code, done.out) == (2, "")
     for name in ("define", "check", "fmt", "run", "list", "search", "show", "remove", "doctor", "prompt"):
@@ -101,7 +101,7 @@ def test_the_command_alone_says_what_there_is(ready: Albert) -> None:
     assert ready("--json").document()["error"]["code"] == "usage"
 
 
-def test_a_file_that_is_missing_is_not_likened_to_a_folder(albert: Albert) -> None:
+def test_no_folder_is_suggested_for_a_missing_file(albert: Albert) -> None:
     (albert.project / "no").mkdir()
     (albert.project / "nos.d").mkdir()
     assert "did you mean" not in albert("run", "read_file", "path=no.csv").err
@@ -140,7 +140,7 @@ def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
 
 
 def test_doctor_finds_a_home_that_can_not_be_written(albert: Albert) -> None:
-    # Where not even root can make anything.
+    # Not even root can create files there.
     document = albert("doctor", "--quick", "--json", "--home", "/proc/albert").document()
     assert document["ok"] is False
     assert [p for p in document["problems"] if p.startswith("tools: /proc/albert/tools can't be written: ")]
@@ -195,15 +195,15 @@ def test_sizes_are_readable(albert: Albert) -> None:
         ("execute", {"command": "ls", "exit_code": None}, "ran 'ls', which did not end by itself"),
         ("execute", {"program": "ruff", "args": ["check", "."], "exit_code": 1}, "ran 'ruff check .', exit code 1"),
         ("execute", {"operation": "STATUS", "exit_code": 0}, "ran 'git status', exit code 0"),
-        # Asked on our own account; it would read as a failure.
+        # Albert Tools itself asks git; exit code 1 is no failure.
         ("execute", {"operation": "CONFIG", "exit_code": 1}, ""),
     ],
 )
-def test_what_was_done_in_a_line(kind: str, facts: dict[str, Any], line: str) -> None:
+def test_an_effect_in_a_line(kind: str, facts: dict[str, Any], line: str) -> None:
     assert effect_line(kind, facts) == line
 
 
-def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
+def test_hints_of_primitives(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "docs").mkdir(parents=True)
     (work / "a.txt").write_text("a")
@@ -243,7 +243,7 @@ def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
             assert error is not None
             assert message in error.message
             assert hint in (error.hint or ""), tool
-            # A list of choices is long enough once.
+            # A long list of choices appears once.
             assert (error.message + (error.hint or "")).count('"FETCH"') <= 1
-            # Of a path that isn't there alone.
-            assert "list_directory" not in str(told(error.as_dict())["hint"])
+            # This hint is for missing paths only.
+            assert "list_directory" not in str(with_hint(error.as_dict())["hint"])

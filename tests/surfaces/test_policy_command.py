@@ -1,4 +1,4 @@
-"""``albert mode`` and ``albert policy``, and the question in the middle of a run."""
+"""``albert mode``, ``albert policy``, and questions during a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ruled(albert: Any) -> Any:
     return albert
 
 
-def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
+def test_the_mode_is_shown_switched_and_stored(albert: Any) -> None:
     assert albert("mode").out == "NORMAL\n"
     done = albert("mode", "lockdown", "--cause", "a drill")
     assert done.out.startswith("LOCKDOWN (it was NORMAL) since ")
@@ -38,7 +38,7 @@ def test_the_mode_is_told_switched_and_kept(albert: Any) -> None:
     denied = albert("run", "list_directory", "--json")
     assert denied.code == 3
     assert denied.document()["error"]["rule"] == "shipped.categories.read_only.forbidden_in_modes"
-    # Not even what the owner could allow: in this mode it would be refused all the same.
+    # The hint does not suggest a rule, because this mode would still deny the call.
     assert albert("tools", "--json").document()["tools"] == []
     refused = albert("mode", "NORMAL")
     assert (refused.code, refused.err) == (
@@ -61,7 +61,7 @@ def test_explain(ruled: Any) -> None:
     assert denied.out == (
         "ask  tools.write_file.requires_approval_in_modes  write_file needs a person's approval in NORMAL\n"
         "deny  tools.write_file.forbidden_paths  'secrets/a' is forbidden by 'secrets'\n"
-        "so: deny\n"
+        "decision: deny\n"
     )
     assert ruled("policy", "explain", "write_file", "path=a").code == 2
     assert ruled("policy", "explain").code == 2
@@ -69,7 +69,7 @@ def test_explain(ruled: Any) -> None:
     assert list(ruled.project.iterdir()) == [ruled.project / ".albert"]
 
 
-def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
+def test_explain_a_path_outside_the_workspace(albert: Any) -> None:
     shared = albert.project.parent / "shared"
     shared.mkdir()
     config = albert.home / "config"
@@ -81,7 +81,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     assert asked.out == (
         "allow  shipped.categories.system_write.allowed_in_modes\n"
         f"ask  shipped.outside_workspace_asks  '{shared}/a' is outside the workspace, where each write needs approval\n"
-        "so: ask\n"
+        "decision: ask\n"
     )
     assert "calls_per_hour: category:system_write 50\n" in asked.err
     assert f"beyond_the_workspace: {shared}\n" in asked.err
@@ -91,7 +91,7 @@ def test_explain_what_lies_beyond_the_workspace(albert: Any) -> None:
     assert len(document["revision"]) == 64
     denied = albert("policy", "explain", "read_file", f"path={shared}/a", "--json")
     assert (denied.code, denied.document()["decision"]["rule_id"]) == (3, "outside_workspace")
-    assert albert("policy", "check").out == "the rules are good\n"
+    assert albert("policy", "check").out == "the rules have no mistakes\n"
     shared.rmdir()
     found = albert("policy", "check")
     assert found.code == 1
@@ -105,12 +105,12 @@ def test_explain_a_command(albert: Any) -> None:
         "tools:\n  bash: {allowed_in_modes: [NORMAL], forbidden_commands: ['git push *']}\n"
     )
     explain = ("policy", "explain", "bash")
-    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\nso: allow\n"
+    assert albert(*explain, "command=ls; git status").out == "allow  tools.bash.allowed_in_modes\ndecision: allow\n"
     asked = albert(*explain, "command=ls; sudo ls")
     assert asked.out == (
         "allow  tools.bash.allowed_in_modes\n"
         "ask  shipped.dangerous_command  `sudo ls` is dangerous (privileges): it runs as another user, or in another root folder\n"
-        "so: ask\n"
+        "decision: ask\n"
     )
     denied = albert(*explain, "command=env git push")
     assert denied.code == 3
@@ -118,7 +118,7 @@ def test_explain_a_command(albert: Any) -> None:
 
 
 def test_check(ruled: Any) -> None:
-    assert ruled("policy", "check").out == "the rules are good\n"
+    assert ruled("policy", "check").out == "the rules have no mistakes\n"
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("deny: [read_fil]\n")
     found = ruled("policy", "check")
@@ -141,8 +141,8 @@ def test_check(ruled: Any) -> None:
         "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",
     ]
     assert found[-1].startswith("warning: primitives.read_file: read_file has no settings; ")
-    assert "warning: the rules may not mean what they seem to: `albert policy check` says where\n" in ruled("tools").err
-    # What was meant to bound a tool isn't there: the tool is denied, and the others go on.
+    assert "warning: the rules have mistakes; `albert policy check` lists them\n" in ruled("tools").err
+    # A mistake in the settings of a tool denies that tool only.
     denied = ruled("run", "bash", "command=true", "--json")
     assert (denied.code, denied.document()["error"]["rule"]) == (3, "primitives.bash.confinement")
     assert ruled("run", "list_directory").code == 0
@@ -166,7 +166,7 @@ def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Asks about a command at a terminal: the answer, and what was shown. `meanwhile` is done once the question stands."""
+    """Ask about a command at a terminal; returns the answer and the output. `meanwhile` is called while the question is open."""
 
     def ask(command: str, before: bytes, *then: bytes, meanwhile: Callable[[Console], None] | None = None) -> Any:
         ours, theirs = os.openpty()
@@ -197,7 +197,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return ask
 
 
-def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
+def test_a_question_hides_nothing_of_an_argument(asked: Any) -> None:
     long = "a" * 1800 + "MIDDLE" + "b" * 1800 + "THE-END"
     answer, shown = asked(long, b"", b"all\n", b"yes\n")
     first, _, second = shown.partition("all to see all of it? ")
@@ -207,12 +207,12 @@ def test_nothing_of_what_is_asked_about_is_hidden(asked: Any) -> None:
     assert asked("a" * 1000 + "; rm -rf x", b"", b"no\n")[1].count("rm -rf x") == 1
 
 
-def test_what_was_typed_before_the_question_is_no_answer(asked: Any) -> None:
+def test_keys_typed_before_the_question_are_ignored(asked: Any) -> None:
     assert asked("ls", b"yes\n", b"no\n")[0] == "no"
     assert asked("ls", b"no\n", b"yes\n")[0] == "once"
 
 
-def test_a_program_puts_nothing_under_the_question(asked: Any) -> None:
+def test_a_program_prints_nothing_below_an_open_question(asked: Any) -> None:
     def forge(console: Console) -> None:
         console.progress("running")
         console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)

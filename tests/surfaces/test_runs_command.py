@@ -1,4 +1,4 @@
-"""``albert runs``: what a run has done is drawn, gone on with, called off, gone through again and swept away."""
+"""``albert runs``: runs are shown, resumed, cancelled, replayed and deleted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def newest(albert: Albert) -> Any:
 
 
 def cut_short(albert: Albert) -> str:
-    """A run whose process was killed in the middle; its id."""
+    """The id of a run whose process was killed."""
     running = albert.start("run", "steps", "seconds=60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     albert.wait_for_step("steps", "ended", "write_file")
     running.kill()
@@ -56,8 +56,8 @@ def cut_short(albert: Albert) -> str:
     return str(newest(albert)["run"])
 
 
-def test_a_run_is_drawn(stepping: Albert) -> None:
-    assert stepping("runs").err == "there are no runs yet: each run of a saved tool is one\n"
+def test_a_run_is_shown_with_its_steps(stepping: Albert) -> None:
+    assert stepping("runs").err == "there are no runs yet; `albert run` of a saved tool makes one\n"
     assert stepping("run", "steps", "seconds=0.2").code == 0
     run = newest(stepping)
     assert re.fullmatch(rf"{run['run']}  done         steps  \d+ s ago\n", stepping("runs").out)
@@ -75,7 +75,7 @@ def test_a_run_is_drawn(stepping: Albert) -> None:
 
 
 @pytest.mark.parametrize("columns", [120, 80, 40])
-def test_a_drawing_fits_its_terminal(stepping: Albert, columns: int) -> None:
+def test_a_timeline_fits_its_terminal(stepping: Albert, columns: int) -> None:
     assert stepping("run", "steps", "seconds=0.1").code == 0
     code, seen = stepping.terminal("runs", "show", newest(stepping)["run"], columns=columns)
     plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", seen).replace("\r\n", "\n")
@@ -85,15 +85,14 @@ def test_a_drawing_fits_its_terminal(stepping: Albert, columns: int) -> None:
     assert "\x1b[" in seen
 
 
-def test_a_run_that_was_killed(stepping: Albert) -> None:
+def test_a_killed_run_is_shown_replayed_and_cancelled(stepping: Albert) -> None:
     run = cut_short(stepping)
     shown = stepping("runs", "show", run).out
     assert "  interrupted  steps(seconds=60)\n" in shown
-    assert f"its process ended before it did: `albert runs resume {run}` goes on where it was" in shown
+    assert f"its process ended before it did: `albert runs resume {run}` continues where it stopped" in shown
     (stepping.project / "a.txt").write_text("changed since")
-    # What is there of it is as it was.
     replayed = stepping("runs", "replay", run)
-    # What only reads is written down later, and may be lost with the process.
+    # Entries of reads are written later, and may be lost with the process.
     assert replayed.code == 0
     assert re.search(r"; it ends there, before (read_file|sleep)\(.*\)\. Nothing was done\.\n", replayed.out)
     cancelled = stepping("runs", "cancel", run)
@@ -103,7 +102,7 @@ def test_a_run_that_was_killed(stepping: Albert) -> None:
     assert (stepping.project / "a.txt").read_text() == "changed since"
 
 
-def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
+def test_a_killed_run_asks_about_the_interrupted_call_and_resumes(stepping: Albert) -> None:
     stepping.write(
         "steps.tool",
         STEPS.replace("    tools.sleep(seconds=seconds)\n", '    tools.bash(command="test -e go || sleep 60")\n'),
@@ -130,28 +129,26 @@ def test_a_run_that_was_killed_goes_on(stepping: Albert) -> None:
     assert (stepping.project / "b.txt").read_text() == "b"
 
 
-def test_what_was_done_is_not_done_again(stepping: Albert, tmp_path: Path) -> None:
+def test_resume_and_replay_repeat_no_effect(stepping: Albert, tmp_path: Path) -> None:
     config = stepping.home / "config"
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text("tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n")
     assert stepping("run", "steps", "seconds=0").code == 4
     run = newest(stepping)["run"]
     (config / "governance.yaml").write_text("")
-    # From wherever: it goes on in the workspace that it began in.
+    # It continues in the workspace where it began, from any folder.
     done = stepping("runs", "resume", run, "--json", cwd=tmp_path)
     assert (done.code, done.document()["output"], done.document()["run_id"]) == (0, ["a.txt", "b.txt"], run)
     before = (stepping.project / "a.txt").stat().st_mtime_ns
     replayed = stepping("runs", "replay", run, cwd=tmp_path)
     assert replayed.code == 0
-    assert (
-        replayed.err == "= every call is the one that the journal has (4 steps); it ends as it did. Nothing was done.\n"
-    )
+    assert replayed.err == "= every call is the one in the journal (4 steps); it ends as it did. Nothing was done.\n"
     assert json.loads(replayed.out) == ["a.txt", "b.txt"]
     assert (stepping.project / "a.txt").stat().st_mtime_ns == before
     assert "‖ waited" in stepping("runs", "show", run).out
 
 
-def test_where_another_version_parts(stepping: Albert) -> None:
+def test_replay_shows_where_another_version_differs(stepping: Albert) -> None:
     assert stepping("run", "steps", "seconds=0").code == 0
     run = newest(stepping)["run"]
     stepping.write("steps.tool", STEPS.replace('path="b.txt"', 'path="c.txt"'))
@@ -160,7 +157,7 @@ def test_where_another_version_parts(stepping: Albert) -> None:
     parted = stepping("runs", "replay", run, "--version", version[:8])
     assert parted.code == 1
     assert parted.out == (
-        "≠ at step 3 they part:\n"
+        "≠ they differ at step 3:\n"
         '  the journal has      write_file(path="b.txt", content="b")\n'
         '  the program asks for write_file(path="c.txt", content="b")\n'
     )
@@ -170,7 +167,7 @@ def test_where_another_version_parts(stepping: Albert) -> None:
     assert document["error"]["details"]["program"]["arguments"]["path"] == "c.txt"
 
 
-def test_sweeping(stepping: Albert) -> None:
+def test_sweep_deletes_old_finished_runs(stepping: Albert) -> None:
     for _ in range(2):
         assert stepping("run", "steps", "seconds=0").code == 0
     suspended = cut_short(stepping)
@@ -180,14 +177,14 @@ def test_sweeping(stepping: Albert) -> None:
         if path.stem != young:
             os.utime(path, (long_ago, long_ago))
     swept = stepping("runs", "sweep", "--older-than", "30d")
-    assert swept.out == "deleted the records of 1 run, and 0 values (0 bytes) that no record names\n"
-    assert swept.err == f"1 as old is kept, not being over: {suspended}\n"
+    assert swept.out == "deleted the journals of 1 run, and 0 values (0 bytes) that no record refers to\n"
+    assert swept.err == f"kept 1 old but unfinished: {suspended}\n"
     assert {r["run"] for r in stepping("runs", "--json").document()["runs"]} == {young, suspended}
     assert stepping("runs", "show", old).code == 1
     assert stepping("runs", "sweep", "--older-than", "2h").code == 2
 
 
-def test_a_record_that_was_changed(stepping: Albert) -> None:
+def test_a_changed_journal_is_damaged(stepping: Albert) -> None:
     assert stepping("run", "steps", "seconds=0").code == 0
     run = newest(stepping)["run"]
     (path,) = (stepping.home / "state" / "runs").rglob("*.jsonl")
@@ -197,7 +194,7 @@ def test_a_record_that_was_changed(stepping: Albert) -> None:
     assert (shown.code, shown.err.startswith("error[damaged]: ")) == (1, True)
 
 
-def test_there_is_no_such_run(ready: Albert) -> None:
+def test_an_unknown_run(ready: Albert) -> None:
     for action in ("show", "resume", "cancel", "replay"):
         done = ready("runs", action, "abcdef")
         assert (done.code, done.err.split("\n")[0]) == (1, "error[not_found]: there is no run abcdef")
@@ -216,7 +213,7 @@ def drawn(capsys: pytest.CaptureFixture[str], width: int | None, **facts: Any) -
     return capsys.readouterr().out.split("\n")
 
 
-def test_waiting_takes_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_axis_leaves_out_waits(capsys: pytest.CaptureFixture[str]) -> None:
     start = 1767225600.0
     history = [
         {"state": "suspended", "at": start + 1, "approval": "aaa"},
@@ -228,14 +225,14 @@ def test_waiting_takes_no_room(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1] == "began 2026-01-01 00:00 UTC, took 2.0 s, and waited 10 h"
     first, wait, second = lines[3:6]
     assert wait == "    ‖ waited 10 h for the answer to aaa"
-    # One half of the axis each.
+    # Each bar takes half of the axis.
     assert first.count("█") in (12, 13)
     assert abs(second.count("█") - first.count("█")) <= 1
     assert second.index("█") >= first.rindex("█")
     assert (first.endswith(" 1.0 s"), max(map(cells, lines)) <= 80) == (True, True)
 
 
-def test_a_person_who_was_there_is_waited_for_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wait_for_a_person_at_the_terminal_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     start = 1767225600.0
     questions = {"bbb": {"step": "1", "at": start + 1, "arguments": {}}}
     history = ({"state": "done", "at": start + 62, "approval": None},)

@@ -1,4 +1,4 @@
-"""``albert session``: a token that is told once, what it may, and its end."""
+"""``albert session``: opening, limits and end of a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.surfaces.cli.times import about, lasting, seconds
 from .conftest import Albert
 
 
-def test_a_token_is_told_once_and_alone(albert: Albert) -> None:
+def test_the_token_is_printed_once_and_alone(albert: Albert) -> None:
     opened = albert(
         "session", "new", "--client", "bot", "--tools", "write_file,read_fil", "--for", "2h", "--calls", "2"
     )
@@ -36,7 +36,7 @@ def test_a_token_is_told_once_and_alone(albert: Albert) -> None:
     assert token not in shown.out + albert("ledger", "tail", "--json").out
 
 
-def test_whose_session_it_was_is_said(albert: Albert) -> None:
+def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     token = albert("session", "new", "--tools", "current_time").out.strip()
     assert albert("run", "current_time", "--session", token).code == 0
     outside = albert("run", "list_directory", env={"ALBERT_SESSION": token})
@@ -52,10 +52,10 @@ def test_whose_session_it_was_is_said(albert: Albert) -> None:
     assert [t["name"] for t in albert("search", "time", "--json", env=leased).document()["tools"]] == ["current_time"]
     offered = albert("prompt", env=leased).out.partition("## The tools you can call")[2]
     assert re.findall(r"^- `(\w+)\(", offered, re.M) == ["current_time"]
-    assert "session  deny: it is not in the lease of " in albert("show", "bash", env=leased).out
+    assert "session  deny: the session " in albert("show", "bash", env=leased).out
     assert "session  deny" not in albert("show", "current_time", env=leased).out
     assert albert("tools", env={"ALBERT_SESSION": "alb_no"}).code == 3
-    # The option goes first.
+    # The option overrides the variable.
     unknown = albert("run", "current_time", "--session", "alb_no", env={"ALBERT_SESSION": token})
     assert (unknown.code, "there is no such session (the session is given by --session)" in unknown.err) == (3, True)
     empty = albert("run", "current_time", "--session", "", env={"ALBERT_SESSION": token})
@@ -72,8 +72,8 @@ def test_the_end_of_a_session(albert: Albert) -> None:
     assert re.fullmatch(rf"revoked {session} of .*, and 1 within it\n", revoked.out)
     for gone in (token, below["token"]):
         assert "has been revoked" in albert("run", "current_time", "--session", gone).err
-    assert albert("session").err == "there are no open sessions; 2 are over (--all lists them)\n"
-    assert albert("session", "list", "--all").out.count(", over") == 2
+    assert albert("session").err == "there are no open sessions; 2 have ended (--all lists them)\n"
+    assert albert("session", "list", "--all").out.count(", ended") == 2
 
 
 def test_a_budget_and_a_folder(albert: Albert) -> None:
@@ -93,7 +93,7 @@ def test_a_budget_and_a_folder(albert: Albert) -> None:
     ("words", "code", "said"),
     [
         (["new", "--for", "3x"], 2, "expected a time such as 90s, 15m, 2h or 30d, got '3x'"),
-        (["new", "--calls=-1"], 2, "expected a whole number from 0 on"),
+        (["new", "--calls=-1"], 2, "expected a whole number, 0 or more"),
         (["new", "--tools", ","], 2, "--tools names no tool"),
         (["new", "--client", ""], 1, "a client is a name of at most 256 characters"),
         (["new", "--cwd", "../x"], 3, "'../x' has '..' in it"),
@@ -110,7 +110,7 @@ def test_mistakes(ready: Albert, words: list[str], code: int, said: str) -> None
     assert said in done.err
 
 
-def test_no_workspace_no_session(albert: Albert, tmp_path: Path) -> None:
+def test_a_session_needs_a_workspace(albert: Albert, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     done = albert("session", "new", cwd=nowhere)
@@ -124,7 +124,7 @@ def test_times_are_read(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "h", "0s", "-1h", "1e3s", "2 h", "9999999d", "²h"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         seconds(text)
 
@@ -143,9 +143,9 @@ def test_what_is_no_time(text: str) -> None:
         (90000, "1 d 1 h"),
     ],
 )
-def test_times_are_told(value: float, text: str) -> None:
+def test_durations_are_written(value: float, text: str) -> None:
     assert lasting(value) == text
 
 
-def test_times_are_told_roughly() -> None:
+def test_durations_are_written_roughly() -> None:
     assert [about(v) for v in (3, 119, 120, 7200, 172800)] == ["3 s", "119 s", "2 min", "2 h", "2 d"]

@@ -1,4 +1,4 @@
-"""What somebody at a terminal sees: lines that fit, a progress line that goes away, an interrupt that is heard."""
+"""Output on a terminal: lines that fit, a progress line that disappears, an interrupt that works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seen(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Albert:
-    """With what makes long lines."""
+    """A home with tools that make long lines."""
     albert = Albert(tmp_path_factory.mktemp("full"))
     albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
     long = "Says a great deal about itself in one line, which no terminal of eighty columns has room for in one piece."
@@ -50,7 +50,7 @@ def test_lines_fit_and_words_stay_whole(full: Albert, words: list[str], columns:
     full.write("wrong.tool", "def wrong(text) -> integer:\n    import os\n    return tools.read_fil(path=text)\n")
     _, text = full.terminal(*words, columns=columns)
     lines = seen(text)
-    # A single word may be wider than the terminal; nothing else is.
+    # Only a single word may be wider than the terminal.
     assert [line for line in lines if len(line) > columns and len(line.split()) > 1] == []
     plain = full(*words, env={"COLUMNS": str(columns)})
     if "--help" not in words and words[:1] not in (["check"], ["show"]):
@@ -61,7 +61,7 @@ def text_words(lines: list[str]) -> list[str]:
     return [word for line in lines for word in line.split()]
 
 
-def test_what_goes_on_is_indented(full: Albert) -> None:
+def test_continuation_lines_are_indented(full: Albert) -> None:
     lines = seen(full.terminal("list", columns=80)[1])
     i = next(i for i, line in enumerate(lines) if line.startswith("  talkative"))
     column = lines[i].index("Says")
@@ -72,12 +72,12 @@ def test_what_goes_on_is_indented(full: Albert) -> None:
     assert narrow[i + 2].startswith("    ")
 
 
-def test_paragraphs_are_folded_as_a_whole(full: Albert) -> None:
+def test_paragraphs_fill_their_lines(full: Albert) -> None:
     lines = seen(full.terminal("show", "read_file")[1])
     start = next(i for i, line in enumerate(lines) if line.startswith("The path is relative"))
     paragraph = lines[start : lines.index("", start)]
     assert len(paragraph) > 2
-    # Each line is as full as it can be.
+    # The first word of the next line would not have fitted.
     for line, following in itertools.pairwise(paragraph):
         assert len(f"{line} {following.split()[0]}") > 80
 
@@ -87,7 +87,7 @@ def test_nothing_is_folded_into_a_pipe(full: Albert) -> None:
     assert line.endswith("in one piece.")
 
 
-def test_line_numbers_of_a_source(ready: Albert) -> None:
+def test_a_source_has_line_numbers(ready: Albert) -> None:
     lines = seen(ready.terminal("show", "escape")[1])
     start = lines.index("1  def escape(text: str) -> str:")
     assert lines[start + 1] == '2      """Give a text that a terminal would act on.'
@@ -113,26 +113,26 @@ def test_a_progress_line_is_no_wider_than_the_terminal(full: Albert) -> None:
 @pytest.mark.parametrize(
     "words", [["check", "-"], ["define", "-"], ["fmt", "-"], ["run", "read_file", "--args", "-"]], ids=" ".join
 )
-def test_the_first_interrupt_ends_reading(ready: Albert, words: list[str]) -> None:
+def test_an_interrupt_ends_reading_from_the_terminal(ready: Albert, words: list[str]) -> None:
     code, text = ready.terminal(*words, typed=b"\x03")
     assert code == 130
     assert seen(text)[-2].endswith("interrupted")
 
 
-def test_what_is_typed_is_read(ready: Albert) -> None:
+def test_stdin_is_read_from_the_terminal(ready: Albert) -> None:
     code, text = ready.terminal("run", "escape", "--args", "-", typed=b'{"text": "typed"}\n\x04')
     assert code == 0
     assert text.endswith("typed\r\n")
 
 
-def test_what_was_printed_is_shown_as_it_was(albert: Albert) -> None:
+def test_output_of_a_command_is_shown_as_text(albert: Albert) -> None:
     config = albert.home / "config"
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text("tools: {bash: {allowed_in_modes: [NORMAL]}}")
     command = "command=echo one; printf '\\033[2Jtwo\\n'; exit 3"
     code, text = albert.terminal("run", "bash", command, "--quiet")
     assert code == 0
-    # What would clear the screen is spelled out.
+    # The escape sequence that clears the screen is shown, not obeyed.
     assert seen(text) == ["one", "\\x1b[2Jtwo", "exit code 3, 12 bytes", ""]
     piped = albert("run", "bash", command)
     assert json.loads(piped.out)["output"] == "one\n\x1b[2Jtwo\n"

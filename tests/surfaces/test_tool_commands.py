@@ -1,4 +1,4 @@
-"""What the commands do, each at least once in whole."""
+"""Each command, used for its purpose."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_fmt(albert: Albert) -> None:
     assert albert("fmt", "-", stdin=rough.encode()).out == BASE
 
 
-def test_what_run_prints_where(ready: Albert) -> None:
+def test_run_separates_results_and_remarks(ready: Albert) -> None:
     done = ready("run", "escape", "text=x")
     assert (done.out, done.err) == ("\x1b[31mx\n", "working\n")
     document = ready("--json", "run", "escape", "text=x").document()
@@ -150,7 +150,7 @@ def test_ways_to_give_an_argument(ready: Albert) -> None:
     assert ready("run", "escape", "--quiet", "text=a=b").out.endswith("ma=b\n")
 
 
-def test_doctor_proves_the_limits(ready: Albert) -> None:
+def test_doctor_tests_the_limits(ready: Albert) -> None:
     document = ready("doctor", "--json").document()
     assert len(document["trials"]) >= 8
     assert all(t["ok"] for t in document["trials"]), document["trials"]
@@ -167,7 +167,7 @@ def test_two_processes_at_once(albert: Albert) -> None:
     assert {"one", "two"} <= names
 
 
-def test_doctor_says_what_waits(albert: Albert) -> None:
+def test_doctor_reports_open_questions_and_public_folders(albert: Albert) -> None:
     config = albert.home / "config"
     config.mkdir(parents=True)
     (config / "governance.yaml").write_text("tools:\n  write_file: {requires_approval_in_modes: [NORMAL]}\n")
@@ -184,10 +184,10 @@ def test_doctor_says_what_waits(albert: Albert) -> None:
     )
 
 
-def test_telemetry_is_a_variable(ready: Albert) -> None:
-    told = ready("run", "current_time", env={"ALBERT_TELEMETRY": "json"})
-    events = [json.loads(line)["event"] for line in told.err.splitlines() if line.startswith("{")]
-    assert (told.code, events) == (0, ["tool_call_started", "tool_call_completed"])
+def test_telemetry_is_enabled_by_a_variable(ready: Albert) -> None:
+    done = ready("run", "current_time", env={"ALBERT_TELEMETRY": "json"})
+    events = [json.loads(line)["event"] for line in done.err.splitlines() if line.startswith("{")]
+    assert (done.code, events) == (0, ["tool_call_started", "tool_call_completed"])
     wrong = ready("run", "current_time", env={"ALBERT_TELEMETRY": "yes"})
     assert (wrong.code, "ALBERT_TELEMETRY is 'yes', which is neither json nor a path" in wrong.err) == (1, True)
 
@@ -201,7 +201,7 @@ def test_completion(ready: Albert) -> None:
     assert document["script"] == ready("completion", "bash").out
 
 
-def test_what_a_shell_is_offered(albert: Albert) -> None:
+def test_words_that_completion_offers(albert: Albert) -> None:
     albert.write("base.tool", BASE)
     albert.write("pick.tool", PICK)
     assert albert("define", "base.tool").code == 0
@@ -214,7 +214,7 @@ def test_what_a_shell_is_offered(albert: Albert) -> None:
     assert albert.complete("albert run pick ") == ["mode=", "flag="]
     assert albert.complete("albert run pick mode=fast ") == ["flag="]
     assert albert.complete("albert run read_file pa") == ["path="]
-    # A shell breaks words at the sign, and is given what follows it.
+    # A shell breaks words at the equals sign, and is offered what follows it.
     assert albert.complete("albert run pick mode=") == ["fast", "slow"]
     assert albert.complete("albert run pick flag=f") == ["false"]
     assert albert.complete("albert show pick --version ") == [version[:12]]
@@ -230,7 +230,7 @@ def test_what_a_shell_is_offered(albert: Albert) -> None:
     assert albert.complete(f"albert approvals answer {details['approval'][:3]}") == [details["approval"]]
     assert albert.complete("albert approvals answer x ") == ["once", "session", "always", "no"]
     assert albert.complete("albert runs resume ") == [details["run"]]
-    # It is called off: nothing is left to go on with, and its question is taken back.
+    # The run is cancelled, so it can't be resumed, and its question is withdrawn.
     assert albert("runs", "cancel", details["run"]).code == 0
     assert albert.complete("albert runs resume ") == []
     assert albert.complete("albert runs show ") == [details["run"]]
@@ -272,17 +272,17 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_the_guide(albert: Albert) -> None:
     text = albert("prompt").out
     assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
-    # What is read with every task stays small: a page on the language, and a paragraph on each tool.
+    # A model reads the guide with every task, so it stays small: a page, and a paragraph for each tool.
     assert len(text) / 4 < 1200 + 200 * text.count("\n- `")
     for name in ("read_file", "edit_file", "search_text", "list_directory", "bash", "http_request", "sleep"):
         assert f"`{name}(" in text
-    # What the rules say of every call.
+    # Tools that are not simply allowed are marked.
     marks = dict(re.findall(r"^- `(\w+)\(.*?(\[(?:asks|off|denied)\])?$", text, re.M))
     assert (marks["read_file"], marks["bash"], marks["read_system_logs"]) == ("", "[asks]", "[off]")
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(sources) == 3
     names = [albert.write(f"{i}.tool", source) for i, source in enumerate(sources)]
-    # Each carries an example, which `define` runs.
+    # Each source has an example, which `define` runs.
     done = albert("define", *names)
     assert done.code == 0, done.err
     assert all("@example" in s for s in sources)
@@ -297,7 +297,7 @@ def test_the_version_and_help(ready: Albert) -> None:
         assert done.out.startswith("usage: albert")
 
 
-def test_the_examples_that_come_along(albert: Albert) -> None:
+def test_the_shipped_examples_check(albert: Albert) -> None:
     done = albert("check", *(str(p) for p in sorted(TOOLS.glob("*.tool"))[:4]))
     assert done.code == 0, done.err
     assert (ROOT / "surfaces" / "cli" / "guide.md").is_file()

@@ -1,4 +1,4 @@
-"""What `tools` and `show` say of governance: what the rules and the mode make of each tool now."""
+"""`tools` and `show`: the decision of the rules about each tool in the present mode."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def line_of(text: str, name: str) -> str:
     return line
 
 
-def test_what_the_rules_say_stands_beside_each(albert: Albert) -> None:
+def test_each_tool_is_listed_with_its_decision(albert: Albert) -> None:
     rules(albert, {"deny": ["sleep"], "tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}})
     found = verdicts(albert)
     assert (found["read_file"], found["write_file"], found["sleep"]) == ("allow", "ask", "deny")
@@ -49,7 +49,7 @@ def test_what_the_rules_say_stands_beside_each(albert: Albert) -> None:
     assert albert("list").out == listed
 
 
-def test_what_the_mode_refuses_is_hidden(albert: Albert) -> None:
+def test_tools_that_the_mode_denies_are_hidden(albert: Albert) -> None:
     albert.write("echo.tool", ECHO)
     assert albert("define", "echo.tool").code == 0
     everything = albert("tools", "--json").document()
@@ -57,21 +57,21 @@ def test_what_the_mode_refuses_is_hidden(albert: Albert) -> None:
     assert albert("mode", "LOCKDOWN", "--cause", "a test").code == 0
     document = albert("tools", "--json").document()
     assert document["mode"] == "LOCKDOWN"
-    # Whatever the mode, what is off is off.
+    # A gated primitive is off in every mode.
     assert {t["policy"]["rationale_code"] for t in document["tools"]} <= {"off_by_default"}
     assert document["hidden"] == len(everything["tools"]) - len(document["tools"]) > 5
     done = albert("tools")
     assert not {"read_file", "echo"} & set(done.out.split())
-    assert f"{document['hidden']} refused in LOCKDOWN are not shown; --all shows them" in done.err
+    assert f"not listed: {document['hidden']} denied in LOCKDOWN; --all lists them" in done.err
     shown = verdicts(albert, "--all")
     assert set(shown) == {t["name"] for t in everything["tools"]}
     assert set(shown.values()) == {"deny"}
-    # It can still be looked at.
+    # `show` still describes it.
     assert "deny in LOCKDOWN" in albert("show", "read_file").out
     assert "deny in LOCKDOWN" in albert("show", "echo").out
 
 
-def test_without_rules_everything_is_denied_and_says_why(albert: Albert) -> None:
+def test_without_usable_rules_the_list_says_why_everything_is_denied(albert: Albert) -> None:
     rules(albert, {"no_such_rule": 1})
     done = albert("tools")
     assert done.code == 0
@@ -81,7 +81,7 @@ def test_without_rules_everything_is_denied_and_says_why(albert: Albert) -> None
     assert set(verdicts(albert).values()) == {"deny"}
 
 
-def test_a_primitive_is_explained(albert: Albert) -> None:
+def test_show_describes_a_primitive(albert: Albert) -> None:
     rules(
         albert,
         {
@@ -95,7 +95,7 @@ def test_a_primitive_is_explained(albert: Albert) -> None:
         "now      allow in NORMAL  tools.write_file.allowed_in_modes",
         "category system_write, risk medium",
         "modes    all",
-        "approval only where the rules say so",
+        "approval only if the rules demand it",
         "timeout  30 s; 5 s by the rules",
         "rate     9 calls an hour by the rules; 200 calls an hour of all of system_write together by the rules",
     ):
@@ -108,7 +108,7 @@ def test_a_primitive_is_explained(albert: Albert) -> None:
     assert (document["effects"], document["timeout_seconds"], document["risk"]) == (["write"], 30, "medium")
 
 
-def test_a_saved_tool_is_explained(albert: Albert) -> None:
+def test_show_describes_a_saved_tool(albert: Albert) -> None:
     albert.write("echo.tool", ECHO)
     assert albert("define", "echo.tool").code == 0
     shown = albert("show", "echo").out
@@ -121,7 +121,7 @@ def test_a_saved_tool_is_explained(albert: Albert) -> None:
     assert albert(*shlex.split(call)[1:]).out == "hey therehey there\n"
 
 
-def test_an_example_can_be_typed_whatever_the_types(albert: Albert) -> None:
+def test_the_example_call_runs_for_every_type(albert: Albert) -> None:
     albert.write(
         "mixed.tool",
         'def mixed(at: str, n: int, share: float, sure: bool, kind: Literal["a b", "c"], rows: list[int],'
@@ -143,7 +143,7 @@ def test_verdicts_have_colours_on_a_terminal(albert: Albert, columns: int) -> No
         assert f"\x1b[{colour}m{word}\x1b[0m" in text
 
 
-def test_one_form_at_a_time(albert: Albert) -> None:
+def test_markdown_and_json_exclude_each_other(albert: Albert) -> None:
     assert albert("tools", "--markdown", "--json").code == 2
     page = albert("tools", "--markdown").out
     assert page.startswith("# Tools\n")
