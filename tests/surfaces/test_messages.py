@@ -42,14 +42,14 @@ GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
 @pytest.mark.parametrize(
     ("wrong", "message", "help_"),
     [
-        ("rate=abc", "mixed: rate: expected number, got 'abc'", "the tool is called as mixed("),
+        ("rate=abc", "mixed: rate: expected number, got 'abc'", "call the tool as mixed("),
         ("paths=x.csv", "mixed: paths: expected array of string, got 'x.csv'", """write paths:='["x.csv"]'"""),
         ("paths=it's", 'paths: expected array of string, got "it\'s"', """write paths:='["it'"'"'s"]'"""),
         ("sizes=3", "sizes: expected array of integer, got '3'", "write sizes:='[1]'"),
         ("table=a", "table: expected object of integer, got 'a'", """write table:='{"name": "value"}'"""),
         ("flag=yes", "flag: expected boolean, got 'yes'", "write flag=true or flag=false"),
         ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that is there"),
-        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "the tool is called as"),
+        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "call the tool as"),
     ],
     ids=lambda v: v[:20],
 )
@@ -228,7 +228,12 @@ def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
             ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
             ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
             ("search_text", {"pattern": "(?=x)"}, "is not a valid pattern", "no lookaround"),
-            ("git", {"operation": "STATSU"}, '"STATSU" is no choice; did you mean "STATUS"?', "git takes operation: "),
+            (
+                "git",
+                {"operation": "STATSU"},
+                '"STATSU" is not one of the choices; did you mean "STATUS"?',
+                "git takes operation: ",
+            ),
             ("git", {"operation": "nope"}, "expected one of ", ""),
             ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
             ("http_request", {"url": "http://u:p@127.0.0.1/"}, "can't contain a user name or password", ""),

@@ -102,7 +102,7 @@ OBJECT = {
         ([1, "a", None], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, ["[2]: expected string, got null"]),
         ([1, 2], {"prefixItems": [{"type": "integer"}], "items": False}, []),
         ({"n": "x"}, OBJECT, ["name: is required", 'n: expected integer, got string "x"']),
-        ({"name": "a", "nam": 1}, OBJECT, ["nam: there is no such name here; did you mean 'name'?"]),
+        ({"name": "a", "nam": 1}, OBJECT, ["nam: unknown name; did you mean 'name'?"]),
         ({"name": ""}, OBJECT, ["name: must not be empty"]),
         ({"anything": 1}, {"type": "object"}, []),
         ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a: expected string, got integer 1"]),

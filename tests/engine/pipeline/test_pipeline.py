@@ -94,7 +94,7 @@ def test_a_version_may_be_named(bench: Any) -> None:
         ({"at": "\ud800"}, ["at: text with a lone surrogate can't be an argument: it is not valid Unicode"]),
         ({1: 2}, ["the key 1 can't be an argument: keys are strings: convert them with str(…)"]),
         ({"at": "x" * (70 * 1024 * 1024)}, ["the argument is larger than 67,108,864 bytes"]),
-        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: there is no such name here"]),
+        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: unknown name"]),
     ],
 )
 def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:
@@ -103,7 +103,7 @@ def test_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str])
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
     # Where it is one value that is wrong, what is said of that.
-    whole = 'the tool is called as look(at: string = "door") -> string'
+    whole = 'call the tool as look(at: string = "door") -> string'
     assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
     assert bench.done == []

@@ -121,7 +121,7 @@ def test_a_version_that_hashes_right_but_is_none_does_not_stop_the_others(
     document["version"] = digest({k: v for k, v in document.items() if k not in ("created", "version")})
     tables["meta"]["1"]["head"] = document["version"]
     path.write_text(json.dumps(tables))
-    with pytest.raises(Failure, match="is not what it should be"):
+    with pytest.raises(Failure, match="has the wrong type"):
         store.load("shout")
     assert [(s.name, s.problem is None) for s in store.list()] == [("shout", False), ("whisper", True)]
 
