@@ -1,4 +1,4 @@
-"""Matching lines of a value that may be of any size, in time that is linear in it (`engine.model.line_patterns`)."""
+"""Finds matching lines in a value of any size, in linear time (`engine.model.line_patterns`)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 
 from albert_tools.engine.model.record_types import Line, Matches
 
-#: Bytes of a line that are matched and held as one; the rest of a longer one counts as further lines.
+#: Bytes of a line; a longer one is split and counts as several.
 MAX_LINE = 64 * 1024
 
 
 def matching(blocks: Iterable[bytes], matches: Callable[[str], bool], offset: int, limit: int) -> Matches:
-    """The lines of `blocks` that begin at or behind byte `offset` and match, until they have `limit` bytes together.
+    """The matching lines of `blocks` from byte `offset` on, until they have `limit` bytes together, at least one.
 
-    At least one, if any matches. Takes all of `blocks`, though it may look at no more.
+    Consumes all `blocks`, even after the limit.
     """
     found: list[Line] = []
     taken = position = 0

@@ -45,7 +45,7 @@ def test_no_home_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", none)
-    with pytest.raises(Failure, match="can't tell where the home folder is") as caught:
+    with pytest.raises(Failure, match="the home folder is unknown") as caught:
         Homes.resolve({})
     assert caught.value.code == "io_error"
     assert Homes.resolve({"ALBERT_HOME": "/srv/albert"}).albert == Path("/srv/albert")

@@ -225,8 +225,8 @@ def test_what_to_do_about_a_failure(tmp_path: Path) -> None:
             ("move_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
             ("copy_file", copy, "already", "overwrite=True replaces it"),
             ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
-            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
-            ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
+            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "give the id exactly as it was published"),
+            ("read_result", {"handle": "foo"}, "is not a reference", "a reference is b3: and 64 hex digits"),
             ("search_text", {"pattern": "(?=x)"}, "is not a valid pattern", "no lookaround"),
             (
                 "git",
