@@ -79,7 +79,7 @@ def test_a_file_as_home_can_not_be_listed(tmp_path: Path) -> None:
         assert caught.value.code == "io_error"
 
 
-def test_a_home_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_a_missing_home_is_an_empty_one(tmp_path: Path) -> None:
     store = TinyToolStore(tmp_path / "none", tmp_path / "cache")
     assert store.list() == []
     assert store.search("x") == []

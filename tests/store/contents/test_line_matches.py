@@ -45,7 +45,7 @@ def test_a_limit_is_gone_on_from(contents: Contents) -> None:
     assert found == everything
 
 
-def test_what_is_not_what_was_put_is_not_handed_on(contents: Contents) -> None:
+def test_a_changed_value_is_not_searched(contents: Contents) -> None:
     ref = contents.put(TEXT.encode())
     next(contents.folder.glob("*/[!.]*")).write_bytes(TEXT.encode().replace(b"first", b"worst"))
     with pytest.raises(Failure) as caught:
@@ -58,7 +58,7 @@ def test_what_is_not_what_was_put_is_not_handed_on(contents: Contents) -> None:
     cuts=st.lists(st.integers(0, 60), max_size=5),
     offset=st.integers(0, 20),
 )
-def test_however_it_is_cut_into_blocks_the_same_lines_are_found(text: str, cuts: list[int], offset: int) -> None:
+def test_the_size_of_blocks_does_not_matter(text: str, cuts: list[int], offset: int) -> None:
     content = text.encode()
     bounds = sorted({0, len(content), *(c for c in cuts if c < len(content))})
     blocks = [content[a:b] for a, b in itertools.pairwise(bounds)]
