@@ -1,7 +1,6 @@
-"""What being watched costs a call: the two notices are made, and an observer is told of both.
+"""What an observer costs a call: making the two notices, and passing them to the observer.
 
-Nothing is called in between, and nothing is sent anywhere: events go to a file that keeps nothing, spans to a processor that
-exports none.
+No call is made in between, and nothing is sent: events go to /dev/null, spans to a processor that exports none.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from albert_tools.telemetry import Counters, OpenTelemetryObserver, StructlogObs
 BLOCK = 500
 
 
-class Nobody:
-    """Does nothing: what is left is making the notices."""
+class Idle:
+    """Does nothing, so only making the notices takes time."""
 
     def started(self, span: Span, call: Started) -> None:
         """Nothing."""
@@ -31,7 +30,7 @@ def table(rounds: int) -> list[str]:
     events = StructlogObserver(path="/dev/null")
     sides: dict[str, Observer | None] = {
         "a span's ids": None,
-        "the notices, nobody listening": Nobody(),
+        "the notices, without an observer": Idle(),
         "`Counters`": Counters(),
         "`StructlogObserver`": events,
     }
@@ -52,7 +51,7 @@ def table(rounds: int) -> list[str]:
                 _call(observer)
             taken[name].append((time.perf_counter() - started) / BLOCK)
     events.close()
-    lines = ["| watching a call | µs |", "|---|---:|"]
+    lines = ["| observing a call | µs |", "|---|---:|"]
     return [*lines, *(f"| {name} | {statistics.median(times) * 1e6:.1f} |" for name, times in taken.items())]
 
 

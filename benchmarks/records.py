@@ -1,6 +1,6 @@
-"""What keeping records costs: an append beside a bare write and SQLite, durability beside a bare sync, following, and journals.
+"""The cost of the record: an append compared with a bare write and SQLite, a durable one with a bare sync; folds and journals.
 
-All sides write to the same folder's disk, a block of each in turn, because machines and disks are noisy.
+All sides write to the same disk, one block of each in turn, because machines and disks are noisy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.log.log import Log
 from albert_tools.store.runs import Runs
 
-#: What a decision's entry is like.
+#: A typical entry of a decision.
 DATA = {
     "request": "0123456789abcdef",
     "tool": "read_file",
@@ -31,7 +31,7 @@ DATA = {
 #: Appends in a block.
 BLOCK = 2000
 WAITERS = 50
-#: Living segments that are followed, and entries that a new process finds.
+#: Living segments to follow, and entries that a new process reads.
 LIVE = 10
 ENTRIES = 200_000
 
@@ -74,10 +74,10 @@ def _appends(place: Path, rounds: int) -> list[str]:
         "SQLite insert (WAL), a transaction each": lambda: _each(lambda: insert("one by one")),
         "SQLite insert (WAL), all in one transaction": within,
     }
-    lines = ["| keeping an entry, not yet durable | µs |", "|---|---:|"]
+    lines = ["| appending an entry, not yet durable | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
     count = sum(1 for _ in log.entries())
-    for name, work in (("reading it back, proved", log.entries), ("verifying it", lambda: [log.verify()])):
+    for name, work in (("reading it back, verified", log.entries), ("verifying it", lambda: [log.verify()])):
         start = time.perf_counter()
         for _ in work():
             pass
@@ -129,7 +129,7 @@ def _durable(place: Path, rounds: int) -> list[str]:
         "`append` and `await adurable`": lambda: timed(one, few),
         f"`append` and `await adurable`, {WAITERS} at once: per entry": lambda: timed(many, few * WAITERS),
     }
-    lines = ["| keeping an entry durably | µs |", "|---|---:|"]
+    lines = ["| appending an entry durably | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.0f} |" for name, value in _medians(sides, rounds).items()]
     log.close()
     os.close(handle)
@@ -163,7 +163,7 @@ def _following(place: Path, rounds: int) -> list[str]:
         log.append("decision", DATA)
     following = logs[0].follow(_Count())
     following.look()
-    time.sleep(0.1)  # until nothing new can hide behind the folder's time
+    time.sleep(0.1)  # past the resolution of the folder's modification time
     section = logs[0].exclusively()
 
     def enter() -> None:
@@ -176,16 +176,16 @@ def _following(place: Path, rounds: int) -> list[str]:
             logs[0].append("decision", DATA)
 
     sides: dict[str, Callable[[], float]] = {
-        "entering `exclusively()` and leaving it": lambda: _each(enter),
+        "entering and leaving `exclusively()`": lambda: _each(enter),
         f"`look` when nothing is new, {LIVE} living segments": lambda: _each(following.look),
-        "both, and one's own entry of last time, and an `append`": lambda: _each(decide),
+        "both, with one new entry, and an `append`": lambda: _each(decide),
     }
-    lines = ["| deciding by what stands in the log | µs |", "|---|---:|"]
+    lines = ["| deciding by the log | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
     for i in range(ENTRIES):
         logs[i % 3].append("decision" if i % 4 == 0 else "request", DATA)
     cache = place / "cache"
-    for name in ("without a snapshot, which it leaves", "with it"):
+    for name in ("without a snapshot, which it writes", "with a snapshot"):
         with Log(folder, cache=lambda: cache) as log:
             start = time.perf_counter()
             log.follow(_Count()).look()
@@ -220,11 +220,11 @@ def _journals(place: Path, rounds: int) -> list[str]:
         return asyncio.run(work())
 
     sides: dict[str, Callable[[], float]] = {
-        "begin a run's journal, and close it": lambda: _each(begin, few * 5),
+        "create and close a run's journal": lambda: _each(begin, few * 5),
         "a step, buffered": lambda: _each(lambda: journal.append(DATA)),
         "a step, flushed": lambda: _each(flushed),
         "a step, `await sync`": synced,
-        "ask whether the run is cancelled": lambda: _each(lambda: runs.cancelled(journal.id)),
+        "check whether the run is cancelled": lambda: _each(lambda: runs.cancelled(journal.id)),
     }
     lines = ["| a run's journal | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
@@ -233,7 +233,7 @@ def _journals(place: Path, rounds: int) -> list[str]:
 
 
 def _each(work: Callable[[], object], count: int = BLOCK) -> float:
-    """Microseconds of one `work`."""
+    """Microseconds per `work`."""
     start = time.perf_counter()
     for _ in range(count):
         work()
@@ -241,7 +241,7 @@ def _each(work: Callable[[], object], count: int = BLOCK) -> float:
 
 
 def _medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Each side's median, the sides taking turns."""
+    """The median of each side; the sides run in turn."""
     found: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():

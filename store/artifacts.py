@@ -1,12 +1,12 @@
-"""What was published under a name: a record for each, written once and never changed.
+"""The artifact store: one small file per artifact, written once and never changed.
 
-A record is a small file, `artifacts/<first two hex digits>/<the other sixty-two>`, named by the BLAKE3 of the workspace and the
-id, so any text can be an id, and no workspace sees another's. It names its content by reference; the content itself lies among the
-contents, and is never collected while a record names it (`named.named` reads this folder, too). A record carries a hash of itself:
-what was changed later is damaged, not another artifact.
+The file is `artifacts/<first two hex digits>/<the other sixty-two>`, named by the BLAKE3 of the workspace and the id. So any
+text can be an id, and workspaces do not see each other's artifacts. The file refers to the content in the content store, which
+never collects it (`contents.references` reads this folder, too). It also has a hash of itself: a changed file is damaged, not
+another artifact.
 
-The lock of the folder of two digits makes looking and writing one step, so of two processes that publish under one id, one finds
-the other's record; and writing is atomic, so whoever is killed leaves the whole record or none.
+Reading and writing happen under the lock of the two-digit folder, so if two processes publish under one id, one of them finds
+the other's artifact. Writing is atomic: a killed process leaves the whole file or none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from albert_tools.store.contents.content_store import REF
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import check_private, make_private
 
-#: Bytes of one record that are read; what is written has a megabyte of metadata at most, whatever it looks like escaped.
+#: Bytes read of one file. A written one has at most a megabyte of metadata, before escaping.
 MAX_RECORD = 16 * 1024 * 1024
 
 
@@ -39,13 +39,13 @@ class Artifacts:
         self._contents = contents
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
-        """As `ArtifactStore`. What makes two the same is everything but when they were made.
+        """As `ArtifactStore`. Two artifacts are the same if they differ only in the time of creation.
 
         Raises:
-            Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` for what is no reference.
+            Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` if the content is no reference.
         """
         path = self._path(workspace, artifact.id)
-        # Proved, and young from here on: whoever collects just now has read the records before this one is there.
+        # A collector that runs now may have read the artifacts before this one: renewing keeps the content.
         self._contents.renew(artifact.content)
         make_private(self.folder, "the artifacts")
         with writing(path.parent):
@@ -79,7 +79,7 @@ class Artifacts:
             raise Failure(
                 "not_found",
                 f"no artifact {id[:100]!r} was published in this workspace",
-                hint="an id is the one that it was published under, exactly; publish_artifact publishes",
+                hint="give the id exactly as it was published; publish_artifact publishes one",
             )
         return found
 
@@ -88,7 +88,7 @@ class Artifacts:
         return self.folder / name[:2] / name[2:]
 
     def _read(self, workspace: str, id: str, path: Path) -> Artifact | None:
-        """The record at `path`, proved to be that of an id; None where there is none."""
+        """The artifact at `path`, verified to have this id; None if there is no file."""
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -105,8 +105,8 @@ class Artifacts:
         if artifact is None:
             raise Failure(
                 "damaged",
-                f"the record of the artifact {id[:100]!r} is not what was written",
-                hint=f"move away {path}, and publish it again",
+                f"the record of the artifact {id[:100]!r} was changed after it was written",
+                hint=f"move {path} away and publish the artifact again",
                 details={"path": str(path)},
             )
         return artifact
@@ -126,7 +126,7 @@ def _record(workspace: str, artifact: Artifact) -> bytes:
 
 
 def _artifact(data: bytes, workspace: str, id: str) -> Artifact | None:
-    """The artifact of a record; None for anything that this module hasn't written for that id."""
+    """The artifact in the data; None if this module did not write exactly this for this id."""
     try:
         document: Any = json.loads(data)
         body = document["artifact"]

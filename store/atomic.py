@@ -1,11 +1,11 @@
-"""Writing a file so that no instant, however unlucky, leaves half of it.
+"""Atomic writes: a crash at any instant leaves the old file or the new one, whole.
 
-The new content goes to a temporary file in the same shard, through a buffered file object (a bare `os.write`
-may write less than it was given), is synced, and only then takes the old one's name; syncing the folder makes
-the new name durable. A process that dies in between leaves the old file whole and a stale temporary behind.
+The new content goes to a temporary file in the same shard, through a buffered file object (a bare `os.write` may write only a
+part). It is synced and then renamed over the old file; syncing the folder makes the new name durable. A process that dies in
+between leaves the old file and a stale temporary file.
 
-Writers of one shard take turns by a lock on its `.lock` file. Whoever holds it knows that no temporary in the
-shard has a living owner, and sweeps them all.
+Writers of one shard exclude each other by a lock on its `.lock` file. The holder knows that no temporary file in the shard has
+a living owner, and deletes them all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEMPORARY = ".new-"
 LOCK = ".lock"
 FILE_MODE = 0o600
 
-#: Seconds. A save takes milliseconds, so a lock that is held for this long is held by a stopped process.
+#: Seconds to wait for the lock. A save takes milliseconds, so a longer holder is a stopped process.
 LOCK_PATIENCE = 10.0
 
 
@@ -33,8 +33,8 @@ def write_atomic(shard: Path, target: Path, content: bytes) -> None:
     """Replace `target` (in `shard` or a folder in it), durably. The shard's lock must be held.
 
     Raises:
-        OSError: as the system says. The old content is still there, unless the very last step failed, syncing
-            the folder: then the new content is there, whole, and may not survive a power cut.
+        OSError: the old content is still there, unless the last step failed, syncing the folder: then the new content is
+            there, but may not survive a power cut.
     """
     temporary = shard / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}"
     try:
@@ -53,10 +53,10 @@ def write_atomic(shard: Path, target: Path, content: bytes) -> None:
 
 @contextmanager
 def writing(shard: Path) -> Iterator[None]:
-    """Hold the shard's lock, making the folder if need be; stale temporaries are gone on entry.
+    """Hold the shard's lock. Creates a missing folder and deletes stale temporary files.
 
     Raises:
-        Failure: `io_error`; retryable when somebody else holds the lock for too long.
+        Failure: `io_error`; retryable if another process holds the lock for too long.
     """
     make_folder(shard)
     path = shard / LOCK
@@ -65,13 +65,13 @@ def writing(shard: Path) -> Iterator[None]:
     except OSError as error:
         raise io_failure("open the lock", path, error) from error
     try:
-        late = f"another process has been writing here for {LOCK_PATIENCE:.0f} s: {path}"
+        late = f"timed out after {LOCK_PATIENCE:.0f} s waiting for another process that writes here: {path}"
         lock(handle, path, LOCK_PATIENCE, late, "end the process that holds the lock (`fuser` names it) and try again")
         try:
             _sweep(shard)
             yield
         finally:
-            # Closing would do, but for children forked meanwhile: they share the lock until it is let go of.
+            # Unlock explicitly: a child forked meanwhile shares the lock, and closing would leave it locked.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
@@ -87,22 +87,21 @@ def _sweep(shard: Path) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Keep what is at `path` under `<path>.damaged-<n>` as well; return that place.
+    """Keep the file at `path` also as `<path>.damaged-<n>`, and return that path. The shard's lock must be held.
 
-    The shard's lock must be held. It is a second name, so that the entry's place is never empty, even if the
-    save that needs it fails.
+    It is a second link, so that `path` is never empty, even if the following save fails.
 
     Raises:
-        OSError: as the system says.
+        OSError: the file can be neither linked nor moved.
     """
     n = 1
     while (aside := path.with_name(f"{path.name}.damaged-{n}")).exists():
         if aside.samefile(path):
-            return aside  # an earlier save that failed has done it
+            return aside  # an earlier save did this and then failed
         n += 1
     try:
         os.link(path, aside, follow_symlinks=False)
     except OSError:
-        # A folder, or a file system without links: then moved it is.
+        # A folder, or a file system without links.
         os.rename(path, aside)
     return aside

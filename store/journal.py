@@ -102,7 +102,7 @@ class Reading:
                 self.count += 1
                 yield text
         except OSError as error:
-            raise io_failure("read the record of a run at", self.path, error) from error
+            raise io_failure("read the journal of a run at", self.path, error) from error
 
     def header(self, texts: Iterator[bytes]) -> tuple[str, dict[str, Any]]:
         """When it was created, and the header: the first of `texts`.
@@ -112,7 +112,7 @@ class Reading:
         """
         first = next(texts, None)
         if first is None:
-            raise Failure("not_found", f"the run {self.run_id} was never begun: its record has no header")
+            raise Failure("not_found", f"the run {self.run_id} never started: its journal has no header")
         try:
             return read_header(self.run_id, first)
         except line.Malformed as error:
@@ -134,8 +134,8 @@ class Reading:
         where = "header" if self.count == 0 else f"entry {self.count}"
         return Failure(
             "damaged",
-            f"the record of run {self.run_id} is not as it was written: {where}, byte {self.end}: {message}",
-            hint=f"keep the file as it is, and look at {self.path}",
+            f"the journal of run {self.run_id} is damaged: {where}, byte {self.end}: {message}",
+            hint=f"keep the file unchanged and examine {self.path}",
             details={"path": str(self.path), "run": self.run_id, "n": self.count, "offset": self.end},
         )
 
@@ -243,7 +243,7 @@ class RunJournal:
         if self._broken is not None:
             raise replace(self._broken)
         if self._handle < 0:
-            raise Failure("io_error", f"the record of run {self.id} is closed")
+            raise Failure("io_error", f"the journal of run {self.id} is closed")
 
     def _flush(self) -> None:
         self._usable()
@@ -277,7 +277,7 @@ class RunJournal:
                 raise self._broken from error
 
     def _failure(self, action: str, error: OSError) -> Failure:
-        return io_failure(f"{action} the record of a run at", self.path, error)
+        return io_failure(f"{action} the journal of a run at", self.path, error)
 
     def _forked(self) -> None:
         """In a child: the journal is the parent's."""

@@ -1,6 +1,6 @@
-"""The kernel's lock on a file, waited for no longer than somebody is ready to wait.
+"""The kernel's lock on a file, with a timeout.
 
-A process that stands still while it holds a lock must not make others stand still for ever; and a lock ends with its process.
+A stopped process that holds a lock must not block others for ever. A lock ends with its process.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def lock(handle: int, path: Path, patience: float, late: str, hint: str) -> None
         handle: The file.
         path: Its name, for messages.
         patience: Seconds to try.
-        late: What is said when somebody else holds it for longer.
-        hint: What can be done about that.
+        late: The message if it takes longer.
+        hint: What to do then.
 
     Raises:
-        Failure: `io_error`; retryable when it is held by somebody else.
+        Failure: `io_error`; retryable if another process holds it.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -1,8 +1,4 @@
-"""An operating system's refusal, said in one sentence.
-
-Every `OSError` of this folder passes here, so that a full disk or a file in the wrong place reaches the
-caller as a `Failure` that says what was being done, where, and what to do about it.
-"""
+"""Turns an `OSError` of the store into a `Failure` that says what failed, where, and what to do about it."""
 
 from __future__ import annotations
 

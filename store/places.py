@@ -1,13 +1,11 @@
-"""Where things live.
+"""The folders of a home.
 
-Tools are the user's own work and lie under `~/.albert/tools`, where they are easily found, read and put under
-version control. Configuration, caches and state follow the platform's customs. `ALBERT_HOME` moves
-`~/.albert` and takes all the others with it, so that one variable gives a whole, separate home (for a test, a
-project, a service).
+Tools are the user's own work: they are in `~/.albert/tools`, easy to find, read and put under version control. Configuration,
+cache and state are where the platform wants them. `ALBERT_HOME` replaces `~/.albert` and moves all others into it, so that one
+variable gives a separate home for a test, a project or a service.
 
-Nothing is created by asking where it is; a folder is made, readable by its owner only, when something is
-first written there. `platformdirs` takes tens of milliseconds to import and running a saved tool needs none
-of its answers, so it is imported by the first property that does.
+Asking for a folder does not create it. It is created on the first write, for its owner only. `platformdirs` takes tens of
+milliseconds to import, and running a saved tool does not need it, so the properties import it.
 """
 
 from __future__ import annotations
@@ -20,25 +18,25 @@ from pathlib import Path
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.os_errors import io_failure
 
-#: Folders that are made here belong to one user.
+#: Mode of the folders that are created here.
 FOLDER_MODE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """The four folders. `albert` is `~/.albert` or what `ALBERT_HOME` says; `moved` tells which."""
+    """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved`."""
 
     albert: Path
     moved: bool = False
 
     @classmethod
     def resolve(cls, environ: Mapping[str, str] | None = None) -> Homes:
-        """Read `ALBERT_HOME` and `HOME` from `environ` (the process's own by default). Touches no disk.
+        """Read `ALBERT_HOME` and `HOME` from `environ` (default: the process's). Does not touch the disk.
 
-        An empty `ALBERT_HOME` counts as none; a relative one is taken from the current folder.
+        An empty `ALBERT_HOME` counts as unset; a relative one starts at the current folder.
 
         Raises:
-            Failure: `io_error` when the home folder can't be told.
+            Failure: `io_error` if the home folder is unknown.
         """
         values = os.environ if environ is None else environ
         moved = values.get("ALBERT_HOME", "")
@@ -50,7 +48,7 @@ class Homes:
         except (RuntimeError, OSError) as error:
             raise Failure(
                 "io_error",
-                f"can't tell where the home folder is: {error}",
+                f"the home folder is unknown: {error}",
                 hint="set HOME, or set ALBERT_HOME to an absolute path",
             ) from error
 
@@ -61,7 +59,7 @@ class Homes:
 
     @property
     def config(self) -> Path:
-        """What the user writes: `governance.yaml` and the like."""
+        """Files that the user writes: `governance.yaml` and others."""
         if self.moved:
             return self.albert / "config"
         import platformdirs
@@ -70,7 +68,7 @@ class Homes:
 
     @property
     def cache(self) -> Path:
-        """What can be derived again."""
+        """Files that can be deleted and built again."""
         if self.moved:
             return self.albert / "cache"
         import platformdirs
@@ -88,15 +86,15 @@ class Homes:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make `folder` and the missing ones above it, each with mode 0700 and each durable; return it.
+    """Create `folder` and its missing parents, durably and with mode 0700; return it.
 
     Raises:
-        Failure: `io_error` when a file stands in the way or the system refuses.
+        Failure: `io_error` if a file is in the way or the system refuses.
     """
     try:
         _make(folder)
     except OSError as error:
-        raise io_failure("make the folder", folder, error) from error
+        raise io_failure("create the folder", folder, error) from error
     return folder
 
 
@@ -110,7 +108,7 @@ def _make(folder: Path) -> None:
     except FileExistsError:
         if not folder.is_dir():
             raise
-        return  # somebody else was faster
+        return  # another process was faster
     sync_folder(folder.parent)
 
 

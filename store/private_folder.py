@@ -1,8 +1,7 @@
-"""A folder that only its owner can look into.
+"""Folders that only their owner can enter.
 
-What the log and the content store hold is for nobody else's eyes, and whoever else could write there could make
-up a record. So the folder is made with mode 0700, and one that others can enter is refused rather than mended: somebody
-opened it, and what it holds may have been read or changed meanwhile.
+The log and the content store are private, and anybody who can write there can forge a record. So the folder is created with
+mode 0700. A folder that others can enter is refused and not repaired: its content may have been read or changed already.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from albert_tools.store.places import make_folder
 
 
 def make_private(folder: Path, what: str) -> None:
-    """Make `folder` if need be, and see that nobody but its owner can enter it; `what` names it (``the log``).
+    """Create `folder` if it is missing, and check that only its owner can enter it; `what` names it (``the log``).
 
     Raises:
-        Failure: `io_error` when a file stands in its place, it is someone else's or open to others, or the system refuses.
+        Failure: `io_error` if it is a file, belongs to another user or is open to others, or if the system refuses.
     """
     make_folder(folder)
     check_private(folder, what)
 
 
 def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
-    """Whether there is `folder`, having seen that it is private. Without `follow` a link in its place is refused, too.
+    """Whether `folder` exists; if it does, it must be private. Without `follow` it must not be a link, either.
 
     Raises:
         Failure: `io_error`, as `make_private`.
@@ -37,7 +36,7 @@ def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise io_failure(f"look at the folder of {what},", folder, error) from error
+        raise io_failure(f"examine the folder of {what},", folder, error) from error
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
         return True
     details = {"path": str(folder)}
@@ -45,14 +44,14 @@ def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
         raise Failure(
             "io_error",
             f"the folder of {what} is a link: {folder}",
-            hint="move what it leads to in its place, or set ALBERT_HOME to a folder of your own",
+            hint="replace the link by the folder that it leads to, or set ALBERT_HOME to a folder of your own",
             details=details,
         )
     if not stat.S_ISDIR(found.st_mode):
         raise Failure(
             "io_error",
             f"the folder of {what} is not a folder: {folder}",
-            hint="move what is there away",
+            hint="move the file away",
             details=details,
         )
     if found.st_uid != os.geteuid():
@@ -66,6 +65,6 @@ def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
     raise Failure(
         "io_error",
         f"the folder of {what} is open to others (mode {stat.S_IMODE(found.st_mode):04o}, {mode:03o} too much): {folder}",
-        hint=f"see who has been there, then: chmod 700 {folder}",
+        hint=f"check whether others read or changed it, then: chmod 700 {folder}",
         details=details,
     )

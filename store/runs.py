@@ -69,10 +69,10 @@ class Runs:
         except FileExistsError:
             raise Failure("exists", f"there is a run {run_id} already", details={"path": str(path)}) from None
         except OSError as error:
-            raise io_failure("begin the record of a run at", path, error) from error
+            raise io_failure("create the journal of a run at", path, error) from error
         try:
             # Who lists runs may look just now whether anybody holds it.
-            lock(handle, path, NEW_PATIENCE, f"another process holds the new record {path}", "end it and try again")
+            lock(handle, path, NEW_PATIENCE, f"another process holds the new journal {path}", "end it and try again")
             if os.write(handle, content) != len(content):
                 raise OSError("only a part of the header could be written")
         except BaseException as error:
@@ -80,7 +80,7 @@ class Runs:
             with suppress(OSError):
                 os.unlink(path)
             if isinstance(error, OSError):
-                raise io_failure("begin the record of a run at", path, error) from error
+                raise io_failure("create the journal of a run at", path, error) from error
             raise
         return self._held(RunJournal(run_id, path, handle, dict(header), digest, closed=self._forget))
 
@@ -99,7 +99,7 @@ class Runs:
                 handle,
                 path,
                 PATIENCE,
-                f"the run {run_id} is being run by somebody else",
+                f"another process is executing the run {run_id}",
                 "wait for its end, or cancel it",
             )
             if os.fstat(handle).st_nlink == 0:
@@ -113,7 +113,7 @@ class Runs:
                 os.ftruncate(handle, reading.end)
         except OSError as error:
             os.close(handle)
-            raise io_failure("open the record of a run at", path, error) from error
+            raise io_failure("open the journal of a run at", path, error) from error
         except BaseException:
             os.close(handle)
             raise
@@ -190,7 +190,7 @@ class Runs:
             Failure: `io_error`; `invalid_arguments` for a negative age.
         """
         if not older_than_seconds >= 0:
-            raise Failure("invalid_arguments", f"{older_than_seconds} is no age in seconds")
+            raise Failure("invalid_arguments", f"{older_than_seconds} is not an age in seconds")
         swept = 0
         for day in self._days():
             for name in self._names(day):
@@ -203,7 +203,7 @@ class Runs:
                     except FileNotFoundError:
                         raise
                     except OSError as error:
-                        raise io_failure("delete the record of a run at", path, error) from error
+                        raise io_failure("delete the journal of a run at", path, error) from error
             with suppress(OSError):
                 os.rmdir(self.folder / day)  # when it is empty
         return swept
@@ -267,13 +267,15 @@ class Runs:
 
     def _only(self, beginning: str) -> Path:
         if not _BEGINNING.match(beginning):
-            raise Failure("invalid_arguments", f"{beginning[:80]!r} is no run's id, nor the beginning of one")
+            raise Failure("invalid_arguments", f"{beginning[:80]!r} is neither a run's id nor the beginning of one")
         found = [p for p in self._paths() if p.name.startswith(beginning)]
         if not found:
             raise _not_found(beginning)
         if len(found) > 1:
             some = ", ".join(sorted(p.name.removesuffix(SUFFIX) for p in found)[:5])
-            raise Failure("invalid_arguments", f"{len(found)} runs begin with {beginning!r}", hint=f"such as {some}")
+            raise Failure(
+                "invalid_arguments", f"{len(found)} runs begin with {beginning!r}", hint=f"for example {some}"
+            )
         return found[0]
 
     def _paths(self) -> Iterator[Path]:
@@ -295,11 +297,11 @@ def _marker(path: Path) -> str:
 
 def _check(run_id: str) -> None:
     if not RUN.match(run_id):
-        raise Failure("invalid_arguments", f"{run_id[:80]!r} is no run's id", hint="an id is sixteen hex digits")
+        raise Failure("invalid_arguments", f"{run_id[:80]!r} is not a run's id", hint="an id is sixteen hex digits")
 
 
 def _not_found(run_id: str) -> Failure:
-    return Failure("not_found", f"there is no run {run_id}", hint="it was swept away, or never begun here")
+    return Failure("not_found", f"there is no run {run_id}", hint="it never started here, or was deleted")
 
 
 def _opened(path: Path, flags: int, run_id: str) -> int:
@@ -308,10 +310,10 @@ def _opened(path: Path, flags: int, run_id: str) -> int:
     except FileNotFoundError:
         raise _not_found(run_id) from None
     except OSError as error:
-        raise io_failure("open the record of a run at", path, error) from error
+        raise io_failure("open the journal of a run at", path, error) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise io_failure("open the record of a run at", path, OSError("not a regular file"))
+        raise io_failure("open the journal of a run at", path, OSError("not a regular file"))
     return handle
 
 
@@ -342,7 +344,7 @@ def _summary(path: Path) -> RunSummary:
         held = alive(handle)
         _, content, whole = next(lines(handle, most=MAX_LINE), (0, b"", False))
         if not whole:
-            return RunSummary(run_id, held=held, size_bytes=size, problem="it was never begun")
+            return RunSummary(run_id, held=held, size_bytes=size, problem="it never started")
         created, header = read_header(run_id, line.proved(line.NOTHING, content, MAX_LINE)[1])
         content_of_last = last_line(handle, size, MAX_LINE)
         last = None if content_of_last is None else line.fields(line.split(content_of_last, MAX_LINE)[1])

@@ -1,4 +1,4 @@
-"""Observers of calls: counters, structlog's events, OpenTelemetry's spans. A library is loaded when its observer is made."""
+"""Observers of calls: counters, structlog events, OpenTelemetry spans. Each imports its library when it is created."""
 
 from albert_tools.telemetry.counters import Counters as Counters
 from albert_tools.telemetry.environment import from_environment as from_environment

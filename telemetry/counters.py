@@ -1,6 +1,6 @@
-"""Calls, counted in the process: what a health page or a test asks for.
+"""Counts of calls in this process, for a health page or a test.
 
-Whatever callers choose freely (names of tools that don't exist) is not counted by name, and no table grows without a bound.
+Names that callers make up (of unknown tools) are not counted by name, and every table has a maximum size.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
-#: Names in one table; what comes after them is counted under `OTHERS`.
+#: Names in one table; further ones count under `OTHERS`.
 MAX_NAMES = 1_000
 OTHERS = "(others)"
-#: What calls of tools that don't exist are counted under.
+#: Calls of unknown tools, and missing codes and rules, count under this name.
 UNKNOWN = "(unknown)"
 
 
 class Counters:
-    """Counts every call. Any number of threads may tell it and ask it."""
+    """Counts every call. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,12 +33,12 @@ class Counters:
         self._tools: dict[str, dict[str, Any]] = {}
 
     def started(self, span: Span, call: Started) -> None:
-        """Counted."""
+        """Count the start."""
         with self._lock:
             self._calls += 1
 
     def ended(self, span: Span, call: Ended) -> None:
-        """Counted, with why it failed."""
+        """Count the outcome, with the reason of a failure."""
         of = call.started
         with self._lock:
             self._ended[call.outcome] += 1
@@ -58,11 +58,11 @@ class Counters:
             tool["seconds"] += call.seconds
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything so far, as JSON: ``{calls, open, completed, failed, blocked, retried, effects, seconds, …}``.
+        """All counts so far, as JSON: ``{calls, open, completed, failed, blocked, retried, effects, seconds, …}``.
 
-        `failures_by_category` and `failures_by_code` count failed and blocked calls alike, `blocked_by_rule` the blocked ones;
-        `tools` has ``{completed, failed, blocked, seconds}`` by name. Seconds are sums over calls; a saved tool's hold those of
-        the calls it makes.
+        `failures_by_category` and `failures_by_code` count failed and blocked calls, `blocked_by_rule` blocked ones only.
+        `tools` has ``{completed, failed, blocked, seconds}`` by name. Seconds are sums over calls; those of a saved tool include
+        the calls that it makes.
         """
         with self._lock:
             return {

@@ -1,4 +1,4 @@
-"""Telemetry of the command line, as the environment says: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
+"""The observer that the environment asks for: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from albert_tools.engine.model.telemetry import Observer
 from albert_tools.telemetry.events import StructlogObserver
 
 VARIABLE = "ALBERT_TELEMETRY"
-_HINT = f"{VARIABLE}=json tells standard error, {VARIABLE}=/path/calls.jsonl a file"
+_HINT = f"{VARIABLE}=json writes to standard error, {VARIABLE}=/path/calls.jsonl to a file"
 
 
 def from_environment(environ: Mapping[str, str]) -> Observer | None:
-    """The observer that is asked for; None when none is.
+    """The observer that `ALBERT_TELEMETRY` asks for, or None.
 
-    A value with a slash in it is the path of a file, made where it doesn't exist; `~` is the home folder.
+    A value with a slash is the path of a file, which is created if it does not exist; `~` is the home folder.
 
     Raises:
-        Failure: `invalid_arguments` when the value is neither, `io_error` when the file can't be opened.
+        Failure: `invalid_arguments` if the value is neither json nor a path, `io_error` if the file can't be opened.
     """
     wanted = environ.get(VARIABLE, "").strip()
     if not wanted:

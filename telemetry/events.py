@@ -1,13 +1,14 @@
-"""Events by structlog: ``tool_call_started``, and then ``tool_call_completed``, ``tool_call_failed`` or ``tool_call_blocked``.
+"""Structlog events: ``tool_call_started``, then ``tool_call_completed``, ``tool_call_failed`` or ``tool_call_blocked``.
 
-Without a logger of the application's own each is a line of JSON. A line is written in one go, so that processes may share a file.
-Every event says which call it is about, so that none needs another to be read with.
+By default each event is a line of JSON, written by one system call, so that processes may share a file. Every event identifies
+its call, so each can be read alone.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from albert_tools.engine.model.telemetry import Ended, Span, Started
@@ -15,10 +16,10 @@ from albert_tools.telemetry import sanitize
 
 
 class StructlogObserver:
-    """Tells a structlog logger of every call, arguments redacted; results aren't told.
+    """Logs every call with structlog: arguments redacted, results left out.
 
-    `logger` is the application's own. Else lines of JSON go to `path`, which is appended to and made for its owner alone, or to
-    `stream`, or to standard error. `lost` counts events that couldn't be written: telling never fails a call.
+    `logger` is the application's own. Without it, lines of JSON are appended to `path` (created for its owner only), or go to
+    `stream`, by default standard error. `lost` counts events that couldn't be written: an event never fails a call.
 
     Raises:
         OSError: `path` can't be opened.
@@ -28,59 +29,59 @@ class StructlogObserver:
         self, logger: Any = None, *, stream: TextIO | None = None, path: str | os.PathLike[str] | None = None
     ) -> None:
         self.lost = 0
-        self._close = _nothing
+        self._close: Callable[[], None] = lambda: None
         if logger is None and path is not None:
             file = _Appended(path)
             self._close = file.close
             logger = _lines(file)
         elif logger is None:
-            logger = _lines(stream or sys.stderr or open(os.devnull, "w"))  # noqa: SIM115 (closed standard error)
+            logger = _lines(stream or sys.stderr or open(os.devnull, "w"))  # noqa: SIM115 (standard error is closed)
         self._logger = logger
 
     def started(self, span: Span, call: Started) -> None:
         """``tool_call_started``, with the arguments."""
         try:
             event = _about(span, call)
-            given = sanitize.arguments(call)
-            if given is not None:
-                event["arguments"] = given
+            arguments = sanitize.arguments(call)
+            if arguments is not None:
+                event["arguments"] = arguments
             self._logger.info("tool_call_started", **event)
         except Exception:
             self.lost += 1
 
     def ended(self, span: Span, call: Ended) -> None:
-        """How it ended; failed and blocked ones are warnings."""
+        """The outcome; a warning if the call failed or was blocked."""
         try:
             event = _about(span, call.started)
             if call.rule is not None:
-                # What the failure names is closer to what happened than the rule that let it begin.
+                # The failure's rule is more specific than the rule that allowed the call.
                 event["rule"] = sanitize.printable(call.rule)
             event["latency_ms"] = round(call.seconds * 1000, 3)
             if call.outcome == "completed":
                 if call.result_hash is not None:
                     event["result_hash"] = call.result_hash
-                tell = self._logger.info
+                log = self._logger.info
             else:
                 event["code"] = call.code
                 event["category"] = call.category
-                # Not `message`, which the standard library's logging keeps for itself.
+                # Not `message`: the standard library's logging reserves that key.
                 event["error"] = sanitize.line(call.message or "")
-                tell = self._logger.warning
+                log = self._logger.warning
             if call.retried:
                 event["retried"] = call.retried
             if call.effects:
                 event["effects"] = call.effects
-            tell(f"tool_call_{call.outcome}", **event)
+            log(f"tool_call_{call.outcome}", **event)
         except Exception:
             self.lost += 1
 
     def close(self) -> None:
-        """Let go of `path`; what is told later is lost. Streams and loggers are their owners'."""
+        """Close `path`; later events are lost. Streams and loggers belong to the application and stay open."""
         self._close()
 
 
 def _about(span: Span, call: Started) -> dict[str, Any]:
-    """What every event says."""
+    """The keys that every event has."""
     about: dict[str, Any] = {"trace_id": span.trace_id, "span_id": span.span_id}
     if span.parent_id is not None:
         about["parent_id"] = span.parent_id
@@ -96,7 +97,7 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
     ):
         if value is not None:
             about[field] = sanitize.printable(value)
-    # These are the caller's to choose.
+    # The caller chooses these texts.
     if call.session is not None:
         about["session"] = sanitize.name(call.session)
     if call.request_id is not None:
@@ -108,7 +109,7 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
 
 
 class _Appended:
-    """A file that lines are appended to, each by one `write`, so that those of several processes don't mix."""
+    """A file for appending lines, each by one `write`, so that lines of several processes don't mix."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -121,7 +122,7 @@ class _Appended:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
@@ -130,7 +131,7 @@ class _Appended:
 
 
 def _lines(file: Any) -> Any:
-    """A logger that writes a line of JSON for each event, whatever the application has configured for its own."""
+    """A logger that writes a line of JSON for each event, independent of the application's structlog configuration."""
     import structlog
 
     return structlog.wrap_logger(
@@ -146,10 +147,6 @@ def _lines(file: Any) -> Any:
 
 
 def _line(logger: Any, method: str, event: Any) -> str:
-    """When and what stand first, where people look."""
+    """Time, level and event come first, for people."""
     first = {key: event.pop(key) for key in ("timestamp", "level", "event")}
     return sanitize.compact(first | event)
-
-
-def _nothing() -> None:
-    return None

@@ -1,7 +1,7 @@
-"""What may leave the process: without what looks like a secret, short, and on one line whatever it is shown by.
+"""Cleans what leaves the process: no secrets, bounded length, one line, no control characters.
 
-Names and messages can be an agent's or a stranger's text. In a log they must not begin a line of their own, nor speak to the
-terminal that shows it.
+Names and messages can come from an agent or a stranger. In a log they must not start a new line or send escape sequences to a
+terminal.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ MAX_NAME = 200
 
 
 def printable(text: str) -> str:
-    """A text of our own or the owner's: what doesn't print is spelled as an escape."""
+    """A trusted text, with non-printable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def line(text: object, most: int = 500) -> str:
-    """A text of strangers, at most about `most` characters: secrets taken out, what doesn't print spelled as an escape."""
+    """An untrusted text: redacted, about `most` characters at most, with non-printable characters escaped."""
     return printable(redacted_text(str(text), most))
 
 
 def name(text: object) -> str:
-    """As `line`, at a name's length."""
+    """As `line`, with the length of a name."""
     return line(text, MAX_NAME)
 
 
 def tool(call: Started) -> str:
-    """The name of the tool; what was asked for, when there is none."""
-    # A tool that exists has a name that was checked when it was made.
+    """The name of the tool; if it is unknown, the requested name, cleaned."""
+    # The name of an existing tool was checked when the tool was defined.
     return printable(call.tool) if call.kind is not None else name(call.tool)
 
 
 def arguments(call: Started) -> Any:
-    """The arguments as JSON, secrets taken out; None when they are no mapping, which is no call of anything."""
+    """The arguments as JSON, redacted; None if they are not a mapping."""
     return recorded(call.arguments, call.by_hash) if isinstance(call.arguments, Mapping) else None
 
 
 def value(output: Any) -> Any:
-    """A result as JSON, secrets taken out."""
+    """A result as JSON, redacted."""
     return redacted(output)
 
 
 def compact(content: Any) -> str:
-    """JSON on one line of ASCII. What JSON has no word for (NaN) becomes a string."""
+    """JSON on one line of ASCII. NaN and the infinities become strings."""
     try:
         return _ENCODER.encode(content)
     except ValueError:

@@ -6,7 +6,7 @@ from albert_tools.engine.model.telemetry import Ended, Observer, Span, Started
 
 
 def several(*observers: Observer) -> Observer:
-    """An observer that tells all of them, in order; what one of them raises keeps nothing from the others, nor from the call."""
+    """An observer that passes each notice to all of them, in order. An exception of one affects neither the others nor the call."""
     return _Several(observers)
 
 
@@ -19,7 +19,6 @@ class _Several:
             try:
                 observer.started(span, call)
             except Exception:
-                # A log that is full is no reason to fail a call.
                 continue
 
     def ended(self, span: Span, call: Ended) -> None:

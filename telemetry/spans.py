@@ -1,9 +1,9 @@
-"""Spans of OpenTelemetry, under its conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/).
+"""OpenTelemetry spans, by its conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/).
 
-One span ``execute_tool {name}`` per call, a child per nested call. Its parent is the call it was made by; else the span that the
-caller's traceparent names; else whatever span is current where the service was called. OpenTelemetry gives spans ids of its own.
-A provider made with `SharedIds` uses ours, and then the record, the events and the spans name a call alike; ours stand in
-`albert.trace.id` and `albert.span.id` anyway.
+One span ``execute_tool {name}`` per call. Its parent is the span of the calling tool, else the span that the caller's
+traceparent names, else the span that is current where the service was called. OpenTelemetry generates its own ids; with a
+provider made with `SharedIds` the record, the events and the spans have the same ids. The attributes `albert.trace.id` and
+`albert.span.id` always have the record's ids.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import TracerProvider
 
-#: Spans that are kept open; when there are more, those whose end nobody has told are ended, oldest first.
+#: Open spans; when there are more, the oldest are ended.
 MAX_OPEN = 10_000
 #: Characters of a tool's description.
 MAX_DESCRIPTION = 1_000
 
 _MISSING = f"spans need OpenTelemetry: {install_command('otel')}"
 
-#: The call that a span is being made of, in this thread.
-_TOLD = threading.local()
+#: The span of the call that is being started, in this thread.
+_STARTING = threading.local()
 
 
 class OpenTelemetryObserver:
-    """Makes a span of every call, by `provider`, or by the one that is configured for the process.
+    """Makes a span of every call, with `provider` or the process's own.
 
-    With `arguments` and `results` these go into the spans, too, as JSON, redacted and shortened as in the record.
+    With `arguments` and `results` the spans include these as JSON, redacted and shortened as in the record.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -54,12 +54,12 @@ class OpenTelemetryObserver:
         self._open: OrderedDict[str, OtelSpan] = OrderedDict()
 
     def started(self, span: Span, call: Started) -> None:
-        """The span begins."""
+        """Start the span."""
         tool = sanitize.tool(call)
         attributes = _attributes(span, call, tool)
         if self._arguments:
             attributes["gen_ai.tool.call.arguments"] = sanitize.compact(sanitize.arguments(call))
-        _TOLD.span = span
+        _STARTING.span = span
         try:
             begun = self._tracer.start_span(
                 f"execute_tool {tool}",
@@ -68,35 +68,35 @@ class OpenTelemetryObserver:
                 attributes=attributes,
             )
         finally:
-            _TOLD.span = None
-        forgotten = None
+            _STARTING.span = None
+        oldest = None
         with self._lock:
             self._open[span.span_id] = begun
             if len(self._open) > MAX_OPEN:
-                _, forgotten = self._open.popitem(last=False)
-        if forgotten is not None:
-            forgotten.end()
+                _, oldest = self._open.popitem(last=False)
+        if oldest is not None:
+            oldest.end()
 
     def ended(self, span: Span, call: Ended) -> None:
-        """The span ends; an error where the call failed or was blocked."""
+        """End the span, as an error if the call failed or was blocked."""
         with self._lock:
             begun = self._open.pop(span.span_id, None)
         if begun is None:
             return
         try:
             if begun.is_recording():
-                self._filled(begun, call)
+                self._add_outcome(begun, call)
         finally:
             begun.end()
 
-    def _filled(self, begun: OtelSpan, call: Ended) -> None:
+    def _add_outcome(self, begun: OtelSpan, call: Ended) -> None:
         found: dict[str, Any] = {"albert.outcome": call.outcome, "albert.effects": call.effects}
         if call.retried:
             found["albert.retried"] = call.retried
         if call.result_hash is not None:
             found["albert.result_hash"] = call.result_hash
         if call.rule is not None:
-            # What the failure names is closer to what happened than the rule that let it begin.
+            # The failure's rule is more specific than the rule that allowed the call.
             found["albert.policy.rule_id"] = sanitize.printable(call.rule)
         if call.outcome != "completed":
             found["error.type"] = call.code or "_OTHER"
@@ -108,7 +108,7 @@ class OpenTelemetryObserver:
         begun.set_attributes(found)
 
     def _parent(self, span: Span) -> Context | None:
-        """None: whatever is current."""
+        """The context of the parent; None means the current context."""
         if span.parent_id is None:
             return None
         with self._lock:
@@ -128,7 +128,7 @@ class OpenTelemetryObserver:
 class SharedIds:
     """An `IdGenerator` that gives the spans of calls the ids of the record: ``TracerProvider(id_generator=SharedIds())``.
 
-    All other spans get random ids, as from the SDK's own.
+    Other spans get random ids, as from the SDK's own generator.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -143,18 +143,18 @@ class SharedIds:
         self._random = RandomIdGenerator()
 
     def generate_span_id(self) -> int:
-        """The next span's id."""
-        span = getattr(_TOLD, "span", None)
+        """The id of the next span."""
+        span = getattr(_STARTING, "span", None)
         return self._random.generate_span_id() if span is None else int(span.span_id, 16)
 
     def generate_trace_id(self) -> int:
-        """The next trace's id."""
-        span = getattr(_TOLD, "span", None)
+        """The id of the next trace."""
+        span = getattr(_STARTING, "span", None)
         return self._random.generate_trace_id() if span is None else int(span.trace_id, 16)
 
     def is_trace_id_random(self) -> bool:
-        """Whether the last 56 bits are random. A caller may have chosen a call's trace id."""
-        return getattr(_TOLD, "span", None) is None
+        """Whether the trace id is random. A caller may have chosen the trace id of a call."""
+        return getattr(_STARTING, "span", None) is None
 
 
 def _library() -> Any:
@@ -166,7 +166,7 @@ def _library() -> Any:
 
 
 def current_trace() -> str | None:
-    """The current span as a traceparent: what `invoke` takes as `trace`, so that the record knows whom it was called by.
+    """The current span as a traceparent, for the argument `trace` of `invoke`, so that the record names the caller's trace.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -179,7 +179,7 @@ def current_trace() -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _described(description: str) -> str:
-    """A tool has the same one at every call."""
+    """A tool's description, cleaned. Cached, because it is the same at every call."""
     return sanitize.line(description, MAX_DESCRIPTION)
 
 
@@ -188,7 +188,7 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": tool,
         "gen_ai.tool.call.id": call.call_id,
-        # Whoever calls it runs it, in the convention's terms, be it ours or saved: `albert.tool.kind` tells them apart.
+        # The convention has no word for primitives and composites; `albert.tool.kind` distinguishes them.
         "gen_ai.tool.type": "function",
         "albert.trace.id": span.trace_id,
         "albert.span.id": span.span_id,

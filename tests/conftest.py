@@ -1,4 +1,4 @@
-"""Flags of the whole test suite."""
+"""Options of the whole test suite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.helpers import effort  # noqa: F401 (the profile must be known before it is asked for)
+from tests.helpers import effort  # noqa: F401 (registers the profile before the option is read)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Whoever starts this in the background may have interrupts ignored, and every process that a test starts would inherit it.
+    # A shell starts background jobs with interrupts ignored, and every process that a test starts would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
@@ -23,5 +23,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def golden_update(request: pytest.FixtureRequest) -> bool:
-    """Whether the expected listings are to be rewritten."""
+    """Whether to rewrite the expected texts."""
     return bool(request.config.getoption("--golden-update"))

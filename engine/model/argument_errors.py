@@ -1,7 +1,7 @@
-"""How arguments that break a tool's schema are refused, and those that the schema takes and the tool can't.
+"""The failures for arguments that break a tool's schema, or that fit the schema and still cannot work.
 
-Mostly that is a slip, which the agent mends. A ``..`` in a path is an attempt to leave, whoever finds it first: it is
-denied by the same rule as where the workspace finds it, so that it is counted.
+Most are slips, which the agent corrects. A ``..`` in a path is an attempt to leave the workspace: it is denied by the same
+rule as in the workspace itself, so that it counts as a denial.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from albert_tools.engine.model.schema import Violation
 
 
 def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Failure:
-    """The failure for these violations, all of them in ``details["violations"]``.
+    """The failure for these violations; ``details["violations"]`` lists them.
 
-    `permission_denied` with rule ``path_traversal`` where that is among them, else `invalid_arguments`.
+    `permission_denied` if one of them breaks the rule ``path_traversal``, else `invalid_arguments`.
     """
     leaving = any(v["rule"] == "path_traversal" for v in found)
     return Failure(
         "permission_denied" if leaving else "invalid_arguments",
         f"{definition.name}: " + "; ".join(v["message"] for v in found),
-        hint=_called(definition, found),
+        hint=_usage(definition, found),
         rule="path_traversal" if leaving else None,
         tool=definition.name,
         details={"violations": found},
     )
 
 
-#: Rules whose breach is about the call as a whole, not about one value.
+#: Rules about the call as a whole, not about one value.
 _OF_THE_CALL = ("unknown", "required", "excludes")
 
 
-def _called(definition: ToolDefinition, found: list[Violation]) -> str | None:
-    """How the tool is called, as far as that was got wrong; None where the message has it."""
+def _usage(definition: ToolDefinition, found: list[Violation]) -> str | None:
+    """How to call the tool, or to give the one argument that is wrong; None if the message says it already."""
     named = {v["field"].partition(".")[0].partition("[")[0] for v in found}
     parameter = definition.parameter(min(named)) if len(named) == 1 else None
     if parameter is None or any(v["rule"] in _OF_THE_CALL for v in found):
-        return f"the tool is called as {definition.signature()}"
+        return f"call the tool as {definition.signature()}"
     shape = spell(parameter.schema)
     return None if any(shape in v["message"] for v in found) else f"{definition.name} takes {parameter.name}: {shape}"
 
@@ -44,9 +44,10 @@ def _called(definition: ToolDefinition, found: list[Violation]) -> str | None:
 def refused_argument(
     field: str, why: str, *, hint: str | None = None, rule: str | None = None, said: str | None = None
 ) -> Failure:
-    """The failure that one argument comes to which the schema takes and the tool can't, with one violation as the schema's have it.
+    """The failure for one argument that fits the schema and still cannot work, with one violation in the schema's form.
 
-    `why` is the violation's sentence, `said` the failure's where that is another; `rule` is the violation's, else its field's name.
+    `why` is the violation's message, and the failure's unless `said` gives another. The violation's rule is `rule`, by default
+    the name of the field.
     """
     violation = {"field": field, "rule": rule or field, "message": f"{field}: {why}"}
     return Failure("invalid_arguments", said or why, hint=hint, details={"violations": [violation]})

@@ -1,7 +1,7 @@
-"""Every bound on what may be asked of a tool, named, with its unit.
+"""The bounds on the arguments of all tools, with their units.
 
-They hold for all tools alike, whatever a tool's own schema adds; policy and a tool may set less, nobody more. A size
-is in bytes of UTF-8 where it says bytes, else in characters.
+A tool's schema and the policy may set lower bounds, never higher ones. Texts are measured in characters, or in bytes of
+UTF-8 where the comment says bytes.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ KiB = 1024
 MiB = 1024 * KiB
 GiB = 1024 * MiB
 
-#: Characters of an identifier (a tool, a request, a provider, a model, a category); there is one at least.
+#: Characters of an identifier (a tool, a request, a provider, a model, a category); at least one.
 MAX_IDENTIFIER = 256
-#: Characters of the key that makes a repeat give the recorded result; it may be empty, and then nothing is a repeat.
+#: Characters of a dedupe key; an empty key has no effect.
 MAX_DEDUPE_KEY = 256
-#: Characters of a caller's trace: a W3C traceparent, with room for what later versions add.
+#: Characters of a caller's trace: a W3C traceparent, with room for later versions.
 MAX_TRACE = 512
-#: Characters of what a caller says a call is for.
+#: Characters of the reason that a caller gives for a call.
 MAX_REASON_GIVEN = 10_000
-#: Bytes of a path: Linux takes no more in one go (PATH_MAX).
+#: Bytes of a path: Linux's own limit (PATH_MAX).
 MAX_PATH = 4096
-#: Bytes of the folder that a command runs in; empty is the session's own.
+#: Bytes of the folder that a command runs in; empty means the workspace.
 MAX_WORKING_DIRECTORY = 4096
-#: Bytes of a command, of which there is one at least.
+#: Bytes of a command; at least one.
 MAX_COMMAND = 1 * MiB
-#: Bytes of one argument of a command, or of one entry of an environment or of metadata.
+#: Bytes of one argument of a command, or of one ``NAME=value`` entry.
 MAX_ENTRY = 32 * KiB
 #: Items of a list of arguments, entries, edits, paths and the like.
 MAX_ITEMS = 1000
-#: Seconds that a call may ask for.
+#: Seconds that a call may ask for as its timeout.
 MAX_TIMEOUT_SECONDS = 3600
 #: Bytes that one call may ask to read.
 MAX_READ = 1 * GiB
 #: Bytes that one call may write to a file.
 MAX_WRITE = 100 * MiB
-#: Bytes of a text that an edit looks for, and of the one that it puts in its place.
+#: Bytes of the old text of an edit, and of the new one.
 MAX_EDIT = 10 * MiB
-#: Tokens that a model may be asked for in one answer.
+#: Tokens of one answer of a model.
 MAX_TOKENS = 1_000_000
-#: Bytes of a hash; spelled as twice as many hex digits in lower case, with or without ``b3:`` before them.
+#: Bytes of a hash, written as twice as many lower-case hex digits, with or without the prefix ``b3:``.
 HASH_BYTES = 32

@@ -1,7 +1,6 @@
-"""What a tool looks like from outside: its name, its parameters, its result, its effects.
+"""What a tool looks like from outside (`ToolDefinition`), and one saved version of a composite (`ToolVersion`).
 
-Plain frozen dataclasses, so that running a saved tool loads nothing heavy; where a definition comes from
-outside (the structured form of `define`, configuration), pydantic reads it through these same classes.
+These are plain frozen dataclasses, because running a saved tool must not pay for an import of pydantic.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Any
 Schema = dict[str, Any]
 
-#: What a call can do to the world. `read` alone lets `parallel` overlap; everything else is one at a time.
+#: What a call can do to the world. `parallel` overlaps calls that only read; others run one at a time.
 Effect = Literal["read", "write", "delete", "execute", "network", "secret"]
 EFFECTS: tuple[str, ...] = get_args(Effect)
 
-#: What a tool is to policy: the gravest of its effects, unless it says something else.
+#: How policy sees a tool: by its strongest effect, unless it states another category.
 Category = Literal["read_only", "system_write", "system_delete", "execute", "network", "inference", "artifact"]
 CATEGORIES: tuple[str, ...] = get_args(Category)
 
-#: The states that a whole installation can be in; what a tool may do depends on it.
+#: The capability modes. Rules may differ by mode.
 Mode = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-#: How much a person should think before saying yes.
+#: How carefully a person should look before saying yes.
 Risk = Literal["low", "medium", "high"]
 
 Kind = Literal["primitive", "composite"]
@@ -42,13 +41,13 @@ _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
 )
 _RISKS: dict[str, Risk] = {"execute": "high", "system_delete": "high", "network": "medium", "system_write": "medium"}
 
-#: Seconds a call may take when nobody says otherwise.
+#: Seconds a call may take by default.
 DEFAULT_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class ToolParameter:
-    """One parameter. `schema` is its JSON Schema (2020-12); `default` counts only when not `required`."""
+    """One parameter. `schema` is its JSON Schema (2020-12); `default` applies only if it is not `required`."""
 
     name: str
     schema: Schema
@@ -58,8 +57,9 @@ class ToolParameter:
 
 
 class Invariant(NamedTuple):
-    """What holds between parameters. `rule` is ``excludes``: at the most one of `names` is given, neither false nor null. Where one
-    is `needed`, the primitive itself refuses a call without any.
+    """A condition between parameters. ``excludes``: at most one of `names` is given; false and null count as not given.
+
+    If one is `needed`, the primitive itself refuses a call without any.
     """
 
     rule: Literal["excludes"]
@@ -68,12 +68,12 @@ class Invariant(NamedTuple):
 
 
 def excludes(*names: str) -> Invariant:
-    """The invariant that at the most one of these parameters is given: ``excludes("create_only", "append")``."""
+    """At most one of these parameters is given: ``excludes("create_only", "append")``."""
     return Invariant("excludes", names)
 
 
 def one_of(*names: str) -> Invariant:
-    """As `excludes`, of parameters of which one is needed; that one is given, the primitive sees to: ``one_of("pid", "name")``."""
+    """As `excludes`, and one is needed, which the primitive itself checks: ``one_of("pid", "name")``."""
     return Invariant("excludes", names, needed=True)
 
 
@@ -81,11 +81,10 @@ def one_of(*names: str) -> Invariant:
 class ToolDefinition:
     """A tool as callers see it, primitive or composite.
 
-    `result` is a JSON Schema; `depth` counts nested saved tools (a primitive is 0, a composite 1 + its deepest
-    callee); `timeout` is in seconds; `version` is the content hash of a composite or the schema hash of a
-    primitive. `category` and `risk` follow from the effects where they aren't given. `allowed_modes` bounds what policy can
-    allow; `approval` means that a person is asked whatever policy says. `rate_limit` is in calls per hour, None for as many as
-    policy allows; `sandbox` says that it is to run confined.
+    `result` is a JSON Schema. `depth` counts nested saved tools: a primitive is 0, a composite 1 + its deepest callee.
+    `timeout` is in seconds. `version` is the content hash of a composite or the schema hash of a primitive. `category` and
+    `risk` follow from the effects by default. Policy can allow the tool only in `allowed_modes`. With `approval` a person is
+    always asked. `rate_limit` is in calls per hour; None means that only policy limits it. A tool with `sandbox` runs confined.
     """
 
     name: str
@@ -120,11 +119,11 @@ class ToolDefinition:
 
     @property
     def by_hash(self) -> tuple[str, ...]:
-        """The parameters of which records have only the hash: their schema says ``"x-recorded": "hash"``."""
+        """The parameters that records keep as a hash only: their schema has ``"x-recorded": "hash"``."""
         return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")
 
     def parameters_schema(self) -> Schema:
-        """All parameters as one JSON Schema object, closed to other names."""
+        """All parameters as one JSON Schema object that allows no other names."""
         properties = {}
         for p in self.parameters:
             entry = dict(p.schema)
@@ -142,13 +141,13 @@ class ToolDefinition:
         groups = [list(i.names) for i in self.invariants]
         if groups:
             whole["x-excludes"] = groups
-            # The same for validators that know only the standard.
+            # The same in standard JSON Schema, for other validators.
             pairs = [_both(pair) for names in groups for pair in combinations(names, 2)]
             whole["not"] = pairs[0] if len(pairs) == 1 else {"anyOf": pairs}
         return whole
 
     def governance(self) -> dict[str, Json]:
-        """What it is to policy, in JSON."""
+        """What policy knows of the tool, as JSON."""
         return {
             "category": self.category,
             "risk": self.risk,
@@ -161,7 +160,7 @@ class ToolDefinition:
 
     @property
     def schema(self) -> Schema:
-        """As `parameters_schema`, made once: to hold arguments against, not to be changed."""
+        """As `parameters_schema`, built once. Do not change it."""
         if self._schema is None:
             object.__setattr__(self, "_schema", self.parameters_schema())
         assert self._schema is not None
@@ -176,7 +175,7 @@ class ToolDefinition:
         return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
 
     def schema_hash(self) -> str:
-        """sha256 (hex) over what a caller depends on: parameters in order with what holds between them, result, effects."""
+        """sha256 (hex) of what callers depend on: the parameters in order, the invariants, the result, the effects."""
         content: dict[str, Json] = {
             "name": self.name,
             "parameters": [[p.name, p.schema, p.required, p.default] for p in self.parameters],
@@ -184,18 +183,18 @@ class ToolDefinition:
             "effects": sorted(self.effects),
         }
         if self.invariants:
-            # Whether one is needed is the primitive's own to refuse.
+            # Not `needed`: the primitive checks that itself.
             content["invariants"] = [[i.rule, i.names] for i in self.invariants]
         return digest(content)
 
 
 def _both(names: tuple[str, str]) -> Schema:
-    """The schema of an object that gives both."""
+    """The schema of an object that has both."""
     return {"required": list(names), "properties": {n: {"not": {"enum": [False, None]}} for n in names}}
 
 
 def category_of(effects: Iterable[str]) -> Category:
-    """The category of a tool with these effects: that of the gravest."""
+    """The category of a tool with these effects: that of the strongest."""
     found = set(effects)
     return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
 
@@ -223,7 +222,7 @@ def spell(schema: Schema) -> str:
 
 
 def canonical(value: Json) -> bytes:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8."""
+    """The canonical JSON text of a value: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -234,7 +233,7 @@ def digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What a saved tool depends on: a composite by its version, a primitive by its schema hash."""
+    """A tool that a saved tool calls, pinned: a composite by its version, a primitive by its schema hash."""
 
     name: str
     kind: Kind
@@ -245,7 +244,7 @@ class Callee:
 class Program:
     """What a worker needs to run a tool: the lowered text, the function to call, the façades it imports.
 
-    `lines[i]` is the line of the tool's own text that lowered line ``i + 1`` came from.
+    Lowered line ``i + 1`` came from line `lines[i]` of the source.
     """
 
     name: str
@@ -273,7 +272,7 @@ class ToolVersion:
         return self.definition.name
 
     def content(self) -> Json:
-        """What the version is named by: everything that decides what it does; not when it was made."""
+        """What the version is named by: everything that decides what it does, but not when it was saved."""
         d = self.definition
         return {
             "name": d.name,
@@ -303,7 +302,7 @@ class ToolVersion:
         }
 
     def named(self) -> ToolVersion:
-        """This version under its proper name, the hash of its content."""
+        """This version, named by the hash of its content."""
         from dataclasses import replace
 
         name = digest(self.content())
@@ -315,10 +314,10 @@ class ToolVersion:
 
     @classmethod
     def from_document(cls, document: Json) -> ToolVersion:
-        """Read the stored form back and prove it: the content must hash to the version it is named by.
+        """Read the stored form and verify it: the content must hash to the name of the version.
 
         Raises:
-            ValueError: the document has another shape, or is not what was saved.
+            ValueError: the document has another shape, or was changed.
         """
         try:
             parameters = tuple(
@@ -354,10 +353,10 @@ class ToolVersion:
             )
             if digest(version.content()) != version.version:
                 raise ValueError("the content does not match the hash it was saved under")
-            wrong = _misshapen(version)
-            if wrong:
-                raise ValueError(f"its {wrong} is not what it should be")
-            # Whoever lists tools spells all schemas.
+            part = _misshapen(version)
+            if part:
+                raise ValueError(f"its {part} has the wrong type")
+            # Listing tools spells all schemas, so a schema that cannot be spelled is refused here.
             definition.signature()
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the document is not a tool version ({error!r})") from error
@@ -365,7 +364,7 @@ class ToolVersion:
 
 
 def _misshapen(version: ToolVersion) -> str | None:
-    """The first part of a stored version that has another type than it should; its hash only says that nothing was lost."""
+    """The first part of a stored version with a wrong type. The hash shows only that the content is what was hashed."""
     d, program = version.definition, version.program
     parts: dict[str, bool] = {
         "name": _texts(d.name, d.description, version.created, program.entry),

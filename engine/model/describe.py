@@ -1,4 +1,4 @@
-"""A definition in words, for lists and pages: what a schema bounds, what touches what, and a call to begin with."""
+"""A definition in words, for lists and pages: bounds, resources, confinement, an example call."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, T
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
 
-#: How descriptions give an example, which is JSON: ``for example "notes/today.md"``.
+#: Descriptions give an example as JSON: ``for example "notes/today.md"``.
 _EXAMPLE = re.compile(r'[Ff]or example (?=["\[{])')
 
-#: Texts that a format lets through, where "text" isn't one.
+#: Examples that fit a format, where "text" does not.
 _OF_FORMAT = {
     "albert-hash": "b3:" + "0" * 64,
     "albert-prompt-hash": "b3:" + "0" * 64,
@@ -27,7 +27,7 @@ _OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boole
 
 
 def bounds_of(schema: Schema) -> str:
-    """What a value may be beyond its type: ``1 to 4,096 characters``; empty where nothing is said."""
+    """The bounds of a value beyond its type: ``1 to 4,096 characters``; empty if there are none."""
     for inner in schema.get("anyOf", ()):
         if found := bounds_of(inner):
             return found
@@ -66,13 +66,13 @@ def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None)
 
 
 def shape_of(parameter: ToolParameter) -> str:
-    """``path: string``, and what it is when not given."""
+    """``path: string``, with the default if it has one."""
     default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
     return f"{parameter.name}: {spell(parameter.schema)}{default}"
 
 
 def example_of(definition: ToolDefinition) -> dict[str, Json]:
-    """Arguments of a call: what has no default, as its description shows it or else as its type is."""
+    """Arguments of an example call: each required parameter, with the example of its description or one that fits its type."""
     return {p.name: _example(p) for p in definition.parameters if p.required}
 
 
@@ -82,8 +82,8 @@ def _example(parameter: ToolParameter) -> Json:
 
 
 def _shown(parameter: ToolParameter) -> Json:
-    """The value that the description shows, where the schema lets it in; else None."""
-    # A line break within it is one of the docstring.
+    """The example of the description, if it fits the schema; else None."""
+    # The docstring may break the example over lines.
     text = " ".join(parameter.description.split())
     for found in _EXAMPLE.finditer(text):
         try:
@@ -97,7 +97,7 @@ def _shown(parameter: ToolParameter) -> Json:
 
 
 def _of_schema(schema: Schema) -> Json:
-    """A value of a type."""
+    """A value that fits the type of the schema."""
     if "anyOf" in schema:
         schema = next((s for s in schema["anyOf"] if s.get("type") != "null"), schema)
     for known in ("const", "enum"):
@@ -116,7 +116,7 @@ def _of_schema(schema: Schema) -> Json:
 
 
 def resources_of(primitive: Primitive) -> dict[str, str]:
-    """Which parameters rules judge, and as what: ``{"path": "path to write"}``."""
+    """The parameters that rules judge, and as what: ``{"path": "path to write"}``."""
     return dict(_resources(primitive))
 
 
@@ -138,11 +138,11 @@ _KINDS = {
 
 
 def confined_of(primitive: Primitive) -> str:
-    """What of it runs confined: ``function``, all of it; ``command``, what it starts, as all of ours do; else nothing."""
+    """Which part runs confined: ``function``, all of it; ``command``, the commands that it starts; else empty."""
     if primitive.definition.sandbox:
         return "function"
-    ours = primitive.function.__module__.startswith("albert_tools.builtins.")
-    return "command" if ours and "execute" in primitive.definition.effects else ""
+    shipped = primitive.function.__module__.startswith("albert_tools.builtins.")
+    return "command" if shipped and "execute" in primitive.definition.effects else ""
 
 
 def timeout_of(seconds: float) -> str:

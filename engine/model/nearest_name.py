@@ -1,4 +1,4 @@
-"""Say the nearest name: an agent that sees it mends its text in one turn."""
+"""Suggest the nearest name, so that an agent can correct its text in one turn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 
 from albert_tools.engine.model.failure import Failure
 
-#: Names that one is likened to.
+#: Names that one name is compared with.
 MAX_CANDIDATES = 300
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that `name` most likely means, or None when none is close (`cutoff`: 1 is equal)."""
-    # Wanted only where something is wrong, and slow to load.
+    """The known name that `name` most likely means, or None if none is similar (`cutoff`: 1 means equal)."""
+    # Slow to load, and needed only for errors.
     from difflib import get_close_matches
 
     candidates = list(known)
@@ -20,29 +20,31 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     same = folded.get(name.casefold().replace("_", ""))
     if same is not None:
         return same
-    # A source can bring thousands of names; likening two of them is slow.
+    # A source can have thousands of names, and comparing two of them is slow.
     candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3][:MAX_CANDIDATES]
     close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return close[0] if close else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` or nothing."""
+    """``"; did you mean 'x'?"``, or an empty text."""
     near = nearest(name, known)
     return f"; did you mean {near!r}?" if near else ""
 
 
 def unknown_settings(given: Iterable[object], known: Collection[str]) -> list[tuple[str, str]]:
-    """Each of the owner's settings that there isn't, with what is wrong with it."""
-    strange = [str(name) for name in given if name not in known]
-    return [(name, f"there is no such setting{did_you_mean(name, known)}") for name in strange]
+    """The names of settings that do not exist, each with a message."""
+    unknown = [str(name) for name in given if name not in known]
+    return [(name, f"there is no such setting{did_you_mean(name, known)}") for name in unknown]
 
 
 def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str:
-    """The id that is meant by itself or by its beginning; `what` is what it names, `command` lists all there are.
+    """The id that equals `beginning`, or the only one that begins with it.
+
+    The message calls the ids `what` ("run") and names the `command` that lists them.
 
     Raises:
-        Failure: `not_found`; `invalid_arguments` where several begin so.
+        Failure: `not_found`; `invalid_arguments` if several ids begin with it.
     """
     known = list(ids)
     found = [beginning] if beginning in known else [i for i in known if beginning and i.startswith(beginning)]
@@ -51,5 +53,5 @@ def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str
     raise Failure(
         "invalid_arguments" if found else "not_found",
         f"{f'several {what}s begin' if found else f'no {what} begins'} with {beginning[:100]!r}",
-        hint=f"`{command}` says which there are",
+        hint=f"`{command}` lists them",
     )

@@ -1,8 +1,8 @@
-"""Kinds of argument, for the annotations of primitives: a type with its bounds.
+"""Types of arguments for the annotations of primitives: a Python type with its bounds.
 
-``def read(path: WorkspacePath, limit: ReadLimit = 65536)`` says in the signature what a call may hold, and the schema,
-the messages and pydantic's models all follow from that one place. The figures are in `bounds`, what JSON Schema can't
-say is in `formats`; here is only which kind has which.
+``def read(path: FilePath, limit: ReadLimit = 65536)`` states in the signature which arguments a call accepts; the schema
+and the messages follow from it. The figures are in `bounds`, the conditions that JSON Schema cannot express in
+`string_formats`.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ T = TypeVar("T")
 
 #: The name of anything: a tool, a request, a session.
 Identifier = Annotated[str, Bound(minLength=1, maxLength=MAX_IDENTIFIER)]
-#: Who serves a model.
+#: The provider of a model.
 Provider = Annotated[str, Bound(minLength=1, maxLength=MAX_IDENTIFIER)]
-#: A model, as its provider calls it.
+#: The name that the provider has for a model.
 ModelName = Annotated[str, Bound(minLength=1, maxLength=MAX_IDENTIFIER)]
 #: A group of tools or of results.
 CategoryName = Annotated[str, Bound(minLength=1, maxLength=MAX_IDENTIFIER)]
-#: What makes a repeat a repeat; empty: nothing does.
+#: A dedupe key; empty for none.
 DedupeKey = Annotated[str, Bound(maxLength=MAX_DEDUPE_KEY)]
 
-#: A path of any kind, without a ``..`` in it: that is not a slip but an attempt to leave, denied and counted as one.
+#: A path without ``..``. A ``..`` is an attempt to leave the workspace: it is denied.
 FilePath = Annotated[str, Bound(minLength=1, maxLength=MAX_PATH, format="albert-path")]
-#: The folder that a command runs in, without a ``..`` in it; empty for the usual one.
+#: The folder that a command runs in, without ``..``; empty for the workspace.
 WorkingDirectory = Annotated[str, Bound(maxLength=MAX_WORKING_DIRECTORY, format="albert-folder")]
 
-#: What a shell is to run.
+#: A command for a shell.
 CommandText = Annotated[str, Bound(minLength=1, maxLength=MAX_COMMAND, format="albert-command")]
 #: One argument of a command.
 Argument = Annotated[str, Bound(maxLength=MAX_ENTRY, format="albert-argument")]
@@ -61,21 +61,21 @@ ItemList = Annotated[list[T], Bound(maxItems=MAX_ITEMS)]
 Arguments = ItemList[Argument]
 #: The environment of a command.
 Environment = ItemList[EnvironmentEntry]
-#: What a caller wants kept with a result.
+#: Entries that a caller attaches to an artifact.
 Metadata = ItemList[MetadataEntry]
 
 #: How many bytes to read.
 ReadLimit = Annotated[int, Bound(minimum=1, maximum=MAX_READ)]
-#: What to write to a file.
+#: The new content of a file.
 WriteContent = Annotated[str, Bound(maxLength=MAX_WRITE, format="albert-content")]
-#: The text that an edit looks for.
+#: The text that an edit replaces.
 OldText = Annotated[str, Bound(minLength=1, maxLength=MAX_EDIT, format="albert-edit")]
-#: The text that an edit puts in its place.
+#: The text that replaces it.
 NewText = Annotated[str, Bound(maxLength=MAX_EDIT, format="albert-edit")]
 
-#: How many tokens a model may answer with.
+#: The most tokens of an answer.
 MaxTokens = Annotated[int, Bound(minimum=1, maximum=MAX_TOKENS)]
-#: A hash: hex digits in lower case, with or without ``b3:`` before them.
+#: A hash: lower-case hex digits, with or without the prefix ``b3:``.
 Hash = Annotated[str, Bound(maxLength=2 * HASH_BYTES + 3, format="albert-hash")]
-#: The hash of a system prompt, or empty where there is none.
+#: The hash of a system prompt; empty for none.
 PromptHash = Annotated[str, Bound(maxLength=2 * HASH_BYTES + 3, format="albert-prompt-hash")]

@@ -1,4 +1,4 @@
-"""What the engine knows of the parts it is given: small contracts, met by `builtins` and `store`."""
+"""The protocols by which the engine knows its stores and what primitives get: implemented by `store` and the engine itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Catalog(Protocol):
     """The tools a program may call, as the checker sees them."""
 
     def get(self, name: str) -> ToolDefinition | None:
-        """The definition that a call of `name` would reach now, or None."""
+        """The definition of the tool that a call of `name` reaches now, or None."""
 
     def names(self) -> Iterable[str]:
         """Every name that can be called, in order."""
@@ -27,7 +27,7 @@ class Catalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A line of a listing. `created` is ISO 8601; `problem` says why an entry is damaged, then the rest is empty."""
+    """A line of a listing. `created` is ISO 8601. `problem` says why an entry is damaged; the rest is empty then."""
 
     name: str
     version: str = ""
@@ -39,7 +39,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A line of a tool's history: a version's hash, when it was saved (ISO 8601), whether it is what a call reaches now."""
+    """A line of a tool's history: a version's hash, when it was saved (ISO 8601), whether calls reach it now."""
 
     version: str
     created: str
@@ -47,36 +47,34 @@ class Saved:
 
 
 class ToolStore(Protocol):
-    """Where saved tools live. Every method may be called from any thread and any number of processes."""
+    """Saved tools. Any thread and any number of processes may call every method."""
 
     def save(self, version: ToolVersion) -> bool:
-        """Make `version` the newest of its name; durable on return. False when it already was the newest.
+        """Make `version` the newest of its name, durably. False if it already was the newest.
 
         Raises:
-            Failure: `io_error` when it can't be written, `damaged` when the entry on disk is not ours to extend,
-                `invalid_arguments` when it is not a proper version.
+            Failure: `io_error` if it can't be written, `damaged` if the entry on disk can't be extended,
+                `invalid_arguments` if it is not a proper version.
         """
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
-        """The newest version, or the one asked for (deleted tools' versions included, when asked for by hash).
-
-        The beginning of a hash will do where only one begins so.
+        """The newest version, or the one that a hash or a unique prefix of it names, also of a deleted tool.
 
         Raises:
-            Failure: `unknown_tool`, `damaged`, or `io_error` when the system refuses to read.
+            Failure: `unknown_tool`, `damaged`, or `io_error` if the system refuses to read.
         """
 
     def list(self) -> list[Summary]:
-        """The tools that are not deleted, by name; damaged entries among them with their `problem`."""
+        """The tools that are not deleted, by name; damaged entries have a `problem`."""
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """The versions of a tool, deleted or not, newest first, at most `limit`; and how many there are."""
+        """At most `limit` versions of a tool, deleted or not, newest first; and how many there are."""
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
-        """Tools whose name, description or source speak of `text`, best first."""
+        """Tools whose name, description or source contain the words of `text`, best first."""
 
     def delete(self, name: str) -> None:
-        """Take the tool off the list; its history stays.
+        """Remove the tool from the list; its history stays.
 
         Raises:
             Failure: `unknown_tool`.
@@ -84,36 +82,36 @@ class ToolStore(Protocol):
 
 
 class Fold(Protocol):
-    """A state made of the log's entries. Pure: the same entries in the log's order give the same state.
+    """A state computed from the log's entries. The same entries in the log's order always give the same state.
 
-    `load` replaces the whole state by what `dump` gave at some time; a fresh fold's own dump makes it fresh again.
+    `load` replaces the whole state by what `dump` returned earlier; the dump of a new fold resets it.
     """
 
     name: str
-    """Of its snapshot: a-z, 0-9, '-' and '_'."""
+    """Names its snapshot: a-z, 0-9, '-' and '_'."""
     version: int
     """A snapshot of another version is not used."""
     kinds: frozenset[str]
-    """The kinds of entry it is given."""
+    """The kinds of entries that it gets."""
 
     def apply(self, entry: Entry) -> None:
-        """Take an entry in."""
+        """Apply one entry."""
 
     def dump(self) -> Json:
         """The state as JSON."""
 
     def load(self, state: Json) -> None:
-        """Be in this state."""
+        """Replace the state."""
 
 
 class Following(Protocol):
-    """A fold that follows the log. From any thread; a look changes the fold, so no other may be reading it."""
+    """A fold that follows the log. Any thread may look, but no other may read the fold at that time."""
 
     def look(self) -> None:
         """Bring the fold up to date with everything any process appended before this call.
 
-        In order of time, segment and number within one look. A later look may bring an entry of another process with a
-        slightly earlier time, but for entries that are all appended inside `exclusively()` by those who looked there first.
+        Within one look entries come in order of time, segment and number. A later look may bring an entry of another process
+        with a slightly earlier time, unless all of them look and append inside `exclusively()`.
 
         Raises:
             Failure: `damaged`, `io_error`.
@@ -121,14 +119,13 @@ class Following(Protocol):
 
 
 class Ledger(Protocol):
-    """The one append-only log. Every method may be called from any thread; any number of processes write to it."""
+    """The append-only log. Any thread may call every method; any number of processes write to it."""
 
     def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
-        """Write an entry. On return it survives this process; secrets are the caller's to redact.
+        """Write an entry. On return it survives this process. The caller redacts secrets.
 
         Raises:
-            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`, and then nothing may be done on the
-                strength of it.
+            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`, and then the caller must not act on it.
         """
 
     def durable(self, mark: Mark) -> None:
@@ -142,23 +139,23 @@ class Ledger(Protocol):
         """As `durable`, without blocking the event loop."""
 
     def exclusively(self) -> AbstractContextManager[None]:
-        """To read, decide and append as one step: nobody else of this home, thread or process, is inside meanwhile.
+        """A section to read, decide and append as one step: one thread of one process of this home at a time.
 
-        What is done inside takes microseconds: it never awaits, makes nothing durable, and enters no second time.
+        The code inside takes microseconds: it never awaits, makes nothing durable, and does not enter again.
 
         Raises:
-            Failure: on entering, `io_error`; retryable when others are inside for too long.
-            RuntimeError: on entering, when this thread is inside already.
+            Failure: on entering, `io_error`; retryable if others stay inside for too long.
+            RuntimeError: on entering, if this thread is inside already.
         """
 
     def follow(self, fold: Fold) -> Following:
-        """Keep `fold`, which must be fresh, at what stands in the log. Reads nothing before the first look."""
+        """Let `fold`, which must be new, follow the log. Reads nothing before the first look."""
 
     def alive(self, segment: str) -> bool:
-        """Whether the process that appended an entry of `segment` still lives, and has not closed its log.
+        """Whether the process that writes `segment` still lives and has not closed its log.
 
         Raises:
-            Failure: `invalid_arguments` for what is no segment's id; `io_error`.
+            Failure: `invalid_arguments` if this is no segment's id; `io_error`.
         """
 
     def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
@@ -169,7 +166,7 @@ class Ledger(Protocol):
         """
 
     def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
-        """What any process has appended since `cursor`, and the cursor behind it.
+        """The entries that any process appended since `cursor`, and the cursor after them.
 
         Raises:
             Failure: `damaged`, `io_error`.
@@ -177,66 +174,66 @@ class Ledger(Protocol):
 
 
 class Journal(Protocol):
-    """The record of one run, held by one process at a time."""
+    """The steps of one run. One process holds it at a time."""
 
     id: str
     header: dict[str, Json]
     torn: bool
-    """Whether a crash had left half an entry at its end, which was cut off."""
+    """Whether a crash left an incomplete entry at the end, which was cut off."""
 
     def entries(self) -> list[dict[str, Json]]:
-        """What stands in it, in order, proved. Raises Failure `damaged`, `io_error`."""
+        """Its entries in order, verified. Raises Failure `damaged`, `io_error`."""
 
     def append(self, entry: Mapping[str, Json]) -> None:
-        """Buffered: may be lost in a crash, never reordered.
+        """Append to the buffer: a crash may lose it, but never reorders it.
 
         Raises:
-            Failure: `not_json`, `too_large`, and nothing is appended; `io_error`, and it takes no more.
+            Failure: `not_json`, `too_large`, and nothing is appended; `io_error`, and no more can be appended.
         """
 
     def flush(self) -> None:
-        """Everything appended so far survives this process. Raises Failure `io_error`, and it takes no more."""
+        """Make everything appended so far survive this process. Raises Failure `io_error`; then no more can be appended."""
 
     async def sync(self) -> None:
-        """Everything appended so far survives the machine. Raises Failure `io_error`, and it takes no more."""
+        """Make everything appended so far survive the machine. Raises Failure `io_error`; then no more can be appended."""
 
     def close(self) -> None:
-        """Flush, and let another process have it. Raises Failure `io_error`; it is let go of all the same."""
+        """Flush and release it for other processes. Raises Failure `io_error`; it is released even then."""
 
 
 class RunStore(Protocol):
-    """The journals of a home's runs. A run's id is sixteen hex digits. From any thread and any number of processes."""
+    """The journals of a home's runs. A run's id is sixteen hex digits. Any thread of any process may call every method."""
 
     def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
-        """Begin one. What is to survive the machine must be synced.
+        """Create a journal. Sync what must survive the machine.
 
         Raises:
             Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
         """
 
     def open(self, run_id: str) -> Journal:
-        """To go on with it.
+        """Open a journal to continue it.
 
         Raises:
-            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; retryable when another process holds it.
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; retryable if another process holds it.
         """
 
     def load(self, run_id: str) -> LoadedRun:
-        """To look at it; a unique beginning of an id will do. Raises as `open`, but for holding."""
+        """Read a journal by its id or a unique prefix, also while another process holds it. Raises as `open`."""
 
     def list(self, limit: int) -> builtins.list[RunSummary]:
-        """At most `limit`, newest first. Raises Failure `io_error`."""
+        """At most `limit` runs, newest first. Raises Failure `io_error`."""
 
     def cancel(self, run_id: str) -> None:
-        """Ask whoever runs it to stop; that can't be taken back. Raises Failure `not_found`, `io_error`."""
+        """Ask the process that runs it to stop; irrevocable. Raises Failure `not_found`, `io_error`."""
 
     def cancelled(self, run_id: str) -> bool:
-        """Whether somebody has asked for its end; cheap for a run that this process holds."""
+        """Whether a cancel was requested; cheap for a run that this process holds."""
 
     def sweep(self, older_than_seconds: float, keep: Callable[[str], bool]) -> int:
-        """Delete the records of runs that nobody holds, `keep` doesn't name and nothing was added to for so long.
+        """Delete the journals that no process holds, that `keep` does not name and that are older than this; returns how many.
 
-        `keep` is asked with each id and must name the runs that are not finished; returns how many were deleted.
+        The age counts from the last entry. `keep` gets each id and must return True for runs that are not finished.
 
         Raises:
             Failure: `io_error`.
@@ -244,41 +241,41 @@ class RunStore(Protocol):
 
 
 class ContentStore(Protocol):
-    """Values under the hash of their content. Every method may be called from any thread and any number of processes."""
+    """Values stored by the hash of their content. Any thread of any number of processes may call every method."""
 
     def put(self, content: bytes) -> str:
-        """Keep `content`, durably; its reference, ``b3:<64 hex digits>``.
+        """Store `content` durably; returns its reference, ``b3:<64 hex digits>``.
 
         Raises:
             Failure: `io_error`.
         """
 
     def get(self, ref: str) -> bytes:
-        """The value, proved.
+        """The value, verified.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on, proved. Raises as `get`."""
+        """At most `limit` bytes from `offset` on, verified. Raises as `get`."""
 
     def matching(self, ref: str, pattern: str, offset: int, limit: int) -> Matches:
         """The lines that match `pattern` (RE2's syntax) and begin at or after `offset`.
 
-        Until they have `limit` bytes together, but at least one; in linear time. Raises as `get`.
+        Stops when they have `limit` bytes together, after at least one line. Takes linear time. Raises as `get`.
         """
 
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""
 
     def renew(self, ref: str) -> int:
-        """Prove a value and make it as young as if it had just been put; its size in bytes. Raises as `get`."""
+        """Verify a value and reset its age; returns its size in bytes. Raises as `get`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What was published under an id: `content` is the reference of its content, `created` ISO 8601, UTC.
+    """A value published under an id: `content` is its reference, `created` is ISO 8601, UTC.
 
     `metadata` are entries ``name=value``.
     """
@@ -292,88 +289,84 @@ class Artifact:
 
 
 class ArtifactStore(Protocol):
-    """What was published, by workspace and id; never changed. From any thread and any number of processes."""
+    """Artifacts by workspace and id. They never change. Any thread of any number of processes may call every method."""
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
-        """Keep an artifact, durably. What stands under its id then, and whether it is new; the same again changes nothing.
+        """Store an artifact durably. Returns the one stored under its id, and whether it is new; a repeat changes nothing.
 
         Raises:
-            Failure: `exists`: another artifact stands there; `not_found`: its content isn't kept; `damaged`, `io_error`.
+            Failure: `exists`: the id has another artifact; `not_found`: its content is not stored; `damaged`, `io_error`.
         """
 
     def get(self, workspace: str, id: str) -> Artifact:
-        """The artifact of an id, proved.
+        """The artifact of an id, verified.
 
         Raises:
             Failure: `not_found`, `damaged`, `io_error`.
         """
 
 
-#: Looks the installation over (with hostile programs that must be stopped, if told so) and says what it found, as JSON.
+#: Checks the installation, on request also with hostile programs that must be stopped, and returns a report as JSON.
 Examine = Callable[[bool], Awaitable[Json]]
 
 
 class NetworkRules(Protocol):
-    """What the rules say of the network, to one call (`engine.policy.outgoing.Outgoing`)."""
+    """The network rules for one call (`engine.policy.outgoing.Outgoing`)."""
 
     @property
     def named(self) -> tuple[Any, ...]:
-        """The networks (of `ipaddress`) that may be reached though they aren't public."""
+        """The private networks (of `ipaddress`) that may be reached."""
 
     def named_by(self, url: str) -> tuple[Any, ...]:
-        """`named`, with what a URL of the owner's configuration literally names."""
+        """`named`, and the host that a URL of the owner's configuration names literally."""
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
-        """Let a further URL pass; where the rules would ask, no. Raises Failure `permission_denied`."""
+        """Check a further URL; "ask" counts as a denial. Raises Failure `permission_denied`."""
 
     def demand_secret(self, name: str, url: str) -> None:
-        """Let a secret go to a URL. Raises Failure `permission_denied`."""
+        """Check that a secret may be sent to a URL. Raises Failure `permission_denied`."""
 
 
 class CallContext(Protocol):
-    """What a primitive is told besides its arguments.
-
-    `remaining` is in seconds and already bounded by what the caller has left; `settings` is the configuration's
-    section for this primitive.
-    """
+    """What a primitive gets besides its arguments."""
 
     @property
     def workspace(self) -> Any:
-        """The contained workspace (`engine.workspace.find_workspace.Workspace`)."""
+        """The workspace (`engine.workspace.workspace.Workspace`)."""
 
     @property
     def remaining(self) -> float:
-        """Seconds left for this call."""
+        """Seconds left for this call, within what its caller has left."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """This primitive's configuration."""
+        """The configuration's section for this primitive."""
 
     @property
     def key(self) -> str:
-        """Names this call among all: the same when a run that was cut short makes it again, for services that know such keys."""
+        """An idempotency key for other services: unique to this call, and the same when a resumed run repeats it."""
 
     @property
     def contents(self) -> ContentStore | None:
-        """Where values too large to be handed over are kept; None where nothing is."""
+        """The store of values that are too large to return; None without a store."""
 
     @property
     def artifacts(self) -> ArtifactStore | None:
-        """Where what was published is kept; None where nothing is."""
+        """The store of artifacts; None without a store."""
 
     @property
     def examine(self) -> Examine | None:
-        """What looks the installation over; None where there is none."""
+        """The check of the installation; None if there is none."""
 
     def left(self, unit: str) -> float:
-        """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity where it has no bound."""
+        """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity without a bound."""
 
     @property
     def network(self) -> NetworkRules | None:
-        """What the rules say of the network; None where there are none, and then nothing may be reached."""
+        """The network rules; None without rules, and then nothing may be reached."""
 
     def keep(self, make: Callable[[], Kept]) -> Kept:
-        """What `make` makes, once for the whole service; its `aclose`, if it has one, is awaited when the service closes."""
+        """What `make` returns, made once for the whole service. If it has an `aclose`, the service awaits that when it closes."""
 
     def effect(self, kind: str, **facts: Any) -> None:
-        """Record an effect that has happened: its kind, and path, size_bytes, sha256 or whatever names it."""
+        """Record an effect that has happened: its kind, and facts such as path, size_bytes and sha256."""

@@ -1,7 +1,6 @@
-"""What the log and those who read it hand each other.
+"""The types that the stores of the record and their readers exchange.
 
-Named tuples, because the log makes one `Mark` per append and one `Entry` per line read, and an append is to
-cost microseconds.
+Named tuples, because an append makes one `Mark`, each line read makes one `Entry`, and an append must cost microseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Mark(NamedTuple):
-    """An append's receipt: entry `n` of `segment`, the `position`-th line that this process has written."""
+    """The receipt of an append: entry `n` of `segment`, the `position`-th line that this process wrote."""
 
     segment: str
     n: int
@@ -21,7 +20,7 @@ class Mark(NamedTuple):
 class Entry(NamedTuple):
     """A line of the log. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1 in its segment.
 
-    Sorted as they stand, entries are in the log's order.
+    Entries sort in the log's order.
     """
 
     at: str
@@ -32,9 +31,9 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How far a segment has been read: to byte `offset`, behind entry `n` with chain `hash`, when it had `size` bytes.
+    """How far a segment was read: to byte `offset`, after entry `n` with chain `hash`, when it had `size` bytes.
 
-    `n` is -1 before the segment's header, 0 behind it.
+    `n` is -1 before the segment's header, 0 after it.
     """
 
     offset: int = 0
@@ -44,15 +43,15 @@ class Place(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """How far each segment of the log has been read; the empty one stands before everything. JSON-able as it is."""
+    """How far each segment of the log was read; the empty cursor is before everything. It can be dumped as JSON."""
 
     places: Mapping[str, Place] = {}
 
 
 class RunSummary(NamedTuple):
-    """A run in a listing. `created` is ISO 8601; `last` its last entry, unproved; `problem` says why it can't be read.
+    """A run in a listing. `created` is ISO 8601; `last` is its last entry, not verified; `problem` says why it can't be read.
 
-    `held` tells whether a living process is at it, `cancelled` whether somebody has asked for its end.
+    `held` is whether a living process runs it, `cancelled` whether a cancel was requested.
     """
 
     id: str
@@ -66,7 +65,7 @@ class RunSummary(NamedTuple):
 
 
 class LoadedRun(NamedTuple):
-    """A run's record, proved. `torn` tells that a crash left half an entry at its end, which is no entry."""
+    """A run's journal, verified. `torn` is whether a crash left an incomplete entry at its end, which does not count."""
 
     id: str
     created: str
@@ -85,7 +84,7 @@ class Line(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The lines of a value that match, and the offset to go on from when a limit came first; None when all was searched."""
+    """The matching lines of a value, and the offset to continue from if the limit stopped the search; else None."""
 
     lines: list[Line]
     next_offset: int | None

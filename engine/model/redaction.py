@@ -1,7 +1,7 @@
-"""Arguments as records may keep them: what looks like a secret is taken out, and what is long is named by its hash.
+"""Redaction of values for the record: secrets are replaced, and long texts become their size and hash.
 
-A record is read by more people than a call is made for, and it is never deleted. So a value under a telling name, or of a
-telling form, doesn't go in; of a long text its size and hash do, which is enough to say later whether it was this one.
+Many people read a record, and it is never deleted. So it keeps no value whose name or form looks like a secret. The size
+and hash of a long text are enough to check later whether it was this text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-#: Characters of one string that are kept whole, values of one container, levels of nesting.
+#: The most characters of one string, values of one container and levels of nesting that are recorded in full.
 MAX_TEXT, MAX_VALUES, MAX_LEVELS = 200, 50, 6
 
 REDACTED = "[redacted]"
@@ -26,33 +26,33 @@ _FORMS = re.compile(
     r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
-#: A private key with all that belongs to it; one that is cut off is one to the end.
+#: A whole private key; without an end marker it extends to the end of the text.
 _KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
-#: A secret that stands behind its name: in a command, a URL's query, a header, a piece of JSON.
+#: A secret after its name: in a command, a URL's query, a header, a piece of JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
     r"|session[_-]?id)[A-Za-z0-9_]*(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
 )
 
 
-#: What a number of something is called, though it may sound like a secret: ``max_tokens``.
+#: Names of counts that look like names of secrets: ``max_tokens``.
 _COUNTS = re.compile(r"(?i)_tokens\Z")
-#: Characters that all of one value may come to; a container that is reached when they are used up is only counted.
+#: Characters of one whole value; containers after that are recorded by their length only.
 MAX_ALL = 64 * 1024
 
 
 def redacted(value: Any, name: str = "") -> Any:
-    """A copy of a value for the record, always JSON and of bounded size; `name` is what it is called where it stands."""
+    """A copy of a value for the record: JSON of bounded size. `name` is the value's key or parameter."""
     try:
         return _Redaction().of(value, name, 0)
-    except Exception as fault:
-        # Whatever a caller's own objects do when they are read, the entry is written.
-        return {"$unreadable": type(fault).__name__[:100]}
+    except Exception as error:
+        # A caller's object may raise when it is read; the entry is written all the same.
+        return {"$unreadable": type(error).__name__[:100]}
 
 
 def redacted_text(text: str, most: int = 500) -> str:
-    """A sentence for the record: what looks like a secret is taken out of it, and it is cut after `most` characters."""
-    # A bit more than is kept, so that no secret is cut to where it isn't recognised.
+    """A message for the record: secrets are replaced, and it is cut after `most` characters."""
+    # Longer than the result, so that a secret at the cut is still recognised.
     text = _KEYS.sub(REDACTED, text[: most + 10_000])
     text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text))
     return _unicode(text[:most])
@@ -63,7 +63,7 @@ def _unicode(text: str) -> str:
 
 
 def recorded(arguments: Any, by_hash: Collection[str]) -> Any:
-    """The arguments of a call for the record, as `redacted`; of those that `by_hash` names only their hash."""
+    """The arguments of a call for the record, as `redacted`; those in `by_hash` only as their hash."""
     if not by_hash or not isinstance(arguments, Mapping):
         return redacted(arguments)
     kept = redacted({name: value for name, value in arguments.items() if name not in by_hash})
@@ -81,28 +81,28 @@ def _named(value: Any) -> Any:
     return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
 
 
-#: Characters of a name that is worth remembering: parameters come again with each call.
+#: Names up to this length are cached: the same parameters come with each call.
 MAX_REMEMBERED = 64
 
 
 @lru_cache(4096)
-def _named_so(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     return _NAMES.search(name) is not None
 
 
 def _secret(name: str) -> bool:
-    """Whether what is called so is a secret."""
-    return _named_so(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
+    """Whether the value of this name is a secret."""
+    return _is_secret_name(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
 
 
 @lru_cache(4096)
 def _known_key(key: str) -> str | None:
-    """A short key as it stands in the record; None where that takes a closer look."""
+    """A short key as the record keeps it; None if it may contain a secret."""
     return None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
 
 
 class _Redaction:
-    """One copy, with what is left of `MAX_ALL`."""
+    """Makes one copy; `left` is what remains of `MAX_ALL`."""
 
     def __init__(self) -> None:
         self.left = MAX_ALL

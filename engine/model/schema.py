@@ -1,10 +1,10 @@
-"""JSON Schema (2020-12), the part that types have.
+"""The part of JSON Schema (2020-12) that types need.
 
-Two directions. `schema_of` turns a Python annotation into a schema: the common ones here, anything richer by
-pydantic, which is loaded only then. `violations` holds a value against a schema and reports everything that is
-wrong at once, as ``{field, rule, message}``, because a model mends all of it in one turn. An evaluator of our own,
-because the run path has no room for a library's import, and because the messages are a user interface. It knows two
-things beside the standard: the formats of `formats`, and ``x-excludes`` (see `definition.Invariant`).
+`schema_of` turns a Python annotation into a schema: common annotations here, others by pydantic, which is imported only
+then. `violations` checks a value against a schema and reports all problems at once, as ``{field, rule, message}``, so that
+a model can correct them in one turn. The evaluator is our own because a library's import is too slow for a run, and because
+the messages are a user interface. It has two extensions: the formats of `string_formats`, and ``x-excludes`` (see
+`definition.Invariant`).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _PLAIN: dict[Any, Schema] = {
 }
 
 
-#: Packages whose marks in an `Annotated` are for pydantic to read.
+#: Packages whose annotations pydantic reads.
 _RICHER = ("pydantic", "annotated_types")
 
 
 class Bound:
-    """A part of a JSON Schema, to be written into an annotation: ``Annotated[str, Bound(maxLength=80)]``.
+    """A part of a JSON Schema inside an annotation: ``Annotated[str, Bound(maxLength=80)]``.
 
-    Pydantic writes it into the schema, too, where an annotation needs pydantic for the rest.
+    Pydantic adds it to its schema, too.
     """
 
     __slots__ = ("schema",)
@@ -90,14 +90,14 @@ def schema_of(annotation: Any) -> Schema:
         return schema_of(arguments[0])
     if is_typeddict(annotation):
         hints = typing.get_type_hints(annotation, include_extras=True)
-        # Python itself overlooks `NotRequired` where annotations are strings, as `from __future__ import annotations` makes them.
-        said = {name: get_origin(hint) for name, hint in hints.items()}
+        # With `from __future__ import annotations` Python itself does not see `NotRequired`.
+        marks = {name: get_origin(hint) for name, hint in hints.items()}
         usual = annotation.__required_keys__
         return {
             "type": "object",
             "properties": {name: schema_of(hint) for name, hint in hints.items()},
             "required": [
-                n for n in hints if said[n] is typing.Required or (n in usual and said[n] is not typing.NotRequired)
+                n for n in hints if marks[n] is typing.Required or (n in usual and marks[n] is not typing.NotRequired)
             ],
             "additionalProperties": False,
         }
@@ -107,7 +107,7 @@ def schema_of(annotation: Any) -> Schema:
 
 
 def union_of(schemas: list[Schema]) -> Schema:
-    """``anyOf``, or a list of types where all are plain."""
+    """``anyOf``, or a list of types if all are plain types."""
     if all(set(s) == {"type"} and isinstance(s["type"], str) for s in schemas):
         kinds = list(dict.fromkeys(s["type"] for s in schemas))
         return {"type": kinds[0] if len(kinds) == 1 else kinds}
@@ -145,20 +145,20 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def violations(value: Any, schema: Schema, field: str = "", root: Schema | None = None) -> list[Violation]:
-    """Everything in `value` that breaks `schema`, in the order of its fields; empty when it holds.
+    """All violations of `schema` in `value`, in the order of its fields.
 
-    `field` is the path as people write it: ``rows[3].name``.
+    `field` is the path to `value`, which the reports extend: ``rows[3].name``.
     """
     found: list[Violation] = []
     _walk(value, schema, field, schema if root is None else root, found)
     return found
 
 
-#: Rules whose breach says that something else was meant.
-_OTHERWISE = ("type", "enum", "const")
+#: Rules whose violation shows that another alternative was meant.
+_OTHER_ALTERNATIVE = ("type", "enum", "const")
 
 
-def _wrong(found: list[Violation], field: str, rule: str, message: str) -> None:
+def _report(found: list[Violation], field: str, rule: str, message: str) -> None:
     found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
 
 
@@ -166,7 +166,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
     if not schema:
         return
     if "$defs" in schema:
-        # Where schemas were made one by one and put together, each names its own.
+        # Schemas that were made separately have their own definitions.
         root = schema
     if "$ref" in schema:
         target: Any = root
@@ -178,27 +178,29 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
         if combiner in schema:
             tried = [violations(value, s, field, root) for s in schema[combiner]]
             if all(tried):
-                # One that has the right type says what is wrong; else none of them is meant.
-                meant = [t for t in tried if not any(v["field"] == field and v["rule"] in _OTHERWISE for v in t)]
+                # If exactly one has the right type, its report says what is wrong.
+                meant = [
+                    t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
+                ]
                 if len(meant) == 1:
                     found += meant[0]
                 else:
-                    _wrong(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
+                    _report(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
                 return
     kinds = schema.get("type")
     if kinds is not None:
         names = kinds if isinstance(kinds, list) else [kinds]
         if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
-            _wrong(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
+            _report(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
             return
     if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
         near = _near(value, schema["enum"])
         said = f"expected one of {spell(schema)}, got {_show(value)}"
         if near is not None:
-            said = f"{json.dumps(value)} is no choice; did you mean {json.dumps(near)}?"
-        _wrong(found, field, "enum", said)
+            said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
+        _report(found, field, "enum", said)
     if "const" in schema and not _same(value, schema["const"]):
-        _wrong(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
+        _report(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
     if isinstance(value, str):
         _text(value, schema, field, found)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -210,7 +212,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
 
 
 def _near(value: Any, choices: list[Any]) -> str | None:
-    """The choice that a misspelt one most likely means."""
+    """The choice that a misspelt text most likely means."""
     from albert_tools.engine.model.nearest_name import nearest
 
     return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
@@ -220,35 +222,35 @@ def _text(value: str, schema: Schema, field: str, found: list[Violation]) -> Non
     if len(value) < schema.get("minLength", 0):
         least = schema["minLength"]
         message = "must not be empty" if least == 1 else f"must have {least} characters or more"
-        _wrong(found, field, "min_length", message)
+        _report(found, field, "min_length", message)
     if len(value) > schema.get("maxLength", len(value)):
         message = f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}"
-        _wrong(found, field, "max_length", message)
+        _report(found, field, "max_length", message)
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        _wrong(found, field, "pattern", f"must match {schema['pattern']}")
+        _report(found, field, "pattern", f"must match {schema['pattern']}")
     if "format" in schema:
         faults = FORMATS.get(schema["format"])
         if faults is not None:
             for rule, message in faults(value):
-                _wrong(found, field, rule, message)
+                _report(found, field, rule, message)
 
 
 def _number(value: float, schema: Schema, field: str, found: list[Violation]) -> None:
     if "minimum" in schema and not value >= schema["minimum"]:
-        _wrong(found, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
+        _report(found, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
     if "maximum" in schema and not value <= schema["maximum"]:
-        _wrong(found, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
+        _report(found, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
     if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
-        _wrong(found, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
+        _report(found, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
     if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
-        _wrong(found, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
+        _report(found, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
 
 
 def _array(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
     if len(value) < schema.get("minItems", 0):
-        _wrong(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
+        _report(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
     if len(value) > schema.get("maxItems", len(value)):
-        _wrong(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
+        _report(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
     prefix, rest = schema.get("prefixItems", ()), schema.get("items")
     if not prefix and not rest:
         return
@@ -262,7 +264,7 @@ def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, fou
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
-            _wrong(found, f"{field}.{name}" if field else name, "required", "is required")
+            _report(found, f"{field}.{name}" if field else name, "required", "is required")
     others = schema.get("additionalProperties")
     for name, item in value.items():
         at = f"{field}.{name}" if field else str(name)
@@ -271,7 +273,7 @@ def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, fou
         elif others is False:
             from albert_tools.engine.model.nearest_name import did_you_mean
 
-            _wrong(found, at, "unknown", f"there is no such name here{did_you_mean(str(name), properties)}")
+            _report(found, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
         elif isinstance(others, dict):
             _walk(item, others, at, root, found)
     for names in schema.get("x-excludes", ()):
@@ -279,7 +281,7 @@ def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, fou
         given = [n for n in names if value.get(n) is not None and value[n] is not False]
         if len(given) > 1:
             at = f"{field}.{given[1]}" if field else given[1]
-            _wrong(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
+            _report(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Whether a schema that somebody has written by hand can be one at all.
+"""Checks a schema that was written by hand, when its tool is declared.
 
-What is made from annotations needs no proof. A part that is written beside them may be wrong in ways that only show when a call is
-judged, and then every call is denied, by a message about the judging; so it is looked at when it is declared.
+A mistake in it would otherwise appear only when a call is checked, and would deny every call. Schemas made from annotations
+need no check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ONE = ("items", "additionalProperties")
 
 
 def fault_in(schema: Any) -> str | None:
-    """What is wrong with a schema, in a few words; None for one that values can be held against."""
+    """What is wrong with a schema, in a few words; None if it is valid."""
     if not isinstance(schema, dict):
         return f"a schema is a dict, not {schema!r:.100}"
     for key, value in schema.items():

@@ -1,9 +1,8 @@
-"""What JSON Schema can't say about a string, under names of our own.
+"""Conditions on strings that JSON Schema cannot express, as values of ``format``.
 
-A schema names one of these as its ``format``; `violations` then holds the string against it. JSON Schema counts
-characters where the system counts bytes, knows nothing of NUL or of a path's components, and its ``pattern`` says
-what a string looks like but not what is wrong with it. Other validators take an unknown ``format`` for a remark, so
-the same schema stays usable outside.
+JSON Schema counts characters where the system counts bytes, has no word for NUL or the parts of a path, and cannot say what
+is wrong with a string that does not match a ``pattern``. Other validators ignore an unknown ``format``, so the schemas stay
+usable elsewhere.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from albert_tools.engine.model.bounds import (
     MAX_WRITE,
 )
 
-#: A rule that is broken, and the sentence about it.
+#: A violated rule and its message.
 Fault = tuple[str, str]
 
 _HASH = re.compile(rf"(?:b3:)?[0-9a-f]{{{2 * HASH_BYTES}}}")
 
 
 def _bytes(text: str, most: int) -> Iterator[Fault]:
-    """`max_bytes`, unless there are even too many characters, of which ``maxLength`` speaks."""
-    # A character has at most 4 bytes, so most texts need no counting.
+    """`max_bytes`; not if there are even too many characters, which ``maxLength`` reports."""
+    # A character has at most 4 bytes, so most texts need not be encoded.
     if len(text) * 4 > most >= len(text) and not text.isascii():
         count = len(text.encode("utf-8", "surrogatepass"))
         if count > most:
@@ -39,12 +38,12 @@ def _bytes(text: str, most: int) -> Iterator[Fault]:
 
 def _no_nul(text: str) -> Iterator[Fault]:
     if "\0" in text:
-        yield "nul", "can't hold a NUL character"
+        yield "nul", "must not contain a NUL character"
 
 
 def _no_parent(text: str) -> Iterator[Fault]:
     if ".." in text and ".." in text.split("/"):
-        yield "path_traversal", "has '..' in it, which no path may; write it from the workspace down"
+        yield "path_traversal", "must not contain '..'; write the path from the workspace down"
 
 
 def _path(text: str) -> Iterator[Fault]:
@@ -82,7 +81,7 @@ def _hash(text: str) -> Iterator[Fault]:
     if not _HASH.fullmatch(text):
         yield (
             "hash",
-            f"must be {HASH_BYTES} bytes as {2 * HASH_BYTES} hex digits in lower case, with or without b3: before them",
+            f"must be {HASH_BYTES} bytes as {2 * HASH_BYTES} lower-case hex digits, with or without b3: before them",
         )
 
 
@@ -99,7 +98,7 @@ def _time(text: str) -> Iterator[Fault]:
         yield "time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty"
 
 
-#: Name of a format → everything that is wrong with a string.
+#: Name of a format → its check, which yields all violations.
 FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
     "albert-path": _path,
     "albert-folder": _folder,

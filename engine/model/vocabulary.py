@@ -1,13 +1,12 @@
 """The words that programs may use: built-ins, façades, methods, attributes.
 
-Default-deny, as tables. A name that isn't here doesn't resolve. Everything here is pure and deterministic, and
-harmless on every value that can exist in a program: the checker knows no types, so a method's name must be safe
-whatever it is called on. The checker reads these tables to refuse, the worker to build the world a program sees;
-the compiler's second gate keeps its own list on purpose.
+Default-deny, as tables: a name that is not here does not resolve. Everything here is pure, deterministic and harmless on
+every value that can exist in a program. The checker knows no types, so a method's name must be safe on any value. The
+checker and the worker read these tables; the compiler's second gate has its own list on purpose.
 
-Façade entries are written compactly: ``name`` a function, ``name=`` a constant, ``Name!`` an exception,
-``Name#`` a class; ``~`` marks what returns a lazy iterator, ``@0`` the position that takes a callback, and after
-``:`` stand the keywords that may be given by name.
+Façade entries are written compactly: ``name`` is a function, ``name=`` a constant, ``Name!`` an exception, ``Name#`` a class.
+``~`` marks a function that returns a lazy iterator, ``@0`` the position of a callback. The keywords that may be given by name
+follow a ``:``.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 
 class Builtin(NamedTuple):
-    """A built-in function or type: how many positional arguments it takes, which keywords, where a callback."""
+    """A built-in function or type: its number of positional arguments, its keywords, the position of a callback."""
 
     least: int
     most: int | None
@@ -261,7 +260,7 @@ _METHODS_BY_TYPE: dict[str, str] = {
 #: Names of methods that may be called.
 METHODS = frozenset(name for names in _METHODS_BY_TYPE.values() for name in names.split())
 
-#: Methods of text; what they give is new, or can't change.
+#: Methods of text; their results are new or immutable.
 TEXT_METHODS = frozenset(_METHODS_BY_TYPE["str"].split())
 
 #: Methods that change what they are called on: never a callback, never inside `parallel` on outer values.

@@ -1,12 +1,11 @@
-"""The content store: values under the hash of their content.
+"""The content store: values stored by the hash of their content.
 
-Large outputs go here and records name them. The name is a promise, `b3:` and the BLAKE3 of the bytes, so whatever is read is
-hashed again, and what doesn't keep the promise is not handed on. A value lies in
-`<first two hex digits>/<the other sixty-two>`; the folder of two digits is the unit of locking.
+Large outputs go here, and records refer to them by `b3:` and the BLAKE3 of the bytes. Each read hashes the value again and
+rejects a changed one. The file is `<first two hex digits>/<the other sixty-two>`; the two-digit folder is the unit of locking.
 
-Nobody counts references. `collect` takes what no record names; but a value is put before the record that names it is
-written, so what was put (or put again) a short while ago stays as well. Putting and collecting take turns by the
-folder's lock: a value that is put again in the very moment of collecting is either seen as new or written anew.
+There are no reference counts. `collect` deletes the values that no record names. A value is put before the record that names
+it, so values that were put recently stay as well. Putting and collecting exclude each other by the folder's lock: a value that
+is put again during a collection is either seen as recent or written anew.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from albert_tools.store.private_folder import check_private, make_private
 REF = re.compile(r"b3:([0-9a-f]{2})([0-9a-f]{62})\Z")
 _SHARD = re.compile(r"[0-9a-f]{2}\Z")
 _REST = re.compile(r"[0-9a-f]{62}\Z")
-#: Bytes hashed at once when only a slice is asked for.
+#: Bytes read and hashed at once.
 BLOCK = 1024 * 1024
-#: Seconds that a value stays though no record names it yet. A call that puts one writes its record within its
-#: own time, which is an hour at most; a day leaves room for whatever was suspended in between.
+#: Seconds that a value stays before a record names it. A call writes its record within its timeout, an hour at most; a day
+#: leaves room for suspended runs.
 KEPT_SECONDS = 24 * 3600.0
 
 
 def ref_of(content: bytes) -> str:
-    """The reference that names `content`."""
+    """The reference of `content`."""
     return f"b3:{blake3(content).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What `collect` did: values taken with their size in bytes, and values left."""
+    """The values that `collect` deleted, their bytes, and the values left."""
 
     taken: int
     taken_bytes: int
@@ -57,13 +56,13 @@ class Collected:
 
 
 class Contents:
-    """`ContentStore` on files under `folder`, which need not exist. Any number of threads and processes may share it."""
+    """`ContentStore` in files under `folder`, which need not exist. Any number of threads and processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.abspath(folder))
 
     def put(self, content: bytes) -> str:
-        """Keep `content`; returns its reference when it is on the disk. Putting it again only makes it young again.
+        """Store `content` durably; returns its reference. Putting it again resets its age.
 
         Raises:
             Failure: `io_error`.
@@ -75,18 +74,18 @@ class Contents:
             try:
                 if _same(path, content):
                     os.utime(path)
-                    sync_folder(path.parent)  # who wrote it may have died before this
+                    sync_folder(path.parent)  # the process that wrote it may have died before this
                 else:
                     write_atomic(path.parent, path, content)
             except OSError as error:
-                raise io_failure("keep a value at", path, error) from error
+                raise io_failure("store a value at", path, error) from error
         return ref
 
     def get(self, ref: str) -> bytes:
         """The whole value.
 
         Raises:
-            Failure: `not_found`; `damaged` when it isn't what was put; `invalid_arguments` for what is no reference; `io_error`.
+            Failure: `not_found`; `damaged` if it was changed; `invalid_arguments` if `ref` is no reference; `io_error`.
         """
         with self._open(ref) as file:
             content = b"".join(_blocks(file))
@@ -95,9 +94,9 @@ class Contents:
         return content
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on; none beyond the end.
+        """At most `limit` bytes from `offset` on; none after the end.
 
-        The whole value is read and proved each time (a gigabyte takes about a second), in memory only what is asked for.
+        The whole value is read and verified each time (a gigabyte takes about a second), but only the slice is in memory.
 
         Raises:
             Failure: as `get`; `invalid_arguments` also for a negative offset or limit.
@@ -117,16 +116,16 @@ class Contents:
         return b"".join(parts)
 
     def matching(self, ref: str, pattern: str, offset: int = 0, limit: int = BLOCK) -> Matches:
-        """The lines that hold a match of `pattern` (`matching.matcher`) and begin at or behind byte `offset`.
+        """The lines from byte `offset` on that match `pattern` (`line_patterns.matcher`).
 
-        Until they have `limit` bytes together, but at least one. What isn't UTF-8 is replaced. Takes time in proportion
-        to the value's size, however the pattern is made, and memory for `limit` bytes.
+        Stops when they have `limit` bytes together, after at least one line. Bytes that are not UTF-8 are replaced. Takes time
+        linear in the value's size for any pattern, and memory for `limit` bytes.
 
         Raises:
-            Failure: as `get`; `invalid_arguments` also for what is no pattern, and a negative offset or limit.
+            Failure: as `get`; `invalid_arguments` also for an invalid pattern and a negative offset or limit.
         """
         if offset < 0 or limit < 0:
-            raise Failure("invalid_arguments", f"lines can't be searched for from {offset} on within {limit} bytes")
+            raise Failure("invalid_arguments", f"can't search from {offset} for {limit} bytes: neither may be negative")
         matches = matcher(pattern)
         hasher = blake3()
 
@@ -142,16 +141,16 @@ class Contents:
         return found
 
     def size(self, ref: str) -> int:
-        """The value's size in bytes, as the file says: it is not proved.
+        """The size of the file in bytes. The content is not verified.
 
         Raises:
-            Failure: as `get`, but for `damaged`.
+            Failure: as `get`, except `damaged`.
         """
         with self._open(ref) as file:
             return os.fstat(file).st_size
 
     def renew(self, ref: str) -> int:
-        """Prove a value and make it as young as if it had just been put; its size in bytes.
+        """Verify a value and reset its age, as if it were put now; returns its size in bytes.
 
         Raises:
             Failure: as `get`.
@@ -163,24 +162,23 @@ class Contents:
                 os.utime(path, follow_symlinks=False)
                 return os.stat(path, follow_symlinks=False).st_size
             except FileNotFoundError:
-                # Collected in between.
+                # Collected after it was verified.
                 raise Failure("not_found", f"there is no value {ref}", hint="put it again") from None
             except OSError as error:
-                raise io_failure("keep a value at", path, error) from error
+                raise io_failure("store a value at", path, error) from error
 
     def collect(
         self, keep: Callable[[str], bool] | AbstractSet[str], older_than_seconds: float = KEPT_SECONDS
     ) -> Collected:
-        """Take the values that `keep` doesn't name and that were last put more than `older_than_seconds` ago.
+        """Delete the values that `keep` does not name and that were last put more than `older_than_seconds` ago.
 
-        `keep` is asked with each reference. What is no value of this store's is left alone, and so is everything
-        from the moment that `keep` raises.
+        `keep` gets each reference. If it raises, the collection stops. Files that are not this store's values are left alone.
 
         Raises:
             Failure: `io_error`; `invalid_arguments` for a negative age.
         """
         if not older_than_seconds >= 0:
-            raise Failure("invalid_arguments", f"{older_than_seconds} is no age in seconds")
+            raise Failure("invalid_arguments", f"{older_than_seconds} is not an age in seconds")
         named = keep if callable(keep) else keep.__contains__
         taken = taken_bytes = left = 0
         if not check_private(self.folder, "the contents"):
@@ -202,7 +200,7 @@ class Contents:
                         else:
                             left += 1
         except OSError as error:
-            raise io_failure("collect what is no longer named in", self.folder, error) from error
+            raise io_failure("delete unused values in", self.folder, error) from error
         return Collected(taken, taken_bytes, left)
 
     def _path(self, ref: str) -> Path:
@@ -210,8 +208,8 @@ class Contents:
         if match is None:
             raise Failure(
                 "invalid_arguments",
-                f"{str(ref)[:80]!r} is no reference to a value",
-                hint="it is b3: and 64 hex digits, exactly as it was handed over",
+                f"{str(ref)[:80]!r} is not a reference to a value",
+                hint="a reference is b3: and 64 hex digits; give it exactly as you got it",
             )
         return self.folder / match[1] / match[2]
 
@@ -222,7 +220,9 @@ class Contents:
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise Failure("not_found", f"there is no value {ref}", hint="it was collected, or never put here") from None
+            raise Failure(
+                "not_found", f"there is no value {ref}", hint="it was never stored here, or deleted as unused"
+            ) from None
         except OSError as error:
             raise io_failure("read the value", path, error) from error
         try:
@@ -238,8 +238,8 @@ class Contents:
         path = self._path(ref)
         return Failure(
             "damaged",
-            f"the value {ref} is not what was put",
-            hint=f"put it again, or move away {path}",
+            f"the value {ref} was changed after it was stored",
+            hint=f"store it again, or move {path} away",
             details={"path": str(path)},
         )
 

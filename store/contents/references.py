@@ -1,8 +1,8 @@
-"""What the records name: the references that `Contents.collect` must leave alone.
+"""The references that records contain, which `Contents.collect` must keep.
 
-The log's segments, the runs' journals and the artifacts' records are searched as bytes for whatever looks like a reference. That
-needs no proof and no meaning: a line that is torn, damaged, or of a kind that nobody here knows still names what it names, and to
-keep too much is no harm. A file that can't be read ends the search with a failure, and then nothing is collected.
+The log's segments, the runs' journals and the artifacts are searched as bytes for anything that looks like a reference. So a
+torn, damaged or unknown line still counts, and keeping too much does no harm. If a file can't be read, the search fails, and
+nothing is collected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = 1024 * 1024
 
 
 def named(*folders: Path) -> set[str]:
-    """The references in all files below `folders` (the log's, the runs', the artifacts'); one that isn't there names nothing.
+    """The references in all files below `folders` (the log's, the runs', the artifacts'); missing folders are skipped.
 
     Raises:
         Failure: `io_error`.
@@ -31,7 +31,7 @@ def named(*folders: Path) -> set[str]:
             try:
                 _search(path, found)
             except FileNotFoundError:
-                continue  # a run's record that was swept away meanwhile
+                continue  # a run's journal that was deleted meanwhile
             except OSError as error:
                 raise io_failure("read the record at", path, error) from error
     return {ref.decode() for ref in found}

@@ -49,5 +49,5 @@ def text_of(moment: datetime) -> str:
         ValueError: when it doesn't say its time zone.
     """
     if moment.tzinfo is None:
-        raise ValueError("a moment without a time zone can't be compared with the log's")
+        raise ValueError("a time without a time zone can't be compared with those of the log")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -60,7 +60,7 @@ class Exclusive:
         me = threading.get_ident()
         if not self._threads.acquire(False):
             if self._holder == me:
-                raise RuntimeError("this thread is inside already: a section neither enters another nor awaits")
+                raise RuntimeError("this thread is inside already; code inside must not enter again or await")
             if not self._threads.acquire(timeout=self._patience):
                 raise self._late()
         try:
@@ -132,8 +132,8 @@ class Exclusive:
     def _late(self) -> Failure:
         return Failure(
             "io_error",
-            f"another process has been deciding here for {self._patience:g} s: {self._path}",
-            hint="end the process that holds the lock (`fuser` names it) and try again",
+            f"timed out after {self._patience:g} s waiting for another process that holds the lock {self._path}",
+            hint="end that process (`fuser` names it) and try again",
             retryable=True,
             details={"path": self._path},
         )

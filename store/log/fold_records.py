@@ -48,7 +48,7 @@ def recorded(folder: Path, name: str) -> dict[str, Record]:
         finally:
             os.close(handle)
     except (line.Malformed, TypeError, KeyError, AttributeError) as error:
-        raise Failure("damaged", f"what the folded segment {name} says it has folded can't be read: {error}") from error
+        raise Failure("damaged", f"the fold records of the segment {name} can't be read: {error}") from error
     except OSError as error:
         raise io_failure("read the log's segment", path_of(folder, name), error) from error
     return found

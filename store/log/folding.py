@@ -73,7 +73,7 @@ def fold(folder: Path, until: str, condense: Condense) -> Folded:
     try:
         if not check_private(folder, "the log"):
             return Folded()
-        with _held(folder / TURN, "another process folds the log"):
+        with _held(folder / TURN, "another process is folding the log"):
             _finish(folder)
             return _fold(folder, until, condense)
     except OSError as error:
@@ -166,7 +166,7 @@ def _write(
 
 
 def _switch(folder: Path, name: str, temporary: Path, sources: list[str]) -> None:
-    with _held(folder / SWITCH, "others read the log"):
+    with _held(folder / SWITCH, "other processes are reading the log"):
         with open(
             os.open(folder / f"{NEW_FOLD}marker", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb"
         ) as file:
@@ -183,7 +183,7 @@ def _switch(folder: Path, name: str, temporary: Path, sources: list[str]) -> Non
 def _finish(folder: Path) -> None:
     """Undo, or finish, what a process that died was at. The turn must be held."""
     if os.path.lexists(folder / MARKER):
-        with _held(folder / SWITCH, "others read the log"):
+        with _held(folder / SWITCH, "other processes are reading the log"):
             _finish_switch(folder)
     for left in os.listdir(folder):
         if left.startswith(NEW_FOLD):
@@ -203,7 +203,7 @@ def _finish_switch(folder: Path) -> None:
 def _held(path: Path, who: str) -> Iterator[None]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
     try:
-        lock(handle, path, PATIENCE, f"{who}: {path} is locked", "let it finish, and try again")
+        lock(handle, path, PATIENCE, f"{who}: {path} is locked", "try again when it has finished")
         yield
     finally:
         os.close(handle)

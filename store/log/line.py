@@ -90,7 +90,7 @@ def encoded(
         raise Failure(
             "too_large",
             f"{what} {name!r} has {len(text)} bytes, more than {most}",
-            hint="put the large value into the content store and record its reference",
+            hint="store the large value in the content store and record its reference",
         )
     # Counting brackets is fast and settles it for nearly every entry.
     if len(text) - len(text.translate(None, b"[{")) >= depth and _deeper(data, depth):
@@ -111,7 +111,7 @@ def folding(segments: Mapping[str, Any]) -> bytes:
 def _lead(kind: str) -> bytes:
     """How the body of an entry of `kind` begins; remembered, since there are few kinds."""
     if not kind or kind in (CLOSED, FOLDED):
-        raise Failure("invalid_arguments", f"{kind!r} can't be an entry's kind")
+        raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
     try:
         lead = b'"kind":%b' % _encode(kind)
     except ValueError as error:
@@ -163,7 +163,7 @@ def proved(previous: bytes, content: bytes, most: int = MAX_LINE) -> tuple[bytes
     text = content[LEAD:]
     digest = chain(previous, text)
     if content[:LEAD] != hexlify(digest) + b" " or len(content) > most:
-        raise Malformed("its content, its hash or what stands before it was changed")
+        raise Malformed("its content, its hash or an earlier line was changed")
     return digest, text
 
 
@@ -174,16 +174,16 @@ def split(content: bytes, most: int = MAX_LINE) -> tuple[bytes, bytes]:
         Malformed: in words, when it has not the form of a line.
     """
     if len(content) > most:
-        raise Malformed("it is longer than a line may be")
+        raise Malformed("it is too long for a line")
     if len(content) <= LEAD or content[LEAD - 1] != 0x20:
-        raise Malformed("it has not the form of a line")
+        raise Malformed("it does not have the form of a line")
     try:
         digest = bytes.fromhex(content[: LEAD - 1].decode("ascii"))
     except ValueError as error:
-        raise Malformed("its hash is not one") from error
+        raise Malformed("its hash is invalid") from error
     # One spelling only: capitals would be a change that no hash can see.
     if hexlify(digest) != content[: LEAD - 1]:
-        raise Malformed("its hash is not one")
+        raise Malformed("its hash is invalid")
     return digest, content[LEAD:]
 
 

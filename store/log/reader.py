@@ -110,7 +110,7 @@ def _entry(segment: str, n: int, fields: dict[str, object]) -> Entry | None:
         return None
     number, at, kind = fields.pop("n", None), fields.pop("at", None), fields.pop("kind", None)
     if number != n or not isinstance(at, str) or not isinstance(kind, str):
-        raise line.Malformed("it has not the number that follows, or no time or kind")
+        raise line.Malformed("it does not have the next number, or has no time or kind")
     return None if kind in (line.CLOSED, line.FOLDED) else Entry(at, segment, n, kind, fields)
 
 
@@ -125,8 +125,8 @@ def missing(folder: Path, segment: str) -> Failure:
         return damaged(folder, gone(segment))
     return Failure(
         "io_error",
-        f"the log's segment {segment} was folded into another meanwhile",
-        hint="read the log from its beginning",
+        f"the log's segment {segment} was folded into another one meanwhile",
+        hint="read the log again from the beginning",
         retryable=True,
         details={"segment": segment},
     )

@@ -170,7 +170,7 @@ class Segment:
         handle = os.open(path, flags, FILE_MODE)
         try:
             # Readers who ask whether its writer lives hold it for an instant.
-            late = f"another process has held the log's new segment for {LOCK_PATIENCE:g} s: {path}"
+            late = f"timed out after {LOCK_PATIENCE:g} s waiting for another process that holds the log's new segment {path}"
             lock(
                 handle,
                 path,

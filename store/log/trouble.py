@@ -1,4 +1,4 @@
-"""What can be wrong with a log, as data: where, which kind, and a sentence."""
+"""A problem of the log as data: its place, its kind, a message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albert_tools.engine.model.failure import Failure
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it was written.
+    """A difference between the log and what was written.
 
     `kind` is one of `changed` (content or hash differ from what was written, or the line was put there), `missing` (entries
     taken out before this one), `inserted`, `moved`, `unproven` (stands behind damage, so nothing vouches for it),
@@ -38,8 +38,8 @@ def damaged(folder: Path, problem: Problem) -> Failure:
     """The failure of a reader that meets `problem`."""
     return Failure(
         "damaged",
-        f"the log is not as it was written: {problem}",
-        hint="verify the log; keep the file as it is, and move the segment away to go on without it",
+        f"the log is damaged: {problem}",
+        hint="verify the log; keep the file unchanged, and move the segment away to continue without it",
         details={
             "folder": str(folder),
             "segment": problem.segment,

@@ -224,7 +224,7 @@ def _walk(handle: int, proof: _Proof) -> None:
             stated, text = line.split(content)
             fields = line.fields(text)
         except line.Malformed as error:
-            proof.problem(n, offset, "changed", f"{error}, so it was changed")
+            proof.problem(n, offset, "changed", f"it was changed: {error}")
             candidates = _guesses(content, candidates)
             proof.n, proof.hash = n, None
             seen.append(_Seen(n, offset, b"", True))
@@ -237,7 +237,7 @@ def _walk(handle: int, proof: _Proof) -> None:
             proof.proved += n > 0
             _content(proof, n, offset, fields, last_at)
         elif followed:
-            proof.problem(n, offset, "changed", f"it follows, but bears the number {number}")
+            proof.problem(n, offset, "changed", f"it is the next entry, but has the number {number}")
         elif any(line.chain(c, _NUMBER.sub(b'{"n":%d' % n, text)) == stated for c in candidates):
             proof.problem(n, offset, "changed", f"its number was changed, to {number}")
             number = n
@@ -250,7 +250,7 @@ def _walk(handle: int, proof: _Proof) -> None:
         else:
             for between in list(seen)[origin + 1 :]:
                 if not between.told:
-                    message = f"it doesn't belong here: entry {number}, further on, follows from what stands before it"
+                    message = f"it does not belong here: entry {number}, further on, continues the chain"
                     proof.problem(between.n, between.offset, "inserted", message)
             before = len(proof.problems)
             proof.proved += 1
@@ -276,9 +276,9 @@ def _misfit(proof: _Proof, n: int, offset: int, number: Any) -> None:
     if isinstance(number, int) and number > n:
         what = "the header" if n == 0 else f"entry {n}"
         more = "is" if number == n + 1 else f"and what follows up to entry {number - 1} are"
-        proof.problem(number, offset, "missing", f"{what} {more} not before it, as written: taken out, or moved")
+        proof.problem(number, offset, "missing", f"{what} {more} missing before it: removed or moved")
     elif isinstance(number, int) and 0 < number < n:
-        message = f"it stands behind entry {n - 1}, and is not the entry {number} that was written"
+        message = f"it follows entry {n - 1}, but is not the entry {number} that was written"
         proof.problem(number, offset, "moved", message)
     elif proof.hash is None:
         proof.problem(n, offset, "unproven", "it stands behind a damaged line, so nothing vouches for it")
@@ -307,7 +307,7 @@ def _content(proof: _Proof, n: int, offset: int, fields: dict[str, Any], last_at
     elif not isinstance(fields.get("at"), str) or not isinstance(fields.get("kind"), str):
         proof.problem(n, offset, "changed", "it has no time or no kind")
     elif fields["at"] < last_at:
-        proof.problem(n, offset, "changed", f"its time, {fields['at']}, is before that of the entry before it")
+        proof.problem(n, offset, "changed", f"its time, {fields['at']}, is before that of the previous entry")
     elif fields["kind"] == line.FOLDED:
         _folded(proof, n, offset, fields)
     elif fields["kind"] == line.CLOSED:
@@ -322,9 +322,7 @@ def _folded(proof: _Proof, n: int, offset: int, fields: dict[str, Any]) -> None:
         return
     for name, record in records.items():
         if not (SEGMENT.match(name) and isinstance(record, list) and len(record) == 3 and type(record[0]) is int):
-            proof.problem(
-                n, offset, "changed", f"what it says of the folded segment {name[:80]!r} has not the form of it"
-            )
+            proof.problem(n, offset, "changed", f"its record of the folded segment {name[:80]!r} is malformed")
             return
         proof.folded[name] = record
 
@@ -336,9 +334,9 @@ def _torn(handle: int, proof: _Proof, offset: int, content: bytes, candidates: t
         proof.problem(n, offset, "changed", "its line ending was changed")
         return
     if alive(handle):
-        message = "it isn't all there: it is being written, or its writer failed in the middle"
+        message = "it is incomplete: it is being written, or its writer failed in the middle"
     else:
-        message = "it isn't all there: its writer ended in the middle of it, and nobody was told that it was written"
+        message = "it is incomplete: its writer ended in the middle, and never reported it as written"
     proof.notes.append(Problem(proof.segment, n, offset, "torn", message))
 
 
@@ -355,24 +353,24 @@ def _linked(folder: Path, proof: _Proof, proofs: Mapping[str, _Proof], folded: M
         older = proofs.get(name) if isinstance(name, str) else None
         if older is None and isinstance(name, str) and name in folded:
             if folded[name][:2] != [n, digest]:
-                proof.problem(0, 0, "unchained", f"it continues {name}, which ended otherwise when it was folded")
+                proof.problem(0, 0, "unchained", f"it continues {name}, which had another end when it was folded")
         elif older is None:
-            proof.problem(0, 0, "segment_missing", f"the segment {name!r}, which it continues, is not there")
+            proof.problem(0, 0, "segment_missing", f"the segment {name!r}, which it continues, is missing")
         elif older.hash is None or any(p.kind == "unreadable" for p in older.problems):
             pass  # that has been said
         elif isinstance(n, int) and older.n < n:
-            message = f"it ends behind entry {older.n}, but had {n} when the segment {proof.segment} continued it"
+            message = f"it ends after entry {older.n}, but had {n} when the segment {proof.segment} continued it"
             older.problem(older.n, None, "shortened", message)
         elif (older.n, older.hash.hex()) != (n, digest):
-            message = f"its last entry isn't the one that the segment {proof.segment} continues"
+            message = f"its last entry is not the one that the segment {proof.segment} continues"
             older.problem(older.n, None, "unchained", message)
         elif older.next != proof.segment:
-            proof.problem(0, 0, "unchained", f"it continues {name}, which names another one as next")
+            proof.problem(0, 0, "unchained", f"it continues {name}, which names another segment as the next")
     following = proof.next
     if isinstance(following, str) and following not in proofs and following not in folded:
         if not SEGMENT.match(following) or not os.path.lexists(path_of(folder, following)):
             proof.problem(
-                proof.n, None, "segment_missing", f"the segment {following!r}, which continues it, is not there"
+                proof.n, None, "segment_missing", f"the segment {following!r}, which continues it, is missing"
             )
 
 
@@ -383,9 +381,9 @@ def _anchored(proof: _Proof, n: int, digest: str) -> None:
     if any(p.kind == "unreadable" for p in proof.problems):
         return
     if proof.n < n:
-        proof.problem(proof.n, None, "shortened", f"it ends behind entry {proof.n}, but had {n} when it was anchored")
+        proof.problem(proof.n, None, "shortened", f"it ends after entry {proof.n}, but had {n} when it was anchored")
     elif proof.at_wanted != digest and not proof.problems:
-        message = f"it is not the entry that was anchored: the segment was written anew, from entry {n} or before"
+        message = f"it is not the entry that was anchored: the segment was rewritten from entry {n} or earlier"
         proof.problem(n, None, "rewritten", message)
 
 
@@ -416,9 +414,9 @@ def _checked(anchor: Mapping[str, Any] | None) -> dict[str, tuple[int, str]]:
 def _unseen(anchor: Mapping[str, Any] | None, folded: Mapping[str, Any]) -> str:
     what = "; ".join(_TAIL)
     if anchor is None:
-        told = f"Without an anchor these can't be seen: {what}."
+        told = f"Without an anchor these changes can't be detected: {what}."
     else:
-        told = f"Of what was written after the anchor of {anchor['at']} these can't be seen: {what}."
+        told = f"In entries after the anchor of {anchor['at']} these changes can't be detected: {what}."
     old = [name for name in folded if not is_folded(name)]
     if old:
         told += (

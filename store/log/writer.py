@@ -290,8 +290,8 @@ class Writer:
         assert first is not None
         return Failure(
             "io_error",
-            f"the log takes no more entries since it failed: {first.message}",
-            hint=f"{first.hint or 'see to the disk'}; then start again",
+            f"the log accepts no more entries after a failure: {first.message}",
+            hint=f"{first.hint or 'check the disk'}; then restart",
             details=first.details,
         )
 

@@ -1,11 +1,11 @@
-"""Reading one entry: the hot path of running a saved tool.
+"""Reads one entry: the hot path of running a saved tool.
 
-TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs only `json`; TinyDB itself,
-which takes as long to import as a tool takes to run, is for writers. A reader takes no lock: writers replace
-whole files, so whatever is opened is one complete entry, old or new.
+TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs only `json`. Only writers import TinyDB,
+which takes as long to import as a tool takes to run. A reader takes no lock: writers replace whole files, so an open file is
+one complete entry, old or new.
 
-Nothing read here is believed. What is not in the layout is `Damaged` with a reason, and a version is handed
-out only after `ToolVersion.from_document` has proved that it hashes to its name.
+The content is not trusted. Anything outside the layout is `Damaged` with a reason, and a version is returned only after
+`ToolVersion.from_document` has verified its hash.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.store.tools.migrate import META, VERSIONS, NewerSchema, Tables, migrate
 from albert_tools.store.tools.names import VERSION
 
-#: Bytes. Twenty versions of a tool are some hundred kilobytes; a file this large is not an entry.
+#: Bytes. An entry has some hundred kilobytes; a file this large is not an entry.
 MAX_ENTRY = 64 * 1024 * 1024
 
-#: More archived versions than anyone will save; a larger count is not a count.
+#: A larger number of archived versions is not plausible.
 MAX_ARCHIVED = 2**31
 
-#: Nanoseconds. Two writes within one tick of a coarse file system's clock (2 s on the worst in use) leave the
-#: same times, so a stamp proves a file unchanged only when it was older than this when it was taken.
+#: Nanoseconds. Two writes within one tick of a file system's clock (2 s on the coarsest) leave the same times, so a stamp
+#: shows that a file is unchanged only if the file was older than this when the stamp was taken.
 SETTLING = 2_000_000_000
 
-#: What tells one content of a path from another: modification and change time (ns), size (bytes), inode.
+#: Changes whenever a file changes: modification and change time (ns), size (bytes), inode.
 Stamp = tuple[int, int, int, int]
 
 
 class Damaged(Exception):
-    """An entry that is not what was saved; the text says why. `newer`: it is from a later release."""
+    """An entry that can't be used; the text says why. `newer`: a later release wrote it."""
 
     def __init__(self, why: str, newer: bool = False) -> None:
         super().__init__(why)
@@ -46,7 +46,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, in the present layout. `settled` says that `stamp` can be compared with later ones."""
+    """One file, in the present layout. If `settled`, an equal stamp later means an unchanged file."""
 
     tables: Tables
     stamp: Stamp
@@ -65,19 +65,19 @@ class Entry:
 
     @property
     def deleted(self) -> bool:
-        """Whether the tool has been taken off the list."""
+        """Whether the tool was removed."""
         return self.meta["deleted"] is True
 
     @property
     def count(self) -> int:
-        """How many versions there are, archived ones included."""
+        """The number of versions, archived ones included."""
         return len(self.tables[VERSIONS]) + int(self.meta["archived"])
 
     def version(self, version: str) -> ToolVersion | None:
-        """The version of that hash, proved; None when it is not in this file.
+        """The version with this hash, verified; None if this file does not have it.
 
         Raises:
-            Damaged: it is here but is not what was saved.
+            Damaged: it was changed after it was saved.
         """
         for document in self.tables[VERSIONS].values():
             if document["version"] == version:
@@ -85,10 +85,10 @@ class Entry:
         return None
 
     def newest(self) -> ToolVersion:
-        """The newest version, proved.
+        """The newest version, verified.
 
         Raises:
-            Damaged: it is not what was saved.
+            Damaged: it is missing, or was changed after it was saved.
         """
         found = self.version(self.head)
         if found is None:
@@ -97,7 +97,7 @@ class Entry:
 
 
 def prove(document: Any, name: str) -> ToolVersion:
-    """The version that a stored document holds.
+    """The version in a stored document, verified.
 
     Raises:
         Damaged: it does not hash to its name, or belongs to another tool.
@@ -109,7 +109,7 @@ def prove(document: Any, name: str) -> ToolVersion:
     if not isinstance(found.created, str) or not isinstance(found.definition.description, str):
         raise Damaged("its date or its description is not text")
     if found.name != name:
-        raise Damaged(f"it holds a version of {found.name!r}")
+        raise Damaged(f"it has a version of {found.name!r}")
     return found
 
 
@@ -119,20 +119,20 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def is_settled(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp taken at `now` (ns since the epoch) is old enough to prove anything."""
+    """Whether a stamp taken at `now` (ns since the epoch) is old enough to compare with later ones."""
     return max(stamp[0], stamp[1]) < now - SETTLING
 
 
 def read_entry(path: Path, name: str) -> Entry | None:
-    """The entry of `name` at `path`; None when there is none.
+    """The entry of `name` at `path`; None if there is no file.
 
     Raises:
-        Damaged: there is something else.
+        Damaged: the file is not such an entry.
         OSError: it can't be read.
     """
     now = time.time_ns()
     try:
-        # Non-blocking, lest a pipe that somebody put there holds us up for ever.
+        # Non-blocking: a named pipe would block for ever.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None

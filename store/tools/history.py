@@ -1,8 +1,8 @@
-"""What is kept of a tool beside its newest version: the line of its versions, and whether each can still prove itself.
+"""The versions of a tool: completing a hash prefix, listing the history, verifying all files.
 
-A person names a version by the first digits of its hash, as they are printed; `completed` finds the one that is meant.
-The hashes are had from the entry and from the names in its archive, so that only what is asked for is read and proved.
-An entry that can't be read doesn't hide its archive.
+A person names a version by the first digits of its hash; `completed` finds the version. The hashes come from the entry and
+from the file names in its archive, so that only requested versions are read and verified. A damaged entry does not hide its
+archive.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from albert_tools.store.tools.scan import entries_of, shards_of
 
 
 def completed(place: Place, name: str, version: str) -> str | None:
-    """The whole hash that begins with `version`; None when there is none.
+    """The full hash that begins with `version`; None if there is none.
 
     Raises:
-        Failure: `unknown_tool` when several begin so.
+        Failure: `unknown_tool` if several hashes begin with it.
     """
     if VERSION.match(version):
         return version
     if not PREFIX.match(version):
         return None
     entry = _entry(place, name)
-    found = sorted({h for h in (*_held(entry), *_archived(place)) if h.startswith(version)})
+    found = sorted({h for h in (*_versions_in(entry), *_archived(place)) if h.startswith(version)})
     if len(found) > 1:
         digits = next(n for n in range(len(version) + 1, 65) if len({h[:n] for h in found}) == len(found))
         shown = [h[:digits] for h in found]
         raise Failure(
             "unknown_tool",
             f"{len(found):,} versions of {name!r} begin with {version!r}: {', '.join(shown)}",
-            hint="give as many digits as tell them apart",
+            hint="give more digits",
             tool=name,
         )
     return found[0] if found else None
 
 
 def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
-    """The versions, newest first, at most `limit`, and how many there are."""
+    """At most `limit` versions, newest first, and how many there are."""
     entry = _entry(place, name)
-    held = _held(entry)
+    held = _versions_in(entry)
     head = None if entry is None or entry.deleted else entry.head
     found = [Saved(version, created, version == head) for version, created in held.items()]
     archived = [h for h in _archived(place) if h not in held]
     if len(found) < limit:
-        # Archived in the order of saving, and never written again.
+        # Archive files are written once, in the order of saving.
         archived.sort(key=lambda h: _time(place.archived(h)), reverse=True)
         for version in archived[: limit - len(found)]:
             document = next(iter(_documents(place.archived(version), name)), {})
@@ -62,10 +62,10 @@ def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
 
 
 def verify(folder: Path) -> list[tuple[Path, str]]:
-    """What no longer is what was saved, in any version, archived and removed ones included: file and reason.
+    """The damaged files, each with the reason. Checks all versions, archived and removed ones included.
 
     Raises:
-        Failure: `io_error` when the folder can't be read.
+        Failure: `io_error` if the folder can't be read.
     """
     found: list[tuple[Path, str]] = []
     for shard in sorted(shards_of(folder)):
@@ -77,22 +77,24 @@ def verify(folder: Path) -> list[tuple[Path, str]]:
                 continue
             place = Place.of(folder, name)
             files = [path, *(place.archived(version) for version in sorted(_archived(place)))]
-            found += [(each, why) for each in files if (why := _wrong(each, name))]
+            found += [(each, why) for each in files if (why := _damage(each, name))]
     return found
 
 
-def _wrong(path: Path, name: str) -> str | None:
+def _damage(path: Path, name: str) -> str | None:
     try:
         entry = read_entry(path, name)
         if entry is None:
             return "it is a broken link"
         for document in entry.tables[VERSIONS].values():
             prove(document, name)
-        if entry.head not in _held(entry):
+        if entry.head not in _versions_in(entry):
             return "its newest version is missing"
         if path.parent.suffix != ".archive":
             return None
-        return None if entry.head == path.name.removesuffix(ENTRY_SUFFIX) else "it holds another version"
+        return (
+            None if entry.head == path.name.removesuffix(ENTRY_SUFFIX) else "it has another version than its name says"
+        )
     except Damaged as error:
         return str(error)
     except OSError as error:
@@ -106,8 +108,8 @@ def _entry(place: Place, name: str) -> Entry | None:
         return None
 
 
-def _held(entry: Entry | None) -> dict[str, str]:
-    """The versions in an entry with the time of each, newest first."""
+def _versions_in(entry: Entry | None) -> dict[str, str]:
+    """The versions in an entry file, each with its time of saving, newest first."""
     if entry is None:
         return {}
     rows = sorted(entry.tables[VERSIONS].items(), key=lambda row: int(row[0]), reverse=True)

@@ -1,9 +1,8 @@
-"""The layout of an entry on disk, by number, and the way from each to the next.
+"""The numbered layouts of an entry on disk, and the migrations between them.
 
-The number stands in every file, so a store may hold a mixture: each file is brought up to date in memory when
-it is read and on disk when it is next written. `MIGRATIONS[n]` turns layout `n` into `n + 1`. A number above
-`SCHEMA` was written by a newer Albert Tools; such a file is neither read nor replaced, since we can't know
-what it means.
+Every file has its layout's number, so a store may mix layouts: a file is migrated in memory when it is read, and on disk when
+it is next written. `MIGRATIONS[n]` turns layout `n` into `n + 1`. A number above `SCHEMA` comes from a newer Albert Tools; such
+a file is neither read nor replaced.
 
 Layout 1 (now)::
 
@@ -27,7 +26,7 @@ VERSIONS = "versions"
 
 
 class NewerSchema(ValueError):
-    """A layout that this release does not know."""
+    """The layout of a later release."""
 
     def __init__(self, schema: int) -> None:
         super().__init__(f"it was written by a newer Albert Tools (layout {schema}; this one knows up to {SCHEMA})")
@@ -37,7 +36,7 @@ def schema_of_tables(tables: Tables) -> int:
     """The layout's number.
 
     Raises:
-        ValueError: there is none where there should be one.
+        ValueError: it is not a number of a layout.
     """
     if META not in tables:
         return 0
@@ -69,8 +68,8 @@ def migrate(tables: Tables) -> Tables:
     """`tables` in the present layout.
 
     Raises:
-        NewerSchema: they are from the future.
-        ValueError, KeyError, TypeError, AttributeError: they are in no layout at all.
+        NewerSchema: a later release wrote them.
+        ValueError, KeyError, TypeError, AttributeError: they have no known layout.
     """
     schema = schema_of_tables(tables)
     if schema > SCHEMA:

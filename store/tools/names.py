@@ -1,10 +1,9 @@
 """From a tool's name to its place on disk, and back.
 
-An entry is `<shard>/<stem>.json`. The shard, two hex digits of the name's sha256, keeps folders small and is
-the unit of locking. The stem is the name itself, so that a person finds the file; names with capitals carry a
-suffix that says which letters are capital (`readFile` is `readFile-10`, bit 4 set), because `readfile` and
-`readFile` are two tools but one file on a case-insensitive disk. A tool's name can't contain `-` or `.`, so
-nothing else looks like a stem.
+An entry is `<shard>/<stem>.json`. The shard, two hex digits of the name's sha256, keeps folders small and is the unit of
+locking. The stem is the name itself, so that a person finds the file. A name with capitals gets a suffix with one bit per
+letter (`readFile` is `readFile-10`: bit 4 is set), because `readfile` and `readFile` are two tools, but one file on a
+case-insensitive disk. A tool's name contains no `-` or `.`, so the suffix is unambiguous.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from pathlib import Path
 
 from albert_tools.engine.model.primitive import NAME
 
-#: The hash that names a version; checked before it becomes part of a path.
+#: The hash of a version; checked before it becomes part of a path.
 VERSION = re.compile(r"[0-9a-f]{64}\Z")
-#: The beginning of one, long enough not to be hit upon by chance.
+#: A prefix of such a hash, long enough to be unique in practice.
 PREFIX = re.compile(r"[0-9a-f]{6,63}\Z")
 SHARD = re.compile(r"[0-9a-f]{2}\Z")
 ENTRY_SUFFIX = ".json"
 
 
 def stem_of(name: str) -> str:
-    """The file name of `name`, without its ending."""
+    """The file name for `name`, without its suffix."""
     capitals = sum(1 << i for i, letter in enumerate(name) if letter.isupper())
     return f"{name}-{capitals:x}" if capitals else name
 
 
 def shard_of(name: str) -> str:
-    """The folder of `name`: two hex digits."""
+    """The folder for `name`: two hex digits."""
     return hashlib.sha256(name.encode()).hexdigest()[:2]
 
 
 def name_at(shard: str, file: str) -> tuple[str, str | None]:
-    """The name that an entry's file is for, and what is wrong with the place, if anything is."""
+    """The tool's name for an entry file, and what is wrong with the file's place, or None."""
     stem = file.removesuffix(ENTRY_SUFFIX)
     name = stem.partition("-")[0]
     if not NAME.match(name):

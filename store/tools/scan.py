@@ -1,7 +1,6 @@
-"""Looking at a store's folder: which entries there are, and what each says of itself.
+"""Scans a store's folder in two steps: `entries_of` lists the files of a shard with their stamps, `describe` reads one.
 
-Looking is in two steps, because statting ten thousand files takes some hundredths of a second and reading
-them takes seconds: `entries_of` gives the files of a shard with their stamps, `describe` reads one.
+The stat of ten thousand files takes some hundredths of a second, reading them takes seconds.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from albert_tools.store.tools.names import ENTRY_SUFFIX, SHARD, name_at
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One entry: its line in a listing, its text for searching, and the stamp of what was read.
+    """One entry: its line in a listing, its text for searching, and its stamp.
 
-    `stamp` is None when it was too fresh to prove anything later.
+    `stamp` is None if the file was too recent to compare the stamp with later ones.
     """
 
     summary: Summary
@@ -31,7 +30,7 @@ class Described:
 
 
 def shards_of(folder: Path) -> dict[str, int]:
-    """The shards with the modification time of each (ns); none when there is no folder yet.
+    """The shards, each with its modification time (ns); empty if the folder is missing.
 
     Raises:
         Failure: `io_error`.
@@ -46,7 +45,7 @@ def shards_of(folder: Path) -> dict[str, int]:
 
 
 def entries_of(shard: Path) -> dict[str, Stamp]:
-    """The entries' files of a shard with the stamp of each; files that are none are passed over.
+    """The entry files of a shard, each with its stamp; other files are skipped.
 
     Raises:
         Failure: `io_error`.
@@ -59,7 +58,7 @@ def entries_of(shard: Path) -> dict[str, Stamp]:
                     try:
                         entries[entry.name] = stamp_of(entry.stat())
                     except OSError:
-                        entries[entry.name] = (0, 0, 0, 0)  # a dangling link, say: `describe` tells
+                        entries[entry.name] = (0, 0, 0, 0)  # for example a broken link; `describe` reports it
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -68,7 +67,7 @@ def entries_of(shard: Path) -> dict[str, Stamp]:
 
 
 def describe(shard: Path, file: str) -> Described | None:
-    """Read one entry; None when it has gone. What is wrong with it is part of the answer, never raised."""
+    """Read one entry; None if the file is gone. Damage is part of the answer, never raised."""
     name, misplaced = name_at(shard.name, file)
     path = shard / file
     if misplaced is not None:
@@ -77,7 +76,7 @@ def describe(shard: Path, file: str) -> Described | None:
         entry = read_entry(path, name)
         if entry is None:
             return Described(Summary(name, problem="it is a broken link")) if path.is_symlink() else None
-        # A tombstone is not proved: nobody is shown what it holds.
+        # The content of a removed tool is not shown, so it is not verified.
         newest = None if entry.deleted else entry.newest()
     except Damaged as error:
         return Described(Summary(name, problem=str(error)), stamp=_stamp(path))

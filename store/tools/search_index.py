@@ -1,15 +1,12 @@
-"""The search index: derived, deletable, never believed without looking.
+"""The search index: a cache that is updated from the files before each answer.
 
-It is an SQLite database in the cache folder, with one row per entry and a full-text table over names,
-descriptions and sources. Saving doesn't touch it. Before an answer it is brought up to date from the files: a
-listing stats every entry and reads those that have changed; a search, which must be quick, trusts a shard
-whose folder has the modification time it had (a save renames a file into its shard, which changes that), once
-this process has looked at everything. A time too recent to tell two writes apart is never trusted, for a
-folder or a file.
+It is an SQLite database in the cache folder, with one row per entry and a full-text table of names, descriptions and sources.
+Saving does not touch it. A listing compares the stamp of every entry and reads the changed ones. A search must be quick: once
+this process has looked at everything, it skips a shard whose folder has an unchanged modification time (a save renames a file
+into its shard, which changes the time). A time that is too recent to distinguish two writes is never trusted.
 
-Anything wrong with the database (corrupt, of another layout, deleted under us) means that it is thrown away
-and built again; if there can't be one, or somebody keeps it locked, the same tables are built in memory. So
-nothing about the index is ever an error; only the tools' folder being unreadable is.
+A corrupt, deleted or outdated database is deleted and built again. If that fails, or another process keeps it locked, the same
+tables are built in memory. So the index never causes an error; only an unreadable tools folder does.
 """
 
 from __future__ import annotations
@@ -30,11 +27,11 @@ from albert_tools.store.places import make_folder
 from albert_tools.store.tools.entry import SETTLING, Stamp
 from albert_tools.store.tools.scan import describe, entries_of, shards_of
 
-#: The layout of the tables below. Any other is thrown away.
+#: The layout of the tables below. A database with another one is deleted.
 LAYOUT = 1
-#: Seconds to wait for another process that is bringing the index up to date.
+#: Seconds to wait for another process that updates the index.
 PATIENCE = 5.0
-#: Words of a query that count; no one searches by more, and each costs.
+#: Words of a query that are used; each costs time.
 MAX_WORDS = 16
 
 _TABLES = """
@@ -48,16 +45,16 @@ CREATE TABLE entries (
 _FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
 #: A modification time that no folder has.
 NEVER = -1
-#: Error codes that say that the database is sound but somebody else's for now.
-_OCCUPIED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+#: Error codes of a database that another process has locked.
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem"
 
-#: Connections that a fork has brought into this process: closing one here could break the parent's.
-_foreign: list[sqlite3.Connection] = []
+#: Connections inherited by a fork. They stay open: closing one could break the parent's.
+_inherited: list[sqlite3.Connection] = []
 
 
 class Index:
-    """The index of the store at `folder`, kept in `cache` or, when that is None, in memory."""
+    """The index of the store at `folder`, in the folder `cache`, or in memory if that is None."""
 
     def __init__(self, folder: Path, cache: Path | None) -> None:
         self._folder = folder
@@ -73,21 +70,21 @@ class Index:
         """All entries that are not deleted, by name.
 
         Raises:
-            Failure: `io_error` when the tools' folder can't be read.
+            Failure: `io_error` if the tools' folder can't be read.
         """
         return self._answer(None, 0)
 
     def search(self, text: str, limit: int) -> builtins.list[Summary]:
-        """The entries that speak of `text`: those with every word, else with any, else with a part of one.
+        """The entries that have every word of `text`, else any word, else any word as part of another.
 
         Raises:
-            Failure: `io_error` when the tools' folder can't be read.
+            Failure: `io_error` if the tools' folder can't be read.
         """
         return self._answer(text, limit) if limit > 0 else []
 
     def _answer(self, text: str | None, limit: int) -> builtins.list[Summary]:
         if self._process != os.getpid():
-            _foreign.extend(d for d in (self._database, self._memory) if d is not None)
+            _inherited.extend(d for d in (self._database, self._memory) if d is not None)
             self._lock, self._database, self._memory = threading.Lock(), None, None
             self._process, self._looked = os.getpid(), False
         with self._lock:
@@ -98,7 +95,7 @@ class Index:
                 except (sqlite3.Error, OSError, Failure) as error:
                     if isinstance(error, Failure) and _about(error, self._folder):
                         raise
-                    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OCCUPIED:
+                    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
                         break
             return self._query(self._in_memory(), text, limit)
 
@@ -167,14 +164,14 @@ class Index:
             of_shard = "SELECT shard, file, stamp FROM entries WHERE shard = ?"
             rows = [row for shard in stamps for row in database.execute(of_shard, (shard,))]
         for shard, file, stamp in rows:
-            stamps.setdefault(shard, {})[file] = stamp  # another process may add a shard meanwhile
+            stamps.setdefault(shard, {})[file] = stamp  # another process may have added a shard
         stale = [(s, f) for s in gone for f in stamps[s]]
         for shard in look:
             files = entries_of(self._folder / shard)
             before = stamps.get(shard, {})
             stale += [(shard, f) for f, stamp in files.items() if before.get(f) != _text(stamp)]
             stale += [(shard, f) for f in before if f not in files]
-        # A folder changed within its clock's tick may change again without a trace: it is known, at no time.
+        # A folder that changed within its clock's last tick may change again unnoticed, so its time is not stored.
         times = {s: present[s] if present[s] < now - SETTLING else NEVER for s in look}
         fresh = {s: mtime for s, mtime in times.items() if known.get(s) != mtime}
         if not stale and not fresh and not gone:
@@ -220,7 +217,7 @@ class Index:
 
 
 def _open(path: str) -> sqlite3.Connection:
-    # Transactions are opened by hand; the index's own lock keeps threads apart.
+    # Transactions are explicit; the index's lock serialises threads.
     database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -233,7 +230,7 @@ def _open(path: str) -> sqlite3.Connection:
             try:
                 database.execute(_FULL_TEXT)
             except sqlite3.OperationalError:
-                # No FTS5 in this SQLite: a plain table, and searches read through it.
+                # This SQLite has no FTS5: use a plain table, which a search scans.
                 database.execute("CREATE TABLE words (name, description, source)")
             database.execute(f"PRAGMA user_version = {LAYOUT}")
         database.execute("COMMIT")
@@ -246,7 +243,7 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary]:
-    """What the full-text table finds, names weighing most; nothing when there is no such table."""
+    """The results of the full-text table, ranked, names first; empty if this SQLite has no FTS5."""
     query = (
         f"SELECT {_SUMMARY} FROM words w JOIN entries e ON e.id = w.rowid WHERE words MATCH ?"
         " ORDER BY bm25(words, 10.0, 4.0, 1.0), e.name LIMIT ?"
@@ -260,7 +257,7 @@ def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list
 
 
 def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> list[Summary]:
-    """What contains the words anywhere, by a look at every row: the more the better, in names most."""
+    """The entries that contain a word anywhere, by a scan of every row; ranked by the number of words, names twice."""
     rows = database.execute(
         f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id WHERE NOT e.deleted ORDER BY e.name"
     )
@@ -276,15 +273,15 @@ def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> l
 
 
 def _split(name: str) -> str:
-    """``readFile2`` as ``read File 2``: the words that a name is made of, as far as letters show them."""
+    """``readFile2`` as ``read File 2``: the words of a camel-case name."""
     return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", name)
 
 
 def _text(stamp: Stamp) -> str:
-    return "%d %d %d %d" % stamp  # noqa: UP031 - the quickest, ten thousand times over
+    return "%d %d %d %d" % stamp  # noqa: UP031 - fastest, and called for every entry
 
 
 def _about(error: Failure, folder: Path) -> bool:
-    """Whether a failure is about the tools' folder, which callers must hear of, not about the cache."""
+    """Whether a failure is about the tools' folder, which is reported, and not about the cache."""
     path = str(error.details.get("path", ""))
     return path == str(folder) or path.startswith(f"{folder}{os.sep}")

@@ -1,10 +1,9 @@
-"""TinyDB's storage for one entry: held in memory, written as a whole.
+"""TinyDB's storage for one entry: kept in memory, written as a whole.
 
-TinyDB writes the file after every operation on a table; a save is several (drop the older copy, insert, name
-the head), and a crash between two of them would leave an entry that nobody saved. So `write` here only keeps
-the tables, and `commit` puts them on disk in one atomic step.
+TinyDB writes the file after every operation on a table. A save needs several operations, and a crash between two of them would
+leave an entry that nobody saved. So `write` only keeps the tables in memory, and `commit` writes them in one atomic step.
 
-The text is meant for people and for `git diff`: one value to a line, keys sorted, other scripts as they are.
+The text is for people and `git diff`: one value per line, sorted keys, non-ASCII text unescaped.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from albert_tools.store.tools.migrate import Tables
 
 
 class EntryStorage(Storage):
-    """Begins with `tables`; `commit` replaces `path`. The shard's lock must be held throughout."""
+    """Starts with `tables`; `commit` replaces `path`. The shard's lock must be held all the time."""
 
     def __init__(self, shard: Path, path: Path, tables: Tables) -> None:
         self._shard = shard
@@ -28,7 +27,7 @@ class EntryStorage(Storage):
         self._tables = tables
 
     def read(self) -> Tables:
-        """The tables as they stand, committed or not."""
+        """The present tables, committed or not."""
         return self._tables
 
     def write(self, data: Tables) -> None:
@@ -36,7 +35,7 @@ class EntryStorage(Storage):
         self._tables = data
 
     def commit(self) -> None:
-        """Put the tables on disk, durably.
+        """Write the tables to disk, durably.
 
         Raises:
             OSError: as `write_atomic`.
@@ -50,7 +49,7 @@ def encode(tables: Tables) -> bytes:
 
 
 def open_entry(shard: Path, path: Path, tables: Tables) -> tuple[TinyDB, EntryStorage]:
-    """A database over one entry, and its storage, to commit."""
+    """A database over one entry, and its storage, which commits it."""
     database = TinyDB(shard, path, tables, storage=EntryStorage)
     storage = database.storage
     assert isinstance(storage, EntryStorage)

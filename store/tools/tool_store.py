@@ -1,13 +1,11 @@
-"""The tool store: one TinyDB file per tool, replaced whole, written by one writer at a time per shard.
+"""The tool store: one TinyDB file per tool, always replaced as a whole, one writer at a time per shard.
 
-One file per tool makes a save cost the same among a hundred tools as among ten thousand, lets a damaged entry
-damage nothing else, and gives version control something to show. The file holds the newest `KEEP` versions;
-older ones move to a folder beside it, one immutable file each under its own hash, so that the cost of a save
-doesn't grow with a tool's history either.
+With one file per tool, a save costs the same with a hundred tools as with ten thousand, damage is limited to one tool, and
+version control shows useful diffs. The file has the newest `KEEP` versions. Older ones move to a folder beside it, one
+immutable file each, named by its hash, so that a save does not get slower with a tool's history.
 
-Deleting sets a flag: a run that was started from a version, and a tool that was checked against it, still
-find it by its hash. What can't be read is never deleted: it stays in its place, listed with what is wrong
-with it, until a save needs the place, and then it is kept beside it.
+Deleting sets a flag: runs and tools that use a version still find it by its hash. A damaged file is never deleted: it is
+listed with its problem until a save needs the place, and then it is kept beside the new file.
 """
 
 from __future__ import annotations
@@ -42,21 +40,19 @@ from albert_tools.store.tools.names import VERSION, Place
 if TYPE_CHECKING:
     from albert_tools.store.tools.search_index import Index
 
-#: Versions in a tool's own file. Every load reads them all and every save writes them, at 0.03 and 0.15 ms
-#: each; older ones are seldom asked for.
+#: Versions in a tool's own file. Every load reads and every save writes all of them, at 0.03 and 0.15 ms each.
 KEEP = 10
-#: Versions that stay in memory, parsed and proved; beyond this all are dropped and read again.
+#: Verified versions that stay in memory; when there are more, the cache is emptied.
 CACHED = 512
-#: Digits of a hash that are shown to people, and are enough for them to name it by.
+#: Digits of a hash that messages show.
 SHOWN = 12
 
 
 class TinyToolStore:
     """`ToolStore` on files under `folder`.
 
-    `cache` is the folder for the derived index, or a function that gives it (asked on the first listing), or
-    None to keep the index in memory. Neither folder need exist. Any number of threads and processes may share
-    both.
+    `cache` is the folder for the search index, or a function that returns it (called on the first listing), or None to keep
+    the index in memory. Neither folder need exist. Any number of threads and processes may share both.
     """
 
     def __init__(self, folder: Path, cache: Path | Callable[[], Path] | None = None) -> None:
@@ -68,10 +64,10 @@ class TinyToolStore:
     # Reading
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
-        """The newest version, or the one of that hash (or its first digits), also when archived or deleted.
+        """The newest version, or the one with this hash or unique prefix, even if it is archived or deleted.
 
         Raises:
-            Failure: `unknown_tool`; `damaged` when what is there is not what was saved; `io_error`.
+            Failure: `unknown_tool`; `damaged` if it was changed after it was saved; `io_error`.
         """
         if not NAME.match(name):
             raise self._unknown(name)
@@ -85,7 +81,7 @@ class TinyToolStore:
         try:
             return self._load(place.entry, name, version)
         except Failure as failure:
-            # Neither a missing nor a damaged entry stands between a caller and an archived version.
+            # The version may be in the archive, even if the entry is missing or damaged.
             if failure.code == "io_error":
                 raise
             try:
@@ -121,34 +117,34 @@ class TinyToolStore:
         return found
 
     def list(self) -> builtins.list[Summary]:
-        """The tools that are not deleted, by name, damaged entries among them with their `problem`.
+        """The tools that are not deleted, by name; damaged entries have a `problem`.
 
-        Every file is looked at (but read only if it has changed): what any process has saved is there.
+        Includes everything that any process has saved. Only changed files are read.
 
         Raises:
-            Failure: `io_error` when the folder can't be read.
+            Failure: `io_error` if the folder can't be read.
         """
         return self._opened_index().list()
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """The versions of a tool, deleted or not, newest first, at most `limit`; and how many there are. Never raises."""
+        """At most `limit` versions of a tool, deleted or not, newest first; and how many there are. Never raises."""
         return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
 
     def verify(self) -> builtins.list[tuple[Path, str]]:
-        """Everything in the store that is not what was saved, old versions included: file and reason. Reads it all.
+        """The damaged files in the store, each with the reason. Reads everything, old versions included.
 
         Raises:
-            Failure: `io_error` when the folder can't be read.
+            Failure: `io_error` if the folder can't be read.
         """
         return verify(self.folder)
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
-        """Tools whose name, description or source speak of `text`, best first, at most `limit`.
+        """At most `limit` tools whose name, description or source contain the words of `text`, best first.
 
-        Any text will do; one without a letter or digit finds nothing, a blank one the first tools by name.
+        A text without a letter or digit finds nothing; a blank one finds the first tools by name.
 
         Raises:
-            Failure: `io_error` when the folder can't be read.
+            Failure: `io_error` if the folder can't be read.
         """
         return self._opened_index().search(text, limit)
 
@@ -165,19 +161,17 @@ class TinyToolStore:
         except Failure:
             near = ""
         return Failure(
-            "unknown_tool", f"no tool named {name!r}{near}", hint="`list` and `search` say what there is", tool=name
+            "unknown_tool", f"no tool named {name!r}{near}", hint="`list` and `search` show the saved tools", tool=name
         )
 
     # Writing
 
     def save(self, version: ToolVersion) -> bool:
-        """Make `version` the newest of its name; durable on return.
-
-        False when it was the newest already and not deleted.
+        """Make `version` the newest of its name, durably. False if it already was the newest and not deleted.
 
         Raises:
-            Failure: `invalid_arguments` for a bad name or a version not named by its content (`named()`);
-                `io_error` when it can't be written; `damaged` when the entry is from a newer release.
+            Failure: `invalid_arguments` for a bad name or a version that is not named by its content (`named()`);
+                `io_error` if it can't be written; `damaged` if a newer release wrote the entry.
         """
         name = version.name
         document = _checked(version)
@@ -186,7 +180,7 @@ class TinyToolStore:
             try:
                 tables = self._extensible(place, name, version.version)
                 if tables is None:
-                    # The one who wrote it may have died before this; we answer for it now.
+                    # The process that wrote it may have died before it synced the folder.
                     sync_folder(place.shard)
                     return False
                 self._write(place, tables, document)
@@ -195,10 +189,10 @@ class TinyToolStore:
         return True
 
     def delete(self, name: str) -> None:
-        """Take the tool off the list; its history stays, and saving it again brings it back.
+        """Remove the tool from the list. Its history stays, and saving it again restores it.
 
         Raises:
-            Failure: `unknown_tool`; `damaged` when the entry can't be read; `io_error`.
+            Failure: `unknown_tool`; `damaged` if the entry can't be read; `io_error`.
         """
         if not NAME.match(name):
             raise self._unknown(name)
@@ -220,7 +214,7 @@ class TinyToolStore:
         raise self._unknown(name)
 
     def _extensible(self, place: Place, name: str, version: str) -> Tables | None:
-        """The tables to add `version` to, or None when it is the newest already."""
+        """The tables to add `version` to; None if it already is the newest."""
         entry: Entry | None = None
         try:
             entry = read_entry(place.entry, name)
@@ -240,7 +234,7 @@ class TinyToolStore:
         version = document["version"]
         held = {d["version"]: int(i) for i, d in tables[VERSIONS].items()}
         if version not in held and place.archived(version).exists():
-            meta["archived"] -= 1  # it comes back; its archived copy stays and isn't counted
+            meta["archived"] -= 1  # it returns to the entry; its archived copy stays, uncounted
         meta.update(head=version, deleted=False)
         drop = [held.pop(version)] if version in held else []
         surplus = sorted(held.values())[: max(0, len(held) + 1 - KEEP)]
@@ -251,7 +245,7 @@ class TinyToolStore:
 
 
 def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any) -> None:
-    """Change an entry in one step, through TinyDB, which is imported here because only writers need it."""
+    """Change an entry in one step, with TinyDB, which only writers import."""
     from tinydb.table import Document
 
     from albert_tools.store.tools.storage import open_entry
@@ -259,7 +253,7 @@ def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[
     database, storage = open_entry(place.shard, place.entry, tables)
     versions = database.table(VERSIONS)
     if add is not None:
-        # Before dropping: no id is given twice then, and their order is the order of saving.
+        # Insert before removing, so that no id is used twice and ids are in the order of saving.
         versions.insert(add)
     if drop:
         versions.remove(doc_ids=drop)
@@ -268,7 +262,7 @@ def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[
 
 
 def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
-    """Keep an old version in a file of its own, laid out as an entry, before the entry lets go of it."""
+    """Write an old version to its own file, in the layout of an entry, before it is removed from the entry."""
     from albert_tools.store.tools.storage import encode
 
     target = place.archived(document["version"])
@@ -278,7 +272,7 @@ def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
 
 
 def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:
-    """A new entry's tables; an archive that is there already (of an entry since set aside) is counted."""
+    """The tables of a new entry; counts an archive that an earlier, damaged entry left."""
     held = {d["version"] for d in versions.values()}
     archived = 0
     if place.archive.is_dir():
@@ -289,7 +283,7 @@ def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:
 
 
 def _sound(entry: Entry | None, name: str) -> dict[str, Any]:
-    """The versions of an entry with a damaged head that can still prove themselves."""
+    """The undamaged versions of an entry whose newest version is damaged."""
     sound: dict[str, Any] = {}
     for key, document in entry.tables[VERSIONS].items() if entry is not None else ():
         try:
@@ -301,7 +295,7 @@ def _sound(entry: Entry | None, name: str) -> dict[str, Any]:
 
 
 def _checked(version: ToolVersion) -> dict[str, Any]:
-    """The document of `version`, after making sure that it will prove itself when read back."""
+    """The document of `version`, after checking that it can be read back and verified."""
     name = version.name
     if not NAME.match(name):
         raise Failure(
@@ -310,14 +304,14 @@ def _checked(version: ToolVersion) -> dict[str, Any]:
             hint="use letters, digits and _, at most 128",
         )
     try:
-        # Through JSON and back, so that what is proved is what a reader will see.
+        # Through JSON and back, so that this verifies what a reader will see.
         document: dict[str, Any] = json.loads(json.dumps(version.to_document(), allow_nan=False))
         prove(document, name)
     except (Damaged, ValueError, TypeError, RecursionError) as error:
         raise Failure(
             "invalid_arguments",
             f"the version of {name!r} can't be saved: {error}",
-            hint="only JSON values, and text that UTF-8 can hold; name the version with `named()`",
+            hint="use only JSON values and text that UTF-8 can encode; name the version with `named()`",
         ) from error
     return document
 
@@ -328,7 +322,7 @@ def _damaged(name: str, path: Path, error: Damaged) -> Failure:
         f"the entry of the tool {name!r} can't be used: {error}",
         hint="upgrade Albert Tools"
         if error.newer
-        else f"save the tool again (what is there is kept beside it), or mend or move away {path}",
+        else f"save the tool again (the damaged file is kept beside it), or repair or move away {path}",
         tool=name,
         details={"path": str(path)},
     )
@@ -340,7 +334,7 @@ def _no_version(name: str, version: str, place: Place) -> Failure:
         return Failure(
             "unknown_tool",
             f"no tool named {name!r} was ever saved",
-            hint="`list` and `search` say what there is",
+            hint="`list` and `search` show the saved tools",
             tool=name,
         )
     return Failure(
@@ -356,7 +350,7 @@ def _removed(name: str, entry: Entry) -> Failure:
     return Failure(
         "unknown_tool",
         f"the tool {name!r} was removed",
-        hint=f"its versions are kept, the last one is {entry.head[:SHOWN]}: ask for it by that, or save it again",
+        hint=f"its versions are kept: name the last one, {entry.head[:SHOWN]}, or save the tool again",
         tool=name,
         details={"removed": True, "last": entry.head, "versions": entry.count},
     )

@@ -74,7 +74,7 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         if p.required and p.name not in arguments and p.name not in named:
             wrong.append(f"{p.name} is missing")
     if wrong:
-        hint = "; ".join(hints) or f"the tool is called as {definition.signature()}"
+        hint = "; ".join(hints) or f"call the tool as {definition.signature()}"
         raise Usage(f"{definition.name}: " + "; ".join(wrong), hint)
     return arguments
 

@@ -92,7 +92,7 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
         raise Failure(
             "invalid_arguments",
             f"{options.name}: " + "; ".join(v["message"] for v in wrong),
-            hint=f"the tool is called as {described.definition.signature()}",
+            hint=f"call the tool as {described.definition.signature()}",
             details={"violations": wrong},
         )
     authority, rules = context.authority, context.governance

@@ -1,12 +1,12 @@
-"""How many examples a property is tried with: few in `make test`, the same ones each time, so that whoever runs it gets the
-result that we got; thirty times as many in `make test-slow`, new ones each time, which is where new bugs are looked for.
+"""How many examples a property gets: few in `make test`, the same ones each time, so that everybody gets the same result;
+thirty times as many in `make test-slow`, new ones each time, to find new bugs.
 """
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-#: What `--hypothesis-profile` is given for many.
+#: The `--hypothesis-profile` with many examples.
 LONG = "long"
 settings.register_profile(LONG, deadline=None)
 
@@ -16,6 +16,6 @@ settings.load_profile("default")
 
 
 def examples(few: int) -> settings:
-    """Settings for a property that is tried with `few` examples, or thirty times as many in the profile `long`."""
+    """Settings for a property with `few` examples, or thirty times as many in the profile `long`."""
     times = 30 if settings.get_current_profile_name() == LONG else 1
     return settings(max_examples=few * times, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,4 +1,4 @@
-"""What the children of tests have imported when they are born; see `tests.helpers.children`."""
+"""Imported by the fork server before it forks children; see `tests.helpers.children`."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ for package in ("engine", "store", "surfaces"):
         if not module.name.endswith("__main__"):
             import_module(module.name)
 
-# The parser's table takes long to come by, and each home keeps one of its own.
+# The parser's table takes long to build, and each home caches its own.
 parse("")

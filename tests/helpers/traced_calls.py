@@ -1,4 +1,4 @@
-"""Calls as the pipeline tells of them."""
+"""Notices of calls, as observers get them from the pipeline."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from albert_tools.engine.model.telemetry import Ended, Observer, Span, Started, new_span
 
-#: A value that no observer may tell, in arguments, names and messages.
+#: A secret that no observer may reveal.
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz012345"
 
 
 def started(tool: str = "read_file", **facts: Any) -> Started:
-    """A call of a primitive that was allowed."""
+    """The start of an allowed call of a primitive."""
     known: dict[str, Any] = {
         "call_id": "c1",
         "arguments": {"path": "notes.md"},
@@ -31,7 +31,7 @@ def started(tool: str = "read_file", **facts: Any) -> Started:
 
 
 def refused(tool: str = "bash", **facts: Any) -> Ended:
-    """A call that wasn't made."""
+    """The end of a denied call."""
     known: dict[str, Any] = {
         "code": "permission_denied",
         "category": "permission",
@@ -42,7 +42,7 @@ def refused(tool: str = "bash", **facts: Any) -> Ended:
 
 
 def nested(observer: Observer, trace: str | None = None) -> tuple[Span, Span, Span]:
-    """Three calls, each made by the one before; the innermost times out, and the others fail of it."""
+    """Three calls, each made by the one before; the innermost times out, and so all fail."""
     outer = new_span(None, trace)
     middle = new_span(outer)
     inner = new_span(middle)
@@ -62,7 +62,7 @@ ROOT = str(Path(__file__).parents[2])
 
 
 def start(code: str, **environ: str) -> subprocess.Popen[str]:
-    """A Python of its own."""
+    """Start Python with this code."""
     env = {**os.environ, "PYTHONPATH": ROOT, **environ}
     return subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
@@ -70,7 +70,7 @@ def start(code: str, **environ: str) -> subprocess.Popen[str]:
 
 
 def printed(code: str) -> str:
-    """What it prints; it must end well and say nothing else."""
+    """What the code prints; it must write nothing to standard error."""
     out, err = start(code).communicate()
     assert err == ""
     return out

@@ -49,7 +49,7 @@ def test_published_and_found(tmp_path: Path) -> None:
     assert artifacts.folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_content_must_be_kept(tmp_path: Path) -> None:
+def test_the_content_must_be_in_the_store(tmp_path: Path) -> None:
     artifacts, _ = store(tmp_path)
     for ref, code in (("b3:" + "0" * 64, "not_found"), ("nonsense", "invalid_arguments")):
         with pytest.raises(Failure) as caught:
@@ -122,7 +122,7 @@ def publish_until_killed(report: Report, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
-def test_killed_at_any_moment_what_was_said_is_there(tmp_path: Path, after: int) -> None:
+def test_every_reported_artifact_survives_kill_9(tmp_path: Path, after: int) -> None:
     child = Child(publish_until_killed, tmp_path)
     while (last := child.hear()) < after:
         pass
@@ -136,7 +136,7 @@ def test_killed_at_any_moment_what_was_said_is_there(tmp_path: Path, after: int)
     assert artifacts.publish("/w", artifact(contents, str(last + 1), b"x" * (last + 1)))[0].size_bytes == last + 1
 
 
-def test_what_an_artifact_names_is_never_collected(tmp_path: Path) -> None:
+def test_the_content_of_an_artifact_is_never_collected(tmp_path: Path) -> None:
     artifacts, contents = store(tmp_path)
     kept, lost = contents.put(b"kept"), contents.put(b"lost")
     artifacts.publish("/w", Artifact("a", kept, 4, "c", (), NOW))

@@ -45,7 +45,7 @@ def test_no_home_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", none)
-    with pytest.raises(Failure, match="can't tell where the home folder is") as caught:
+    with pytest.raises(Failure, match="the home folder is unknown") as caught:
         Homes.resolve({})
     assert caught.value.code == "io_error"
     assert Homes.resolve({"ALBERT_HOME": "/srv/albert"}).albert == Path("/srv/albert")
@@ -79,7 +79,7 @@ def test_a_file_as_home_can_not_be_listed(tmp_path: Path) -> None:
         assert caught.value.code == "io_error"
 
 
-def test_a_home_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_a_missing_home_is_an_empty_one(tmp_path: Path) -> None:
     store = TinyToolStore(tmp_path / "none", tmp_path / "cache")
     assert store.list() == []
     assert store.search("x") == []

@@ -199,7 +199,7 @@ def test_one_holder_at_a_time(runs: Runs) -> None:
         runs.create(RUN, HEADER)
     assert caught.value.code == "exists"
     journal = runs.open(RUN)
-    with pytest.raises(Failure, match="somebody else"):
+    with pytest.raises(Failure, match="another process is executing the run"):
         Runs(runs.folder).open(RUN)
     journal.close()
     Runs(runs.folder).open(RUN).close()
@@ -361,7 +361,7 @@ def test_the_list_is_newest_first_over_days_and_tells_what_it_cannot_read(runs: 
     (today / "notes.txt").write_text("hello")
     found = runs.list(10)
     assert [run.id for run in found if not run.problem] == [f"{i:016x}" for i in (6, 7, 8, 9)]
-    assert [(run.id, run.problem) for run in found if run.problem] == [(f"{5:016x}", "it was never begun")]
+    assert [(run.id, run.problem) for run in found if run.problem] == [(f"{5:016x}", "it never started")]
     assert [run.last["step"] if run.last else None for run in found if not run.problem] == [2, 1, 0, None]
     assert len(runs.list(2)) == 2
     with pytest.raises(Failure) as caught:

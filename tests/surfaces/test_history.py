@@ -104,7 +104,7 @@ def test_digits_that_several_versions_begin_with(albert: Albert) -> None:
     done = albert("show", "base", "--version", versions[2][:6])
     assert done.code == 1
     assert f"3 versions of 'base' begin with {versions[2][:6]!r}: " in done.err
-    assert "give as many digits as tell them apart" in done.err
+    assert "give more digits" in done.err
     assert alike[0][:7] in done.err
     assert albert("show", "base", "--version", versions[2][:12]).code == 0
 

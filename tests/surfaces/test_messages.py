@@ -42,7 +42,7 @@ GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
 @pytest.mark.parametrize(
     ("wrong", "message", "help_"),
     [
-        ("rate=abc", "mixed: rate: expected number, got 'abc'", "the tool is called as mixed("),
+        ("rate=abc", "mixed: rate: expected number, got 'abc'", "call the tool as mixed("),
         ("paths=x.csv", "mixed: paths: expected array of string, got 'x.csv'", """write paths:='["x.csv"]'"""),
         ("paths=it's", 'paths: expected array of string, got "it\'s"', """write paths:='["it'"'"'s"]'"""),
         ("sizes=3", "sizes: expected array of integer, got '3'", "write sizes:='[1]'"),
@@ -225,10 +225,15 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
             ("move_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
             ("copy_file", copy, "already", "overwrite=True replaces it"),
             ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
-            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "an id is the one that it was published under"),
-            ("read_result", {"handle": "foo"}, "is no reference", "it is b3: and 64 hex digits"),
+            ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "give the id exactly as it was published"),
+            ("read_result", {"handle": "foo"}, "is not a reference", "a reference is b3: and 64 hex digits"),
             ("search_text", {"pattern": "(?=x)"}, "is not a valid pattern", "no lookaround"),
-            ("git", {"operation": "STATSU"}, '"STATSU" is no choice; did you mean "STATUS"?', "git takes operation: "),
+            (
+                "git",
+                {"operation": "STATSU"},
+                '"STATSU" is not one of the choices; did you mean "STATUS"?',
+                "git takes operation: ",
+            ),
             ("git", {"operation": "nope"}, "expected one of ", ""),
             ("http_request", {"url": "http://127.0.0.1:1/"}, "refused, so nothing listens at that port", ""),
             ("http_request", {"url": "http://u:p@127.0.0.1/"}, "can't contain a user name or password", ""),

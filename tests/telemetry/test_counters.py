@@ -1,4 +1,4 @@
-"""What is counted, and several observers as one."""
+"""Counters, and several observers as one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers.traced_calls import nested, refused, started
 
 
 class Broken:
-    """Fails at everything."""
+    """Every method raises."""
 
     def started(self, span: Span, call: Started) -> None:
         raise OSError("the disk is full")
@@ -55,7 +55,7 @@ def test_counts() -> None:
     assert json.loads(json.dumps(tools)) == tools
 
 
-def test_a_snapshot_stays_as_it_was() -> None:
+def test_a_snapshot_does_not_change_later() -> None:
     counters = Counters()
     nested(counters)
     before = counters.snapshot()
@@ -64,7 +64,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
     assert before == copy
 
 
-def test_names_that_strangers_choose_take_no_room() -> None:
+def test_made_up_names_do_not_grow_the_tables() -> None:
     counters = Counters()
     for i in range(MAX_NAMES + 50):
         ended = refused(f"made_up_{i}", rule=f"rule{i}")
@@ -77,7 +77,7 @@ def test_names_that_strangers_choose_take_no_room() -> None:
     assert found["blocked_by_rule"]["(others)"] == 50
 
 
-def test_threads_lose_no_count() -> None:
+def test_counts_of_several_threads_add_up() -> None:
     counters = Counters()
     threads = [threading.Thread(target=lambda: [nested(counters) for _ in range(500)]) for _ in range(4)]
     for thread in threads:
@@ -88,7 +88,7 @@ def test_threads_lose_no_count() -> None:
     assert (found["calls"], found["failed"], found["open"]) == (6_000, 6_000, 0)
 
 
-def test_several_are_all_told_though_one_fails() -> None:
+def test_an_observer_that_raises_does_not_stop_the_others() -> None:
     first, last = Counters(), Counters()
     nested(several(first, Broken(), several(Broken(), last)))
     assert first.snapshot() == last.snapshot()

@@ -1,4 +1,4 @@
-"""Events as they are read back: by a machine, a line each, and by a person's terminal, which they can't speak to."""
+"""Events: one line of JSON each, without secrets, and harmless to a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_a_call_from_begin_to_end() -> None:
+def test_the_two_events_of_a_completed_call() -> None:
     stream = io.StringIO()
     observer = StructlogObserver(stream=stream)
     span = new_span()
@@ -60,7 +60,7 @@ def test_a_call_from_begin_to_end() -> None:
     assert observer.lost == 0
 
 
-def test_nested_calls_that_fail() -> None:
+def test_events_of_nested_calls_that_fail() -> None:
     stream = io.StringIO()
     spans = nested(StructlogObserver(stream=stream))
     events = lines(stream.getvalue())
@@ -82,7 +82,7 @@ def test_a_blocked_call_names_the_rule_that_blocked_it() -> None:
     assert "verdict" not in event
 
 
-def test_nothing_secret_is_told() -> None:
+def test_events_have_no_secrets() -> None:
     stream = io.StringIO()
     observer = StructlogObserver(stream=stream)
     call = started(
@@ -102,7 +102,7 @@ def test_nothing_secret_is_told() -> None:
 
 
 def hostile(observer: StructlogObserver) -> None:
-    """Two notices with `HOSTILE` in everything that a caller can choose."""
+    """Two notices with `HOSTILE` in every field that a caller chooses."""
     call = started(
         HOSTILE, kind=None, arguments={HOSTILE: HOSTILE, "n": float("nan")}, session=HOSTILE, request_id=HOSTILE
     )
@@ -125,9 +125,9 @@ def test_a_hostile_name_stays_on_its_line() -> None:
     assert observer.lost == 0
 
 
-def test_nor_does_it_speak_to_a_terminal_through_the_applications_own_renderer() -> None:
+def test_a_hostile_name_is_escaped_for_the_applications_own_renderer_too() -> None:
     stream = io.StringIO()
-    # The plainest there can be: it escapes nothing.
+    # This renderer escapes nothing.
     logger = structlog.wrap_logger(
         structlog.PrintLogger(stream), processors=[lambda _, __, event: " ".join(map(str, event.values()))]
     )
@@ -137,7 +137,7 @@ def test_nor_does_it_speak_to_a_terminal_through_the_applications_own_renderer()
     assert observer.lost == 0
 
 
-def test_the_applications_logger_with_the_standard_library(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_applications_logger_can_be_one_of_the_standard_library(caplog: pytest.LogCaptureFixture) -> None:
     logger = structlog.wrap_logger(
         logging.getLogger("calls"),
         processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
@@ -152,7 +152,7 @@ def test_the_applications_logger_with_the_standard_library(caplog: pytest.LogCap
     assert (last.__dict__["tool"], last.__dict__["service"]) == ("report", "mine")
 
 
-def test_several_processes_share_a_file_of_their_owners(tmp_path: Path) -> None:
+def test_several_processes_write_to_one_private_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     code = (
         "import os, sys; from albert_tools.telemetry import from_environment; from tests.helpers.traced_calls import nested\n"
@@ -165,7 +165,7 @@ def test_several_processes_share_a_file_of_their_owners(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_can_not_be_written_is_counted_and_fails_nothing(tmp_path: Path) -> None:
+def test_events_that_can_not_be_written_are_counted_as_lost(tmp_path: Path) -> None:
     observer = StructlogObserver(path=tmp_path / "calls.jsonl")
     nested(observer)
     observer.close()
@@ -178,7 +178,7 @@ def test_what_can_not_be_written_is_counted_and_fails_nothing(tmp_path: Path) ->
     assert full.lost == 6
 
 
-def test_the_command_line_tells_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     observer = from_environment({"ALBERT_TELEMETRY": " json "})
     assert observer is not None
     nested(observer)
@@ -187,7 +187,7 @@ def test_the_command_line_tells_standard_error(capsys: pytest.CaptureFixture[str
     assert len(lines(shown.err)) == 6
 
 
-def test_nobody_watches_unless_asked() -> None:
+def test_without_the_variable_there_is_no_observer() -> None:
     assert from_environment({}) is None
     assert from_environment({"ALBERT_TELEMETRY": ""}) is None
 
@@ -206,12 +206,12 @@ def test_nobody_watches_unless_asked() -> None:
         ("/a\0b", "io_error", r"ALBERT_TELEMETRY: '/a\x00b' can't be opened: a path cannot contain a NUL character"),
     ],
 )
-def test_what_it_can_not_be(value: str, code: str, message: str) -> None:
+def test_invalid_values_of_the_variable(value: str, code: str, message: str) -> None:
     with pytest.raises(Failure) as refused:
         from_environment({"ALBERT_TELEMETRY": value})
     assert (refused.value.code, refused.value.message) == (code, message)
     assert refused.value.hint == (
-        "ALBERT_TELEMETRY=json tells standard error, ALBERT_TELEMETRY=/path/calls.jsonl a file"
+        "ALBERT_TELEMETRY=json writes to standard error, ALBERT_TELEMETRY=/path/calls.jsonl to a file"
     )
 
 

@@ -21,7 +21,7 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Exported:
-    """A provider of its own, with what it exported."""
+    """A provider and the spans that it exported."""
 
     def __init__(self, ids: Any = None) -> None:
         self._exporter = InMemorySpanExporter()
@@ -33,7 +33,7 @@ class Exported:
         return {span.name: span for span in self._exporter.get_finished_spans()}
 
     def only(self) -> dict[str, Any]:
-        """The attributes of the only one."""
+        """The attributes of the only span."""
         (span,) = self._exporter.get_finished_spans()
         return dict(span.attributes or {})
 
@@ -51,7 +51,7 @@ def once(observer: OpenTelemetryObserver, ended: Ended, trace: str | None = None
     return span
 
 
-def test_a_call_that_came_off(exported: Exported) -> None:
+def test_a_completed_call(exported: Exported) -> None:
     call = started(session="s1", request_id="q1")
     span = once(OpenTelemetryObserver(exported.provider), Ended(call, "completed", 0.1, effects=2, result_hash="b3:00"))
     made = exported.spans()["execute_tool read_file"]
@@ -209,7 +209,7 @@ print(sorted(span.name for span in exporter.get_finished_spans()))
     assert printed(code) == "['execute_tool fetch_all', 'execute_tool http_request', 'execute_tool report']\n"
 
 
-def test_calls_whose_end_nobody_tells_are_let_go(exported: Exported) -> None:
+def test_the_oldest_open_span_is_ended_when_there_are_too_many(exported: Exported) -> None:
     observer = OpenTelemetryObserver(exported.provider)
     first = new_span()
     observer.started(first, started("lost"))
@@ -220,7 +220,7 @@ def test_calls_whose_end_nobody_tells_are_let_go(exported: Exported) -> None:
     assert len(exported.spans()) == 1
 
 
-def test_without_the_library_it_says_what_to_install() -> None:
+def test_without_the_library_the_error_says_what_to_install() -> None:
     code = """
 import sys
 sys.modules["opentelemetry"] = None
@@ -234,6 +234,6 @@ for make in (OpenTelemetryObserver, SharedIds, current_trace):
     assert printed(code) == "spans need OpenTelemetry: pip install '.[otel]' in the clone of Albert Tools\n" * 3
 
 
-def test_the_observers_tracer_leaves_nothing_current(exported: Exported) -> None:
+def test_the_observer_does_not_change_the_current_span(exported: Exported) -> None:
     nested(OpenTelemetryObserver(exported.provider))
     assert not trace.get_current_span().get_span_context().is_valid

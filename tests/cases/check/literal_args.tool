@@ -11,7 +11,7 @@ def t() -> str:
 # a path out of the workspace
 def t() -> str:
     """Read."""
-    return tools.read_file(path="a/../b")  # error: [tool-value] "read_file does not take this value: path: has '..' in it, which no path may; write it from the workspace down"
+    return tools.read_file(path="a/../b")  # error: [tool-value] "read_file does not take this value: path: must not contain '..'; write the path from the workspace down"
 ---
 # a wrong value inside a nested literal
 def t() -> dict:
@@ -21,7 +21,7 @@ def t() -> dict:
 # an unknown choice gets the nearest one
 def t() -> dict:
     """Ask."""
-    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request does not take this value: method: "put" is no choice; did you mean "PUT"?"
+    return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request does not take this value: method: "put" is not one of the choices; did you mean "PUT"?"
     # hint: "write "PUT""
 ---
 # literals that fit

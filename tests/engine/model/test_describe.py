@@ -1,4 +1,4 @@
-"""What a definition says in words, for lists and pages."""
+"""Definitions in words, for lists and pages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_bounds(schema: dict[str, Any], said: str) -> None:
     assert bounds_of(schema) == said
 
 
-def test_an_example_is_what_the_descriptions_show() -> None:
+def test_examples_come_from_the_descriptions() -> None:
     @primitive(schemas={"count": {"minimum": 5}, "share": {"maximum": 0.5}})
     def made(
         path: str,
@@ -82,7 +82,7 @@ def test_an_example_of_each_is_a_call_that_is_let_in(tool: Primitive) -> None:
     assert violations(example_of(tool.definition), tool.definition.schema) == []
 
 
-def test_what_rules_judge() -> None:
+def test_the_resources_that_rules_judge() -> None:
     @primitive(
         effects=["network", "execute"],
         paths={"source": "read", "target": "write"},

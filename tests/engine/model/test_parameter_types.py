@@ -1,4 +1,4 @@
-"""Each bound at its edge: what is just within is accepted, what is just beyond is refused by its rule."""
+"""Each bound at its edge: the last valid value is accepted, the next one is refused by its rule."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def store(
     """Store it."""
 
 
-def test_everything_is_said_at_once() -> None:
+def test_all_violations_are_reported_at_once() -> None:
     given = {
         "path": "../\0" + "a" * 5000,
         "create_only": True,
@@ -165,7 +165,7 @@ def test_one_of_two_that_exclude_each_other(one: dict[str, bool]) -> None:
     assert violations({"path": "a", "content": "", **one}, store.definition.schema) == []
 
 
-def test_what_holds_between_parameters_is_in_the_schema_and_its_hash() -> None:
+def test_invariants_are_in_the_schema_and_its_hash() -> None:
     schema = store.definition.parameters_schema()
     assert schema["x-excludes"] == [["create_only", "append"]]
     assert schema["not"]["required"] == ["create_only", "append"]
@@ -196,12 +196,12 @@ def truthy(a: bool = True, b: bool = False) -> None: ...
         (lambda: primitive(rate_limit=True)(of_three), "calls per hour, 1 or more, not True"),
     ],
 )
-def test_declarations_that_can_not_be(declare: Any, said: str) -> None:
+def test_invalid_declarations(declare: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         declare()
 
 
-def test_governance_is_not_what_callers_depend_on() -> None:
+def test_governance_does_not_change_the_version() -> None:
     plain = primitive(name="n")(of_three)
     bounded = primitive(name="n", rate_limit=60, sandbox=True)(of_three)
     assert bounded.definition.version == plain.definition.version
@@ -212,7 +212,7 @@ def test_governance_is_not_what_callers_depend_on() -> None:
     }
 
 
-def test_a_path_that_leaves_is_denied_and_a_slip_is_not() -> None:
+def test_a_path_out_of_the_workspace_is_denied_and_a_slip_is_invalid() -> None:
     schema = store.definition.schema
     slip = refused_arguments(store.definition, violations({"path": ""}, schema))
     assert (slip.code, slip.rule, slip.denied) == ("invalid_arguments", None, False)
@@ -239,12 +239,12 @@ def test_annotated_types() -> None:
     assert repr(Bound(minLength=1)) == "Bound(minLength=1)"
 
 
-def test_the_alternative_that_is_meant_says_what_is_wrong() -> None:
+def test_the_alternative_of_the_right_type_reports() -> None:
     schema = schema_of(parameter_types.FilePath | None)
     assert violations(None, schema) == []
     assert [v["rule"] for v in violations("a/../b", schema)] == ["path_traversal"]
     assert [v["rule"] for v in violations(3, schema)] == ["type"]
 
 
-def test_half_a_surrogate_pair_is_counted_not_tripped_over() -> None:
+def test_half_a_surrogate_pair_is_counted() -> None:
     assert rules("\ud800" * 4096, parameter_types.FilePath) == ["max_bytes"]

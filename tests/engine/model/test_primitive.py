@@ -1,4 +1,4 @@
-"""Declaring primitives: what is read off a function, and what is refused with a sentence."""
+"""Declaring primitives: what a function says, and which declarations are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row(TypedDict, total=False):
     size: int
 
 
-def test_everything_is_read_off_the_function() -> None:
+def test_the_function_gives_the_definition() -> None:
     @primitive(effects=["read"], family="data", timeout=5, idempotent=True, schemas={"limit": {"minimum": 1}})
     async def query(
         text: str, context: CallContext, limit: int = 10, kind: Literal["a", "b"] | None = None
@@ -60,7 +60,7 @@ def test_everything_is_read_off_the_function() -> None:
     assert d.parameter("context") is None
 
 
-def test_the_version_is_the_schema_not_the_prose() -> None:
+def test_the_version_depends_on_the_schema_only() -> None:
     def plain(a: int) -> int:
         """One text."""
         return a
@@ -94,7 +94,7 @@ class Tree:
     below: list[Tree]
 
 
-def test_a_type_that_names_itself_is_held_against_its_own_definitions() -> None:
+def test_a_recursive_type_uses_its_own_definitions() -> None:
     @primitive
     def plant(tree: Tree, other: Tree | None = None) -> None:
         """Plant it."""
@@ -163,13 +163,13 @@ def a_fine(x: int = 1) -> None: ...
         (lambda: primitive(a_only), "'x' must be an ordinary named parameter"),
     ],
 )
-def test_what_can_not_be_a_primitive(declare: Callable[[], Any], said: str) -> None:
+def test_invalid_primitives(declare: Callable[[], Any], said: str) -> None:
     with pytest.raises(TypeError) as caught:
         declare()
     assert said in str(caught.value)
 
 
-def test_none_as_not_given() -> None:
+def test_none_as_a_default_means_not_given() -> None:
     @primitive
     def find(x: int = None) -> int:  # type: ignore[assignment]  # noqa: RUF013
         """Find."""
@@ -187,7 +187,7 @@ def test_docstring_sections() -> None:
     assert read_docstring("One.\n\nArgs:\n stray\n    a: A.") == ("One.", {"a": "A."})
 
 
-def test_a_sync_function_has_a_thread_and_its_stop_iteration_is_heard_of() -> None:
+def test_a_sync_function_runs_in_a_thread_and_its_stop_iteration_arrives() -> None:
     import threading
 
     @primitive

@@ -42,7 +42,7 @@ def test_a_secret_in_a_text(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["a password is needed", "the token: $TOKEN", "cookies.txt", "https://example.org/a@b"]
 )
-def test_what_only_speaks_of_secrets_stays(value: str) -> None:
+def test_texts_about_secrets_stay(value: str) -> None:
     assert redacted({"a": value}) == {"a": value}
     assert redacted_text(value) == value
 
@@ -51,7 +51,7 @@ def test_a_secret_as_a_name() -> None:
     assert KEY not in json.dumps(redacted({KEY: 1, "a": {KEY * 100: 2}}))
 
 
-def test_a_secret_at_the_end_of_what_is_kept() -> None:
+def test_a_secret_at_the_cut_is_redacted() -> None:
     assert "abcdefghij" not in redacted_text("x" * 480 + " " + KEY)
 
 
@@ -83,7 +83,7 @@ def test_a_number_of_tokens_is_no_secret() -> None:
     }
 
 
-def test_what_is_to_be_recorded_by_its_hash() -> None:
+def test_arguments_recorded_by_hash() -> None:
     @primitive(schemas={"text": {"x-recorded": "hash"}, "more": {"x-recorded": "hash"}})
     def tell(text: str, more: str | None = None, name: str = "") -> None:
         """Tell something."""

@@ -1,4 +1,4 @@
-"""Results, failures and stored versions: the shapes that callers and disks hold."""
+"""Invocations, results, failures and stored versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.engine.model.result import Effect
 
 
-def test_a_result_that_went_well() -> None:
+def test_a_result_with_an_output() -> None:
     result = ToolResult("t", {"a": 1}, version="v", effects=(Effect("read", "read_file", {"path": "x"}),), calls=1)
     assert result.ok
     assert result.value() == {"a": 1}
@@ -32,7 +32,7 @@ def test_a_result_that_went_well() -> None:
     }
 
 
-def test_a_result_that_did_not() -> None:
+def test_a_result_with_an_error() -> None:
     error = Failure("not_found", "there is nothing at 'x'", hint="look", tool="read_file", line=3, details={"n": 1})
     result = ToolResult("t", error=error, request_id="r")
     assert not result.ok
@@ -78,13 +78,13 @@ def test_codes() -> None:
         ("unknown_outcome", "UnknownOutcome", "exception", False),
     ],
 )
-def test_what_a_code_says(code: str, kind: str, category: str, denied: bool) -> None:
+def test_the_kind_and_category_of_a_code(code: str, kind: str, category: str, denied: bool) -> None:
     failure = Failure(code, "x")
     assert (failure.kind, failure.category, failure.denied) == (kind, category, denied)
     assert (failure.as_dict()["type"], failure.as_dict()["category"]) == (kind, category)
 
 
-def test_the_strict_form_says_everything() -> None:
+def test_the_strict_form_has_all_keys() -> None:
     bare = ToolResult("read_file", "x").strict()
     assert bare["tool"] == bare["action"] == "read_file"
     assert (bare["budget_consumed"], bare["trace_id"], bare["span_id"], bare["metadata"]) == ({}, None, None, {})
@@ -126,7 +126,7 @@ def version() -> ToolVersion:
     return ToolVersion(definition, "source\n", program, (Callee("read_file", "primitive", "0" * 64),)).named()
 
 
-def test_a_stored_version_comes_back_as_it_was() -> None:
+def test_a_stored_version_is_read_back_unchanged() -> None:
     made = version()
     assert ToolVersion.from_document(json.loads(json.dumps(made.to_document()))) == made
     assert made.version == made.definition.version == digest(made.content())
@@ -143,7 +143,7 @@ def test_a_stored_version_comes_back_as_it_was() -> None:
         ({"calls": []}, "is not a tool version"),
     ],
 )
-def test_a_stored_version_is_proved(change: dict[str, Any], said: str) -> None:
+def test_a_changed_stored_version_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         ToolVersion.from_document({**version().to_document(), **change})
     with pytest.raises(ValueError, match="is not a tool version"):

@@ -1,4 +1,4 @@
-"""Annotations as schemas, values against schemas: every message that an agent may meet."""
+"""Schemas of annotations, and values checked against schemas with every message that an agent may get."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_annotations(annotation: Any, spelled: str) -> None:
     assert spell(schema_of(annotation)) == spelled
 
 
-def test_an_annotation_that_can_not_be_hashed() -> None:
+def test_annotations_without_a_hash() -> None:
     assert schema_of(Literal[()]) == {"enum": []}
     with pytest.raises(Exception, match="schema"):
         schema_of([int])
@@ -102,7 +102,7 @@ OBJECT = {
         ([1, "a", None], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, ["[2]: expected string, got null"]),
         ([1, 2], {"prefixItems": [{"type": "integer"}], "items": False}, []),
         ({"n": "x"}, OBJECT, ["name: is required", 'n: expected integer, got string "x"']),
-        ({"name": "a", "nam": 1}, OBJECT, ["nam: there is no such name here; did you mean 'name'?"]),
+        ({"name": "a", "nam": 1}, OBJECT, ["nam: unknown name; did you mean 'name'?"]),
         ({"name": ""}, OBJECT, ["name: must not be empty"]),
         ({"anything": 1}, {"type": "object"}, []),
         ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a: expected string, got integer 1"]),
@@ -114,7 +114,7 @@ def test_violations(value: Any, schema: dict[str, Any], said: list[str]) -> None
     assert [v["message"] for v in violations(value, schema)] == said
 
 
-def test_all_at_once_with_their_places() -> None:
+def test_all_violations_are_reported_with_their_places() -> None:
     found = violations({"rows": [{"x": "a"}, {}], "more": 1}, schema_of(dict[str, list[Point]]), "given")
     assert [(v["field"], v["rule"]) for v in found] == [
         ("given.rows[0].x", "type"),
@@ -129,6 +129,89 @@ def test_kinds() -> None:
     assert [kind_of(v) for v in values] == kinds
 
 
+class Row(TypedDict):
+    name: str
+    n: NotRequired[int]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema", "spelt"),
+    [
+        (str, {"type": "string"}, "string"),
+        (Optional[int], {"type": ["integer", "null"]}, "integer or null"),  # noqa: UP045
+        (list[str], {"type": "array", "items": {"type": "string"}}, "array of string"),
+        (set[int], {"type": "array", "items": {"type": "integer"}}, "array of integer"),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, "array of integer"),
+        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}, "object of number"),
+        (Literal["a", 1], {"enum": ["a", 1]}, '"a" | 1'),
+        (
+            list[str] | int,
+            {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "integer"}]},
+            "array of string or integer",
+        ),
+        (Any, {}, "any"),
+        (
+            Row,
+            {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+            "{name: string, n?: integer}",
+        ),
+    ],
+)
+def test_the_schema_of_an_annotation(annotation: Any, schema: dict[str, Any], spelt: str) -> None:
+    assert schema_of(annotation) == schema
+    assert spell(schema) == spelt
+
+
+def test_pydantic_makes_the_schemas_of_other_annotations() -> None:
+    schema = schema_of(tuple[int, str])
+    assert violations([1, "a"], schema) == []
+    assert violations(["a", 1], schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "rules"),
+    [
+        (True, {"type": "integer"}, ["type"]),
+        (2.0, {"type": "integer"}, []),
+        ("", {"type": "string", "minLength": 1}, ["min_length"]),
+        ("a", {"type": "string", "minLength": 3}, ["min_length"]),
+        ("abcd", {"type": "string", "maxLength": 3}, ["max_length"]),
+        ("b", {"type": "string", "pattern": "^a"}, ["pattern"]),
+        (0, {"minimum": 1}, ["minimum"]),
+        (9, {"maximum": 5}, ["maximum"]),
+        (0, {"exclusiveMinimum": 0}, ["minimum"]),
+        (5, {"exclusiveMaximum": 5}, ["maximum"]),
+        ([], {"minItems": 1}, ["min_items"]),
+        ([1, 2], {"maxItems": 1}, ["max_items"]),
+        (["a", "b"], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, ["type"]),
+        (3, {"enum": [1, 2]}, ["enum"]),
+        (True, {"const": 1}, ["const"]),
+        ("x" * 99, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, ["type"]),
+        ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["type"]),
+        (
+            {"b": 1},
+            {"required": ["a"], "properties": {"a": {}}, "additionalProperties": False},
+            ["required", "unknown"],
+        ),
+        (
+            {"a": {"a": 1}},
+            {"$defs": {"x": {"properties": {"a": {"type": "object"}}}}, "properties": {"a": {"$ref": "#/$defs/x"}}},
+            ["type"],
+        ),
+        (object(), {"type": "string"}, ["type"]),
+    ],
+)
+def test_the_rule_of_each_violation(value: Any, schema: dict[str, Any], rules: list[str]) -> None:
+    found = violations(value, schema, "it")
+    assert [v["rule"] for v in found] == rules
+    assert all(v["field"].startswith("it") and v["message"].startswith(v["field"]) for v in found)
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=3), x, max_size=3),
@@ -137,7 +220,7 @@ VALUES = st.recursive(
 
 
 def _fitting(value: Any) -> dict[str, Any]:
-    """A schema that this value meets, as strict as can be."""
+    """The strictest schema that this value fits."""
     if isinstance(value, list):
         items = [_fitting(v) for v in value]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}

@@ -94,7 +94,7 @@ def test_calling_a_version(bench: Any) -> None:
         ({"at": "\ud800"}, ["at: text with a lone surrogate can't be an argument: it is not valid Unicode"]),
         ({1: 2}, ["the key 1 can't be an argument: keys are strings: convert them with str(…)"]),
         ({"at": "x" * (70 * 1024 * 1024)}, ["the argument is larger than 67,108,864 bytes"]),
-        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: there is no such name here"]),
+        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: unknown name"]),
     ],
 )
 def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:

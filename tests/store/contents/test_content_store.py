@@ -37,7 +37,7 @@ def _age(contents: Contents, ref: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 1000, os.urandom(3 * BLOCK + 17)])
-def test_what_was_put_is_got_back(contents: Contents, content: bytes) -> None:
+def test_get_returns_what_was_put(contents: Contents, content: bytes) -> None:
     ref = contents.put(content)
     assert ref == f"b3:{blake3(content).hexdigest()}"
     assert contents.get(ref) == content
@@ -46,7 +46,7 @@ def test_what_was_put_is_got_back(contents: Contents, content: bytes) -> None:
     assert Contents(contents.folder).get(ref) == content
 
 
-def test_only_its_owner_may_look(contents: Contents) -> None:
+def test_files_and_folders_are_private(contents: Contents) -> None:
     ref = contents.put(b"x")
     path = _file(contents, ref)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -105,15 +105,15 @@ READS: list[Callable[[Contents, str], object]] = [
         None,
     ],
 )
-def test_what_is_no_reference_is_refused(contents: Contents, read: Callable[[Contents, str], object], ref: str) -> None:
+def test_an_invalid_reference_is_refused(contents: Contents, read: Callable[[Contents, str], object], ref: str) -> None:
     contents.put(b"x")
-    with pytest.raises(Failure, match="is no reference") as caught:
+    with pytest.raises(Failure, match="is not a reference") as caught:
         read(contents, ref)
     assert caught.value.code == "invalid_arguments"
 
 
 @pytest.mark.parametrize("read", READS)
-def test_what_was_never_put_is_not_found(contents: Contents, read: Callable[[Contents, str], object]) -> None:
+def test_an_unknown_reference_is_not_found(contents: Contents, read: Callable[[Contents, str], object]) -> None:
     for _ in range(2):
         with pytest.raises(Failure) as caught:
             read(contents, ref_of(b"x"))
@@ -121,7 +121,7 @@ def test_what_was_never_put_is_not_found(contents: Contents, read: Callable[[Con
         contents.put(b"y")
 
 
-def test_every_damaged_byte_is_noticed_and_putting_again_mends_it(contents: Contents) -> None:
+def test_every_changed_byte_is_detected_and_putting_again_repairs_it(contents: Contents) -> None:
     content = b"a value of some bytes"
     ref = contents.put(content)
     path = _file(contents, ref)
@@ -129,14 +129,14 @@ def test_every_damaged_byte_is_noticed_and_putting_again_mends_it(contents: Cont
     for other in [*damaged, content[:-1], content + b"x", b""]:
         path.write_bytes(other)
         for read in READS[:2]:
-            with pytest.raises(Failure, match="is not what was put") as caught:
+            with pytest.raises(Failure, match="was changed after it was stored") as caught:
                 read(contents, ref)
             assert caught.value.code == "damaged"
         assert contents.put(content) == ref
         assert contents.get(ref) == content
 
 
-def test_a_link_or_a_pipe_in_place_of_a_value_is_not_followed(contents: Contents, tmp_path: Path) -> None:
+def test_a_link_or_a_pipe_in_place_of_a_value_is_refused(contents: Contents, tmp_path: Path) -> None:
     ref = contents.put(b"x")
     path = _file(contents, ref)
     path.rename(tmp_path / "elsewhere")
@@ -145,7 +145,7 @@ def test_a_link_or_a_pipe_in_place_of_a_value_is_not_followed(contents: Contents
         contents.get(ref)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(Failure, match="is not what was put"):
+    with pytest.raises(Failure, match="was changed after it was stored"):
         contents.get(ref)
     contents.put(b"x")
     assert contents.get(ref) == b"x"
@@ -154,7 +154,7 @@ def test_a_link_or_a_pipe_in_place_of_a_value_is_not_followed(contents: Contents
 # Collecting
 
 
-def test_what_is_named_or_young_stays_and_the_rest_goes(contents: Contents) -> None:
+def test_collect_keeps_named_and_recent_values_only(contents: Contents) -> None:
     named, old, young, again = (contents.put(word) for word in (b"named", b"older", b"young", b"again"))
     for ref in (named, old, again):
         _age(contents, ref, 100)
@@ -169,7 +169,7 @@ def test_what_is_named_or_young_stays_and_the_rest_goes(contents: Contents) -> N
     assert contents.get(young) == b"young"
 
 
-def test_by_default_a_day_is_young(contents: Contents) -> None:
+def test_by_default_values_stay_for_a_day(contents: Contents) -> None:
     ref, older = contents.put(b"x"), contents.put(b"y")
     _age(contents, ref, 23 * 3600)
     _age(contents, older, 25 * 3600)
@@ -177,7 +177,7 @@ def test_by_default_a_day_is_young(contents: Contents) -> None:
     assert contents.get(ref) == b"x"
 
 
-def test_collecting_leaves_alone_what_is_not_its_own(contents: Contents, tmp_path: Path) -> None:
+def test_collect_leaves_other_files_alone(contents: Contents, tmp_path: Path) -> None:
     assert contents.collect(set(), 0) == Collected(0, 0, 0)
     assert not contents.folder.exists()
     ref = contents.put(b"x")
@@ -197,7 +197,7 @@ def test_collecting_leaves_alone_what_is_not_its_own(contents: Contents, tmp_pat
     assert [path.read_text() for path in [*strangers, victim]] == ["mine"] * 5
 
 
-def test_a_judge_that_fails_stops_the_collecting(contents: Contents) -> None:
+def test_an_exception_of_keep_stops_the_collection(contents: Contents) -> None:
     ref = contents.put(b"x")
     _age(contents, ref, 100)
 
@@ -213,7 +213,7 @@ def test_a_judge_that_fails_stops_the_collecting(contents: Contents) -> None:
         assert caught.value.code == "invalid_arguments"
 
 
-def test_putting_and_collecting_at_once_never_takes_what_was_just_put(contents: Contents) -> None:
+def test_collecting_during_puts_never_deletes_a_recent_value(contents: Contents) -> None:
     values = [b"%d" % i for i in range(4)]
     stop = threading.Event()
     trouble: list[BaseException] = []
@@ -260,7 +260,7 @@ def put_on_a_full_disk(_: Report, folder: Path) -> None:
     contents = Contents(folder)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
     small = contents.put(b"x" * 40_000)
-    with pytest.raises(Failure, match="can't keep a value at") as caught:
+    with pytest.raises(Failure, match="can't store a value at") as caught:
         contents.put(b"x" * 60_000)
     assert caught.value.code == "io_error"
     assert caught.value.details["errno"] == errno.EFBIG
@@ -283,7 +283,7 @@ def put_without_pause(report: Report, folder: Path, life: int) -> None:
         i += 1
 
 
-def test_nothing_reported_is_lost_by_kill_9(contents: Contents) -> None:
+def test_every_reported_value_survives_kill_9(contents: Contents) -> None:
     chance = random.Random(5)
     refs: list[str] = []
     parent = Parent(put_without_pause)

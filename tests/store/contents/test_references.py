@@ -15,7 +15,7 @@ from albert_tools.store.log.log import Log
 from albert_tools.store.runs import Runs
 
 
-def test_what_the_log_or_a_run_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_the_log_or_a_run_names_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK", 100)  # references lie across the blocks' bounds
     contents, log, runs = Contents(tmp_path / "contents"), Log(tmp_path / "log"), Runs(tmp_path / "runs")
     refs = [contents.put(b"value %d" % i) for i in range(12)]

@@ -83,7 +83,7 @@ def test_a_full_disk_is_said_and_no_more_is_taken(folder: Path, files) -> None:
         log.append("c", {})
     assert (caught.value.code, caught.value.hint) == ("io_error", "free some disk space and try again")
     for _ in range(2):
-        with pytest.raises(Failure, match="takes no more entries since it failed: can't append"):
+        with pytest.raises(Failure, match="accepts no more entries after a failure: can't append"):
             log.append("d", {})
     log.durable(mark)  # what is on the disk stays a fact
     log.durable(later)
@@ -103,11 +103,11 @@ async def test_a_failed_sync_reaches_every_waiter(folder: Path, files) -> None:
     _break_disk(files()[0])
     done = await asyncio.gather(*(log.adurable(mark) for mark in marks), return_exceptions=True)
     assert [(type(d), getattr(d, "code", "")) for d in done] == [(Failure, "io_error")] * 20
-    with pytest.raises(Failure, match="takes no more entries since it failed: can't make the log durable"):
+    with pytest.raises(Failure, match="accepts no more entries after a failure: can't make the log durable"):
         log.append("c", {})
-    with pytest.raises(Failure, match="takes no more entries"):
+    with pytest.raises(Failure, match="accepts no more entries"):
         log.durable(marks[0])
-    with pytest.raises(Failure, match="takes no more entries"):
+    with pytest.raises(Failure, match="accepts no more entries"):
         await log.adurable(marks[0])
 
 
@@ -119,7 +119,7 @@ def test_a_failed_rotation_is_the_end_too(folder: Path, files) -> None:
     _break_disk(files()[0])
     with pytest.raises(Failure, match="No space left on device"):
         log.append("b", {"x": "y" * 200})
-    with pytest.raises(Failure, match="takes no more entries"):
+    with pytest.raises(Failure, match="accepts no more entries"):
         log.append("c", {})
     assert [e.kind for e in log.entries()] == ["a"]
     assert log.verify().ok

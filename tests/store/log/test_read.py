@@ -60,7 +60,7 @@ def test_damage_stops_a_reader_and_names_itself(folder: Path, one: Path) -> None
     log = Log(folder)
     where = f"segment {one.stem}, entry 4, byte {content.index(content.splitlines()[4])}"
     for read in (lambda: list(log.entries()), lambda: log.changes()):
-        with pytest.raises(Failure, match=f"the log is not as it was written: {where}") as caught:
+        with pytest.raises(Failure, match=f"the log is damaged: {where}") as caught:
             read()
         assert caught.value.code == "damaged"
         assert caught.value.details["n"] == 4

@@ -236,7 +236,7 @@ def test_a_shortened_tail_is_seen_with_an_anchor_only(folder: Path, one: Path) -
     one.write_bytes(b"".join(_lines(one)[:4]))
     assert log.verify().ok
     assert _where(log.verify(anchor)) == [(3, "shortened")]
-    assert str(log.verify(anchor).problems[0]).endswith("it ends behind entry 3, but had 7 when it was anchored")
+    assert str(log.verify(anchor).problems[0]).endswith("it ends after entry 3, but had 7 when it was anchored")
     one.write_bytes(b"")
     assert _where(log.verify(anchor)) == [(-1, "shortened")]
     one.unlink()

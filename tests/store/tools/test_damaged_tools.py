@@ -66,7 +66,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_entry_is_told_of_and_gives_way_to_a_save(store: TinyToolStore, make, kind: str) -> None:
+def test_a_damaged_entry_is_reported_and_replaced_by_a_save(store: TinyToolStore, make, kind: str) -> None:
     for name in ("before", "shout", "zebra"):
         store.save(make(name=name))
     assert len(store.list()) == 3
@@ -109,9 +109,7 @@ MISSHAPEN = {
 
 
 @pytest.mark.parametrize("part", MISSHAPEN)
-def test_a_version_that_hashes_right_but_is_none_does_not_stop_the_others(
-    store: TinyToolStore, make, part: str
-) -> None:
+def test_a_malformed_version_with_a_right_hash_does_not_affect_others(store: TinyToolStore, make, part: str) -> None:
     store.save(make())
     store.save(make(name="whisper"))
     path = Place.of(store.folder, "shout").entry
@@ -121,12 +119,12 @@ def test_a_version_that_hashes_right_but_is_none_does_not_stop_the_others(
     document["version"] = digest({k: v for k, v in document.items() if k not in ("created", "version")})
     tables["meta"]["1"]["head"] = document["version"]
     path.write_text(json.dumps(tables))
-    with pytest.raises(Failure, match="is not what it should be"):
+    with pytest.raises(Failure, match="has the wrong type"):
         store.load("shout")
     assert [(s.name, s.problem is None) for s in store.list()] == [("shout", False), ("whisper", True)]
 
 
-def test_each_damaged_entry_is_kept(store: TinyToolStore, make) -> None:
+def test_every_damaged_file_is_kept_aside(store: TinyToolStore, make) -> None:
     path = Place.of(store.folder, "shout").entry
     for i in range(3):
         store.save(make(text=str(i)))
@@ -179,7 +177,7 @@ def test_a_newer_layout_is_left_alone(store: TinyToolStore, make) -> None:
     assert sorted(os.listdir(path.parent)) == [".lock", "shout.json"]
 
 
-def test_whatever_an_entry_holds_only_failures_come_of_it(tmp_path: Path, make) -> None:
+def test_any_content_of_an_entry_raises_only_failures(tmp_path: Path, make) -> None:
     origin = TinyToolStore(tmp_path / "origin")
     for i in range(3):
         origin.save(make(text=str(i)))

@@ -73,7 +73,7 @@ Fail = Callable[[pytest.MonkeyPatch], None]
 
 @pytest.mark.parametrize("fail", FAILURES)
 @pytest.mark.parametrize("saved", [0, 1, KEEP])  # a new entry; an entry; one that must archive first
-def test_a_failed_save_keeps_what_was_there(store: TinyToolStore, make, fail: Fail, saved: int) -> None:
+def test_a_failed_save_keeps_the_old_entry(store: TinyToolStore, make, fail: Fail, saved: int) -> None:
     versions = [make(text=str(i)) for i in range(saved)]
     for version in versions:
         store.save(version)

@@ -59,7 +59,7 @@ def test_names_count_more_than_descriptions_and_these_more_than_sources(store: T
         ("!?", []),
     ],
 )
-def test_what_is_found(full: TinyToolStore, text: str, expected: list[str]) -> None:
+def test_search_results(full: TinyToolStore, text: str, expected: list[str]) -> None:
     assert sorted(_names(full, text)) == sorted(expected)
 
 
@@ -79,7 +79,7 @@ def test_without_full_text_search_a_plain_look_does(tmp_path: Path, full: TinyTo
     assert _names(plain, "csv") == []
 
 
-def test_what_others_save_and_delete_is_seen_at_once(full: TinyToolStore, make) -> None:
+def test_changes_of_other_processes_are_visible_at_once(full: TinyToolStore, make) -> None:
     other = TinyToolStore(full.folder, full._cache)
     unshared = TinyToolStore(full.folder)
     for i in range(10):
@@ -175,7 +175,7 @@ def list_before_and_after_a_fork(_: Report, folder: Path, cache: Path) -> None:
     assert [s.name for s in store.search("born")] == ["born"]
 
 
-def test_the_index_is_not_read_through_a_fork(full: TinyToolStore) -> None:
+def test_a_fork_opens_the_index_itself(full: TinyToolStore) -> None:
     assert Child(list_before_and_after_a_fork, full.folder, full._cache).wait() == 0
     assert _names(full, "born") == ["born"]
 

@@ -35,7 +35,7 @@ def save_tools(_: Report, folder: Path, cache: Path, who: str) -> None:
         assert f"{who}{i}" in [s.name for s in mine.list()]  # the index is shared too
 
 
-def test_processes_at_different_tools_lose_none(store: TinyToolStore) -> None:
+def test_saves_of_several_processes_are_all_stored(store: TinyToolStore) -> None:
     children = [Child(save_tools, store.folder, store._cache, who) for who in "abc"]
     assert [child.wait() for child in children] == [0, 0, 0]
     assert [s.name for s in store.list()] == sorted(f"{who}{i}" for who in "abc" for i in range(EACH))

@@ -20,7 +20,7 @@ def _code(call, *arguments) -> str:
     return caught.value.code
 
 
-def test_what_is_saved_is_loaded_here_and_elsewhere(store: TinyToolStore, make) -> None:
+def test_a_saved_tool_is_loaded_by_this_and_another_store(store: TinyToolStore, make) -> None:
     protocol: ToolStore = store
     version = make()
     assert protocol.save(version) is True
@@ -68,7 +68,7 @@ def test_unknown_tools_and_versions(store: TinyToolStore, make) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a-b", ".hidden", "ä", "a\n", "a\0b", "1a", "a" * 129])
-def test_names_that_are_none_touch_no_path(store: TinyToolStore, make, name: str) -> None:
+def test_an_invalid_name_touches_no_path(store: TinyToolStore, make, name: str) -> None:
     assert _code(store.save, make(name=name)) == "invalid_arguments"
     assert _code(store.load, name) == "unknown_tool"
     assert _code(store.load, name, "0" * 64) == "unknown_tool"
@@ -143,7 +143,7 @@ def test_the_file_is_tinydb_s_and_reads_well(store: TinyToolStore, make) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_warm_load_reads_nothing_and_sees_what_others_save(
+def test_a_cached_load_reads_nothing_and_sees_saves_of_others(
     store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.save(make())
@@ -173,7 +173,7 @@ def test_stale_temporaries_are_swept_by_the_next_writer(store: TinyToolStore, ma
     assert sorted(os.listdir(shard)) == [".lock", "shout.json"]
 
 
-def test_a_lock_held_too_long_is_a_failure(store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_lock_times_out(store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch) -> None:
     from albert_tools.store.atomic import writing
 
     monkeypatch.setattr("albert_tools.store.atomic.LOCK_PATIENCE", 0.02)
@@ -184,7 +184,7 @@ def test_a_lock_held_too_long_is_a_failure(store: TinyToolStore, make, monkeypat
     assert store.save(make())
 
 
-def test_an_entry_from_elsewhere_is_not_taken_for_another(store: TinyToolStore, make, tmp_path: Path) -> None:
+def test_an_entry_at_the_wrong_place_is_refused(store: TinyToolStore, make, tmp_path: Path) -> None:
     store.save(make(name="a"))
     source = Place.of(store.folder, "a").entry
     target = Place.of(store.folder, "b").entry

@@ -57,7 +57,7 @@ def is_there(store: TinyToolStore, name: str, text: str) -> bool:
     return True
 
 
-def test_nothing_reported_is_lost(tmp_path: Path, monkeypatch) -> None:
+def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(tool_store, "KEEP", KEEP)
     folder = tmp_path / "tools"
     chance = random.Random(9)
