@@ -46,7 +46,7 @@ FAMILIES = {
         timeout="test_a_call_that_times_out_does_nothing_more",
         cancelled="test_a_cancelled_call_does_nothing_more",
         composite="test_a_call_from_a_program",
-        command_line="tests/surfaces/test_files_by_hand.py::test_each",
+        command_line="tests/surfaces/test_files_by_hand.py::test_each_tool_of_the_files_family",
     ),
     "web": elsewhere(
         "tests/builtins/test_web_governed.py",
