@@ -1,4 +1,4 @@
-"""publish_artifact and get_artifact: published once, never changed, found again by whoever works there."""
+"""publish_artifact and get_artifact: an artifact is published once, never changes, and is found in its workspace."""
 
 from __future__ import annotations
 
