@@ -98,7 +98,8 @@ def test_a_killed_run_is_shown_replayed_and_cancelled(stepping: Albert) -> None:
     cancelled = stepping("runs", "cancel", run)
     assert cancelled.out == f"cancelled {run} (steps)\n  1 of its calls had changed something\n"
     again = stepping("runs", "resume", run)
-    assert (again.code, again.err) == (1, f"error[exists]: the run {run} is cancelled; it can't be resumed\n")
+    refused = f"error[exists]: the run {run} is cancelled; it can't be resumed\n"
+    assert (again.code, again.err) == (1, f"{refused}  help: `albert help exists` says more\n")
     assert (stepping.project / "a.txt").read_text() == "changed since"
 
 
