@@ -224,7 +224,7 @@ def test_hints_of_primitives(tmp_path: Path) -> None:
             ("copy_file", {**both, "overwrite": True}, "is a folder", "name the file too, 'docs/a.txt'"),
             ("move_file", both, "already", "it is a folder: name the file too, 'docs/a.txt'"),
             ("copy_file", copy, "already", "overwrite=True replaces it"),
-            ("read_file", {"path": "bytes"}, "is not utf-8 text", "name the encoding that it is in"),
+            ("read_file", {"path": "bytes"}, "is not utf-8 text", "name its encoding"),
             ("get_artifact", {"id": "nope"}, "no artifact 'nope'", "give the id exactly as it was published"),
             ("read_result", {"handle": "foo"}, "is not a reference", "a reference is b3: and 64 hex digits"),
             ("search_text", {"pattern": "(?=x)"}, "is not a valid pattern", "no lookaround"),
