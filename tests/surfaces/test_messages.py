@@ -49,7 +49,7 @@ GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
         ("table=a", "table: expected object of integer, got 'a'", """write table:='{"name": "value"}'"""),
         ("flag=yes", "flag: expected boolean, got 'yes'", "write flag=true or flag=false"),
         ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that exists"),
-        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "the tool is called as"),
+        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "call the tool as"),
     ],
     ids=lambda v: v[:20],
 )

@@ -103,7 +103,7 @@ def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: li
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
     # If only one value is invalid, its message.
-    whole = 'the tool is called as look(at: string = "door") -> string'
+    whole = 'call the tool as look(at: string = "door") -> string'
     assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
     assert bench.done == []

@@ -89,7 +89,7 @@ def test_several_removed_lines_are_missed_as_one(folder: Path, one: Path) -> Non
     (problem,) = Log(folder).verify().problems
     assert str(problem) == (
         f"segment {one.stem}, entry 5, byte {len(lines[0] + lines[1])}: "
-        "entry 2 and what follows up to entry 4 are not before it, as written: taken out, or moved"
+        "entry 2 and what follows up to entry 4 are missing before it: removed or moved"
     )
 
 
@@ -211,7 +211,7 @@ def test_a_torn_tail_is_noted_and_not_held_against_the_log(folder: Path, one: Pa
     found = log.verify()
     assert found.ok
     assert [(p.kind, p.n, p.offset) for p in found.notes] == [("torn", 5, sum(map(len, lines[:5])))]
-    assert "its writer ended in the middle of it" in found.notes[0].message
+    assert "its writer ended in the middle" in found.notes[0].message
     assert [e.n for e in log.entries()] == [1, 2, 3, 4]
     log.append("after", {})
     assert [e.kind for e in log.entries()] == ["step"] * 4 + ["after"]
