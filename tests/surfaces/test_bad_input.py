@@ -31,7 +31,7 @@ CASES = [
     (["run", "word_frequencies", "--args", "NaN"], 2, "JSON has no NaN"),
     (["run", "word_frequencies", "--args", "[" * 100_000], 2, "--args"),
     (["run", "word_frequencies", "path=x", "--version", "zz"], 1, "version"),
-    (["run", "read_system_logs"], 3, "add read_system_logs to `allow`"),
+    (["run", "read_system_logs"], 3, "`allow: [read_system_logs]`"),
     (["run", "current_time", "--workspace", "nowhere"], 3, "does not exist"),
     (["run", ""], 1, "no tool named"),
     (["show", "no_such"], 1, "no_such"),
