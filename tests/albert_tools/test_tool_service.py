@@ -352,7 +352,7 @@ def test_a_denied_call_is_a_tool_error_with_its_hint(service: SyncToolService) -
     error = service.invoke("through").error
     assert error is not None
     assert (error.code, error.rule, error.line) == ("permission_denied", "gated", 3)
-    assert "add secret to `allow`" in str(error.hint)
+    assert "`allow: [secret]`" in str(error.hint)
     service.define(one('raise ToolError("no", code="permission_denied")', "faked"))
     assert code(service, "faked") == "tool_error"
 
@@ -368,7 +368,8 @@ def test_a_slow_primitive_times_out(service: SyncToolService) -> None:
 def test_a_tool_never_gets_more_time_than_its_caller_has(service: SyncToolService) -> None:
     service.define(one("tools.sleep(seconds=50)", "sleeper"))
     service.define("@tool(timeout=0.5)\n" + one("tools.sleeper()"))
-    assert code(service, "t") == "run_limit"
+    # The call and the program end at the same time, and either can be first.
+    assert code(service, "t") in ("run_limit", "timeout")
 
 
 def test_a_failed_result_has_its_effects(service: SyncToolService, folder: Path) -> None:

@@ -129,7 +129,8 @@ def test_a_command_ends_with_all_its_processes(make_bench: Any, way: str, end: s
 
     seconds = f"7{time.time_ns() % 10**7}"
     limit = {"limits": {"call_seconds": 0.7}} if end == "rules" else {}
-    bench = make_bench(governance={"allow": ["bash"], **limit})
+    rules = {"allow": ["bash"], "tools": {"bash": {"ordinary_commands": ["setsid *"]}}}
+    bench = make_bench(governance={**rules, **limit})
     command = way.format(seconds)
     given = {"command": command, "timeout": 0.5 if end == "timeout" else 30}
     if end == "cancelled":
@@ -137,6 +138,7 @@ def test_a_command_ends_with_all_its_processes(make_bench: Any, way: str, end: s
         async def main() -> None:
             task = asyncio.create_task(bench.service.service.invoke("bash", given))
             while not await asyncio.to_thread(processes, seconds):
+                assert not task.done(), task.result()
                 await asyncio.sleep(0.02)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
