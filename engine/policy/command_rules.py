@@ -147,7 +147,10 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
             yield Decision("ask", "shipped.dangerous_command", "dangerous_command", message, part.hint, WHOLE_CALL)
         else:
             message = f"{_name(part)} needs approval: {part.why}"
-            yield Decision("ask", "shipped.unknown_command", "unknown_command", message, part.hint, WHOLE_CALL)
+            hint = part.hint
+            if part.argv and "\0" not in "".join(part.argv):
+                hint = f"the owner can list it under `tools.{definition.name}.{ORDINARY.name}`"
+            yield Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
 def _listed_as_ordinary(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:

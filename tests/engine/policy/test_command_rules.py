@@ -121,6 +121,10 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     assert decision is not None
     assert decision.rationale == "unknown_command"
     assert decision.message == "`rm …` needs approval: its arguments are not known before it runs"
+    assert decision.hint == "write the command and its arguments out plainly, one command at a time"
+    decision = judged("terraformer plan", {})
+    assert decision is not None
+    assert decision.hint == "the owner can list it under `tools.bash.ordinary_commands`"
 
 
 def test_a_program_is_judged_by_its_arguments() -> None:
