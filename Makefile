@@ -5,7 +5,7 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo system test test-slow coverage evidence check format bench clean
+.PHONY: help demo docs system test test-slow coverage evidence check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
@@ -13,7 +13,8 @@ help:
 	@echo "make test-slow  run the slow tests, and every property with many more examples"
 	@echo "make coverage   run the tests with branch coverage; takes about twice as long"
 	@echo "make evidence   write a report of the tests, attacks and limits to artifacts/"
-	@echo "make check      run ruff and mypy --strict"
+	@echo "make check      run ruff, ruff format and mypy --strict"
+	@echo "make docs       write the generated pages: primitives, checks, errors"
 	@echo "make bench      run the benchmarks against peers (installs them)"
 	@echo "PYTHON=python3.12 chooses the interpreter"
 
@@ -46,6 +47,9 @@ evidence: system
 bench: $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[benchmarks]'
 	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)
+	$(BIN)/python docs/reference.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Generates the reference pages: run ``python docs/reference.py`` after changing what they describe.
+"""Generates the reference pages: run ``make docs`` after changing what they describe.
 
 A test compares the pages with what this generates.
 """

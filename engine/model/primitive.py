@@ -323,6 +323,10 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         for name in names:
             if name not in known:
                 yield f"`{option}` names {name!r}, which is no parameter"
+    for p in d.parameters:
+        # Rules about paths judge only the parameters that `paths` names.
+        if p.schema.get("format") == "albert-path" and p.name not in made.paths:
+            yield f"{p.name!r} is a path of the workspace, so `paths` must say what the tool does there"
     for what, given, values in (
         ("effect", d.effects, EFFECTS),
         ("use", made.paths.values(), typing.get_args(PathUse)),

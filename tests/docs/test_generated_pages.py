@@ -18,4 +18,4 @@ spec.loader.exec_module(reference)
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_page_is_up_to_date(name: str) -> None:
     wanted = reference.PAGES[name]()
-    assert (DOCS / name).read_text(encoding="utf-8") == wanted, "run: python docs/reference.py"
+    assert (DOCS / name).read_text(encoding="utf-8") == wanted, "run: make docs"

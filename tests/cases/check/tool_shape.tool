@@ -222,3 +222,8 @@ def t(path: str, n: int, deep: bool = False) -> str:
 def t() -> int:
     """Give."""
     return 1
+---
+# a name that is too long
+def aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(path: str) -> str:  # error: 5 [tool-name] "a tool's name has at most 128 characters"
+    """Read."""
+    return path

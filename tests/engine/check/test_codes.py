@@ -64,3 +64,9 @@ def test_an_example_yields_its_code_and_its_rewrite_none(code: FindingCode) -> N
     found = {d.code for d in check(code.example, catalog()).diagnostics}
     assert found == (set() if code in WHEN_DEFINED else {code.code})
     assert not check(code.rewrite, catalog()).diagnostics
+
+
+def test_each_code_of_a_rule_has_a_case() -> None:
+    cases = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/cases").rglob("*.tool"))
+    rules = {code.code for module in RULE_MODULES for code in module.CODES} - WITHOUT_EXAMPLE
+    assert sorted(code for code in rules if f"[{code}]" not in cases) == []

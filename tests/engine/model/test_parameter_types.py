@@ -123,7 +123,7 @@ def test_the_figures_are_those_of_the_manual() -> None:
     }
 
 
-@primitive(effects=["write"], invariants=[excludes("create_only", "append")])
+@primitive(effects=["write"], paths={"path": "write"}, invariants=[excludes("create_only", "append")])
 def store(
     path: parameter_types.FilePath,
     content: parameter_types.WriteContent,
@@ -169,7 +169,7 @@ def test_invariants_are_in_the_schema_and_its_hash() -> None:
     schema = store.definition.parameters_schema()
     assert schema["x-excludes"] == [["create_only", "append"]]
     assert schema["not"]["required"] == ["create_only", "append"]
-    loose = primitive(effects=["write"], name="store")(store.function)
+    loose = primitive(effects=["write"], name="store", paths={"path": "write"})(store.function)
     assert "not" not in loose.definition.parameters_schema()
     assert loose.definition.version != store.definition.version
     three = primitive(name="t", invariants=[excludes("a", "b", "c")])(of_three)
