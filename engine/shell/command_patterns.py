@@ -25,7 +25,16 @@ def may_match(pattern: str, argv: Sequence[str]) -> bool:
     words = _words(pattern)
     if _fits(words, argv, maybe=True):
         return True
-    return bool(argv) and _fits(words, [posixpath.basename(argv[0]).lower(), *argv[1:]], maybe=True)
+    if not argv:
+        return False
+    name = posixpath.basename(argv[0]).lower()
+    at = 1
+    # Options of git before its subcommand, with or without a value.
+    while name == "git" and at < len(argv) and (argv[at].startswith("-") or (at > 1 and argv[at - 1].startswith("-"))):
+        at += 1
+        if _fits(words, [name, *argv[at:]], maybe=True):
+            return True
+    return _fits(words, [name, *argv[1:]], maybe=True)
 
 
 def names_a_program(pattern: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -43,7 +43,14 @@ def dangers() -> dict[str, Danger]:
 def danger_in(command: str, text: str) -> Danger | None:
     """The first danger that a command matches, or else the whole text that it stands in; None for neither."""
     command, text = command[:MAX_SEARCHED], text[:MAX_SEARCHED]
+    wide = _wide_in(text)
     for danger in dangers().values():
-        if danger.pattern.search(text if danger.wide else command):
+        if danger.name in wide if danger.wide else danger.pattern.search(command):
             return danger
     return None
+
+
+@lru_cache(maxsize=4)
+def _wide_in(text: str) -> frozenset[str]:
+    """The names of the wide dangers in a text, which is searched once for all its commands."""
+    return frozenset(danger.name for danger in dangers().values() if danger.wide and danger.pattern.search(text))

@@ -17,7 +17,7 @@ MAX_HERE_DOCUMENTS = 16
 #: What a cut here-document leaves behind: a redirection from this name.
 MARKER = "/HERE-DOCUMENT"
 
-_START = re.compile(r"(?<!<)<<(-?) ?(?:'(\w+)'|\"(\w+)\"|(\w+))(?=([\w ./|>&;*-]*)\n)")
+_START = re.compile(r"(?<!<)<<(-?) ?(?:'(\w+)'|\"(\w+)\"|(\w++))(?=([\w ./|>&;*-]*+)\n)")
 _PLAIN_VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")
 _SUBSTITUTION = re.compile(r"[$`\\]")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from albert_tools.engine.shell.dangers import danger_in
-from albert_tools.engine.shell.places import demand_writable
+from albert_tools.engine.shell.places import demand_writable, is_log
 from albert_tools.engine.shell.programs import allow_list, demand_fits, has_subcommands, may_set, row_of
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
@@ -20,15 +20,17 @@ from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
 
 #: Commands within commands (`sh -c`, `xargs`, `find -exec`).
 MAX_DEPTH = 8
-#: Parts of one judgement. More are not shown to anybody.
+#: Parts of one judgement. A text with more asks.
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
 #: Programs that give a file a new content, and so may write what a later command runs.
 _WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
+#: What the `sh` of Debian takes for something else than bash does.
+_NOT_IN_SH = re.compile(r"\[\[|\$['\"]|&>|\|&|<<<|[<>]\(|\bexport\b")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
-_TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet/")
+_TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
 def judge_command(source: str) -> Judgement:
@@ -66,6 +68,8 @@ class _Judge:
         self.parts: list[Part] = []
         #: Whether a file was given a new content, which a later command could run.
         self._wrote = False
+        #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
+        self._imports = False
 
     def read(self, source: str, depth: int) -> None:
         """Judge each action of a text."""
@@ -86,7 +90,7 @@ class _Judge:
 
     def report(self, problem: Unclear, about: str, argv: Sequence[Word] = ()) -> None:
         """Add a part that asks."""
-        if len(self.parts) >= MAX_PARTS:
+        if len(self.parts) > MAX_PARTS:
             return
         text = text_of(argv) if argv else about
         words = _argv(argv)
@@ -105,8 +109,10 @@ class _Judge:
         try:
             if isinstance(action, Write):
                 self._demand_plain_write(action)
-                self._wrote = True
-            elif not may_set(action.name, action.value, action.exported):
+                self._wrote = self._wrote or not is_log(action.target)
+            elif action.name == "PYTHONPATH":
+                self._imports = True
+            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported):
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
         except Unclear as problem:
             # A variable is a part like a call, so that the owner's patterns apply to it.
@@ -120,7 +126,10 @@ class _Judge:
 
     def call(self, argv: Sequence[Word], about: str, depth: int) -> None:
         """Judge a program with its arguments, and the commands that it runs."""
-        if not argv or len(self.parts) >= MAX_PARTS:
+        if not argv:
+            return
+        if len(self.parts) >= MAX_PARTS:
+            self.report(Unreadable("it runs too many commands"), about)
             return
         inner_commands: list[Sequence[Word]] = []
         try:
@@ -151,6 +160,8 @@ class _Judge:
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
+            if name == "sh" and _NOT_IN_SH.search(rest[1].text):
+                raise Unreadable("sh may read it otherwise than bash does", about)
             self.read(rest[1].text, depth + 1)
             return False
         if name in SPECIAL:
@@ -162,6 +173,7 @@ class _Judge:
                 continue
             key = " ".join([name, *(word.text for word in rest[:length])])
             runner = row_of("runners", key)
+            self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
             if runner is not None and (rest or key != "env"):
                 run_inner(key, runner, rest[length:], about, inner.append)
                 return False
@@ -176,10 +188,11 @@ class _Judge:
             row = row_of(table, key)
             if row is None:
                 continue
-            if table == "builds" and self._wrote:
+            if self._wrote and (table == "builds" or self._imports):
                 raise Unclear("it may run what an earlier command has written", about)
             wrote = demand_fits(row, rest, about)
-            self._wrote = self._wrote or wrote or key in _WRITERS
+            log = key == "tee" and all(map(is_log, rest))
+            self._wrote = self._wrote or wrote or (key in _WRITERS and not log)
             return True
         return False
 

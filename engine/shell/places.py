@@ -9,11 +9,11 @@ from __future__ import annotations
 from albert_tools.engine.shell.word import Unclear, Word
 
 _INSIDE = r"""
-    (?:\./)? (?!.*(?:^|/)(?:\.|HEAD$|hooks(?:/|$))) [\w+%,=][\w./+@%,=\ -]*
+    (?:\./)? (?!.*(?:^|/)(?:\.|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=][\w./+@%,=\ -]*
     | (?:\./)? \.(?:gitignore|dockerignore|editorconfig)
     | \.
 """
-_TEMPORARY = r"/tmp/(?!.*(?:^|/)\.)[\w./+@%,=:-]+"
+_TEMPORARY = r"/tmp/(?!.*(?:^|/)(?:\.|(?i:HEAD$|hooks(?:/|$))))[\w./+@%,=:-]+"
 
 
 def is_inside(word: Word) -> bool:
@@ -24,6 +24,11 @@ def is_inside(word: Word) -> bool:
 def is_temporary(word: Word) -> bool:
     """Whether this is a plain path below `/tmp`."""
     return ".." not in word.text and word.fits(_TEMPORARY)
+
+
+def is_log(word: Word) -> bool:
+    """Whether no program takes this file for code."""
+    return word.fits(r".+\.log")
 
 
 def demand_writable(word: Word, about: str, temporary: bool = True) -> None:

@@ -54,7 +54,9 @@ def demand_fits(row: Row, arguments: Sequence[Word], about: str) -> bool:
     """
     options, operands = split_options(row, arguments, about)
     wrong = len(operands) < row.get("least", 0) or len(operands) > row.get("most", len(operands))
-    if wrong or ("needs" in row and Word(row["needs"]) not in options):
+    # A glob may make several operands.
+    wrong = wrong or ("most" in row and not all(word.single for word in operands))
+    if wrong or ("needs" in row and not any(option.fits(row["needs"]) for option in options)):
         raise Unclear(_OTHER_ARGUMENTS, about)
     if "first" in row and operands:
         if not operands[0].fits(row["first"]):
@@ -86,13 +88,14 @@ def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list
             operands.append(word)
         elif word == Word("--"):
             operands += left
-        elif not word.known and not row.get("unknown") and _could_be_an_option(word):
+        elif not word.known and _could_be_an_option(word):
             raise Unclear("its arguments are not known before it runs", about)
         elif not word.text.startswith("-") or word.text == "-":
             operands.append(word)
         elif word.fits(row.get("takes", _NONE)) or word.fits(row.get("writes", _NONE)):
             value = next(left, ANY)
-            if not value.single:
+            # A program whose option takes a value only sometimes would read a dash as another option.
+            if not value.single or value.text.startswith("-"):
                 raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", _NONE)) and not is_inside(value):
                 raise Unclear("it writes outside the workspace, or to a hidden file", about)

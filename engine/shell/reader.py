@@ -195,7 +195,7 @@ class Reader:
         """A node that holds commands, or a sign between them."""
         self._count(depth)
         kind = node.type
-        self.repeats = self.repeats or kind in ("for_statement", "while_statement", "&")
+        self.repeats = self.repeats or kind in ("for_statement", "while_statement", "&", "process_substitution")
         if kind == "comment":
             if self._slice(node.start_byte - 1, node.start_byte) not in ("", " ", "\n", ";", "\t", "#"):
                 raise Unreadable("it is not certain whether this is a comment", self._text(node))
@@ -211,7 +211,11 @@ class Reader:
                 self._assignment(child, depth, exported=True)
         elif kind in _COMMANDS and not (kind == "compound_statement" and node.children[0].type == "(("):
             self._inside_covered(node, _SPACE)
+            begin = len(self.actions)
             self._compound(node, depth)
+            if kind == "pipeline" and len(self.actions) < MAX_NODES:
+                # All of it runs at once, so a later part may write what an earlier one runs.
+                self.actions += self.actions[begin:]
         elif kind in _RESERVED:
             self._demand_alone(node)
         elif kind not in _SIGNS or node.children:
@@ -259,10 +263,11 @@ class Reader:
             return
         if inner.type not in _COMMANDS:
             raise Unreadable("it has a form that is not among the plain ones", about)
-        self._statement(inner, depth + 1)
+        # The file is there before the commands run.
         for child in redirects:
             if self._redirect(child, depth, empties=False):
                 raise Unreadable("it has a form that is not among the plain ones", about)
+        self._statement(inner, depth + 1)
 
     def _command(self, node: Any, redirects: Sequence[Any], depth: int) -> None:
         """A simple command with its assignments and redirections."""
@@ -415,7 +420,9 @@ class Reader:
             dashes = any(isinstance(part, Word) and part.text.startswith("-") for part in parts)
             if not dashes and all(map(_DOUBLE_BRACKET.fullmatch, operators)):
                 return
-        elif only_looks([Word(part) if isinstance(part, str) else part for part in parts]):
+        elif not {"<", ">"}.intersection(part for part in parts if isinstance(part, str)) and only_looks(
+            [Word(part) if isinstance(part, str) else part for part in parts]
+        ):
             return
         raise Unclear("it may run what stands in it", self._text(node))
 

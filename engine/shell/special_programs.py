@@ -31,15 +31,17 @@ _FIND_PLAIN = r"[()!,] | -(not|and|or|a|o|print0?|prune|empty|ls|quit|follow|xde
 
 
 def find(arguments: Sequence[Word], about: str, run: Run) -> None:
-    """Tests and prints; `-exec` with an ordinary command."""
+    """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
         at += 1
     while at < len(arguments):
         word = arguments[at]
         at += 1
-        if word in (Word("-exec"), Word("-execdir")):
+        if word == Word("-exec"):
             end = _end_of_exec(arguments, at)
+            if not all(inner.known for inner in arguments[at:end]):
+                raise Unclear("it is not known where its command ends", about)
             run([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
             at = end + 1
         elif word.fits(_FIND_WITH_VALUE):
@@ -57,13 +59,24 @@ def _end_of_exec(arguments: Sequence[Word], begin: int) -> int:
     return len(arguments)
 
 
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
+def _sed_regex(d: str) -> str:
+    """A regular expression up to the delimiter `d`. BSD reads a delimiter in brackets differently, so these hold none."""
+    item = rf"(?:\[:\w+:\]|[^\]\[{d}\\\n]|\\[^\]\[{d}\n])"
+    brackets = rf"\[(?:\^(?:\]|{item})|\]|(?!\^){item}){item}*\]"
+    return rf"(?:[^{d}\\\n\[]|\\.|{brackets})*"
+
+
+_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_sed_regex('/')}/I?)"
 _SUBSTITUTE = "|".join(
-    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gIip0-9]*" for d in ("/", r"\|", "#", ",", "@", ":")
+    rf"s{d}{_sed_regex(d)}{d}(?:[^{d}\\\n]|\\.)*{d}[gIip0-9]*" for d in ("/", r"\|", "#", ",", "@", ":")
 )
-_SED_COMMAND = rf"\s*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+\d+))?)?\s*!?\s*(?:[pdqlnNDPhHgGx=]|{_SUBSTITUTE})\s*"
-#: Scripts that only print, delete and replace lines: no `w`, `e` or `r`. BSD reads `[/]` differently, so brackets hold no slash.
-_SED_SCRIPT = re.compile(rf"(?!.*\[[^]]*/){_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?", re.DOTALL)
+_SED_COMMAND = (
+    rf"\s*+(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+\d+))?+\s*+)?+(?:!\s*+)?+(?:[pdqlnNDPhHgGx=]|{_SUBSTITUTE})[ \t]*+"
+)
+#: Scripts that only print, delete and replace lines: no `w`, `e` or `r`.
+_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?\s*+", re.DOTALL)
+#: Names of files that BSD, where `-i` takes the next word, would read as a script that writes elsewhere.
+_SED_WRITES = re.compile(r"[\d, +]*(?:s(.).*\1.*\1[gpI0-9]*)?w *[./].*")
 _SED_OPTIONS: Row = {"flags": r"-[nErsz]+ | -i | -i\.bak | -ni | --quiet", "takes": "-e"}
 
 
@@ -80,16 +93,23 @@ def sed(arguments: Sequence[Word], about: str, run: Run) -> None:
     if any(re.fullmatch(r"-n?i.*", option.text) for option in options):
         for word in files:
             demand_writable(word, about)
+            if _SED_WRITES.fullmatch(word.text):
+                raise Unclear("its script may do more than print, delete and replace lines", about)
 
 
-_AWK_ACTS = re.compile(r"system|getline|@|>(?!=)|(?<!\|)\|(?!\|)|include|load")
+_AWK_ACTS = re.compile(r"system|getline|@|>(?!=)|(?<!\|)\|(?!\|)|include|load|ARGV|SYMTAB")
 _AWK_OPTIONS: Row = {"flags": r"-F.+ | -v\w+=.*", "takes": "-[Fv]"}
 
 
 def awk(arguments: Sequence[Word], about: str, run: Run) -> None:
     """Programs that neither write nor run anything."""
     _, operands = split_options(_AWK_OPTIONS, arguments, about)
-    if not operands or not operands[0].known or _AWK_ACTS.search(operands[0].text):
+    if (
+        not operands
+        or not operands[0].known
+        or any(word.text.startswith("/") and not word.known for word in operands)
+        or _AWK_ACTS.search(operands[0].text)
+    ):
         raise Unclear("its program may write files or run commands", about)
 
 

@@ -43,3 +43,9 @@ def test_a_star_in_a_word_is_any_characters(pattern: str, word: str) -> None:
 def test_many_stars_and_a_long_word_come_to_an_end() -> None:
     # Looking back from each star would take longer than anybody lives.
     assert not matches("x " + "*a" * 12 + "*b*c", ["x", "ab" * 16_000])
+
+
+def test_options_of_git_before_its_subcommand_hide_nothing() -> None:
+    assert may_match("git commit *", ("git", "-C", "sub", "commit", "-m", "x"))
+    assert may_match("git commit *", ("git", "--no-pager", "commit"))
+    assert not may_match("git commit *", ("git", "-C", "sub", "log", "commit"))
