@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from albert_tools.engine.policy.lint import lint
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
-from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.refusals import refused, snapshot

@@ -7,13 +7,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.workspace import hard_links, openat
+from albert_tools.engine.workspace import hard_links
 from albert_tools.engine.workspace import workspace as workspace_module
 from albert_tools.engine.workspace.files import Entry
 from albert_tools.engine.workspace.workspace import Workspace

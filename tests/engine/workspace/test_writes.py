@@ -8,10 +8,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
