@@ -262,13 +262,9 @@ class Speller:
             if key is None:
                 docs.append(["**", self.expr(value, BIT_OR)])
             else:
-                docs.append([self.expr(key), ": ", self._value(value)])
+                docs.append([self.expr(key), ": ", self.wrapped(value)])
             places.append(value if key is None else key)
         return self.bracket("{", docs, "}", node, tuple(places), node.values)
-
-    def _value(self, node: tree.Expr) -> Doc:
-        """A value after a colon; a long value without brackets gets brackets, so that it can be broken."""
-        return self.wrapped(node)
 
     def _comprehension(
         self, opening: str, element: Doc, generators: tuple[tree.Comprehension, ...], closing: str, node: _Comprehending

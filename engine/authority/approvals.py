@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from albert_tools.engine.authority.authorization import CHOICES, Choice
@@ -200,9 +200,7 @@ class ApprovalsFold:
         """Replace the state by a dumped one."""
         self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
         for data in state["approvals"]:
-            known = replace(
-                _approval(data), state=data["state"], choice=data["choice"], by=data["by"], used_by=data["used_by"]
-            )
+            known = _approval(data)
             self.by_id[known.id] = known
             if known.state in ("open", "yes", "no", "standing"):
                 self.by_action[known.action] = known.id
@@ -211,27 +209,10 @@ class ApprovalsFold:
 
 
 def _approval(data: Mapping[str, Any]) -> Approval:
-    return Approval(
-        id=data["approval"],
-        action=data["action"],
-        tool=data["tool"],
-        version=data["version"],
-        arguments=data["arguments"],
-        rule=data["rule_id"],
-        message=data["message"],
-        asked=data["asked"],
-        expires=data["expires"],
-        reason=data["reason"],
-        risk=data["risk"],
-        callers=tuple(data["callers"]),
-        trail=tuple(data["trail"]),
-        session=data["session"],
-        run=data["run"],
-        step=data["step"],
-        keys=data["keys"],
-        workspace=data.get("workspace", ""),
-        instead_of=data.get("instead_of", ""),
-    )
+    """An approval from an entry or a dumped state; what an entry lacks has its default."""
+    known = {f.name: data[f.name] for f in fields(Approval) if f.name in data}
+    renamed = {"id": data["approval"], "rule": data["rule_id"]}
+    return Approval(**known | renamed | {name: tuple(data[name]) for name in ("callers", "trail")})
 
 
 class Approvals:

@@ -87,21 +87,10 @@ class Session:
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without the token's hash."""
-        expires = self.lease.expires
-        return {
-            "session": self.id,
-            "client": self.client,
-            "workspace": self.workspace,
-            "cwd": self.cwd,
-            "tools": None if self.lease.tools is None else sorted(self.lease.tools),
-            "expires": None if expires == float("inf") else datetime.fromtimestamp(expires, UTC).isoformat(),
-            "budget": self.lease.budget.as_dict(),
-            "used": dict(self.used),
-            "parent": self.parent,
-            "grant": self.grant,
-            "created": self.created,
-            "ended": self.ended,
-        }
+        opened = _opened(self)
+        if opened["expires"] is not None:
+            opened["expires"] = datetime.fromtimestamp(self.lease.expires, UTC).isoformat()
+        return opened | {"used": dict(self.used), "created": self.created, "ended": self.ended}
 
 
 @dataclass(slots=True)
@@ -156,7 +145,8 @@ class SessionsFold:
         """The state as JSON."""
         return [
             {
-                **_document(known.session, known.hash),
+                **_opened(known.session),
+                "hash": known.hash,
                 "at": known.session.created,
                 "ended": known.ended,
                 "used": known.used,
@@ -173,11 +163,11 @@ class SessionsFold:
             self.by_hash[known.hash] = known.session.id
 
 
-def _document(session: Session, hashed: str) -> dict[str, Json]:
+def _opened(session: Session) -> dict[str, Json]:
+    """The session as it was opened."""
     lease = session.lease
     return {
         "session": session.id,
-        "hash": hashed,
         "client": session.client,
         "workspace": session.workspace,
         "cwd": session.cwd,
@@ -248,7 +238,7 @@ class Sessions:
             lease = _within(lease, above, seconds is None)
         token = TOKEN_PREFIX + os.urandom(_TOKEN_BYTES).hex()
         session = Session(os.urandom(8).hex(), client, workspace, cwd, lease, parent)
-        self._ledger.durable(self._ledger.append("session", _document(session, _hash(token))))
+        self._ledger.durable(self._ledger.append("session", _opened(session) | {"hash": _hash(token)}))
         self._following.look()
         return self._shown(self._fold.by_id[session.id]), token
 
@@ -259,14 +249,12 @@ class Sessions:
             Failure: `io_error`.
         """
         self._following.look()
-        budget = Budget(
-            **{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")},
-        )
+        budget = Budget(**{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")})
         lease = Lease(session.lease.tools, expires, budget)
         parent = session.id if not session.grant else session.parent
         made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
         # No token has this hash.
-        self._ledger.durable(self._ledger.append("session", _document(made, f"run:{made.id}")))
+        self._ledger.durable(self._ledger.append("session", _opened(made) | {"hash": f"run:{made.id}"}))
         self._following.look()
         return self._shown(self._fold.by_id[made.id])
 
@@ -407,9 +395,7 @@ def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
             f"the session above may not use {more}",
             "a session within another gets at most what that one has",
         )
-    if as_long:
-        lease = replace(lease, expires=have.expires)
-    elif lease.expires > have.expires:
+    if as_long or lease.expires > have.expires:
         lease = replace(lease, expires=have.expires)
     for unit, most in have.budget.as_dict().items():
         asked, left = getattr(lease.budget, unit), max(0.0, most - above.used.get(unit, 0))

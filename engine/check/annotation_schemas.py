@@ -93,6 +93,27 @@ def _typed_dict(cls: tree.ClassDef, classes: dict[str, tree.ClassDef], depth: in
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def is_literal(node: tree.Expr | None) -> bool:
+    """Whether an expression is a literal with a JSON value, so that `value_of` has it."""
+    match node:
+        case tree.List() | tree.Tuple():
+            return all(is_literal(e) for e in node.elts)
+        case tree.Dict():
+            return all(_is_scalar(k) for k in node.keys) and all(is_literal(v) for v in node.values)
+    return _is_scalar(node)
+
+
+def _is_scalar(node: tree.Expr | None) -> bool:
+    match node:
+        case tree.Constant():
+            return node.value is not ...
+        case tree.Strings():
+            return isinstance(node.constant, str)
+        case tree.UnaryOp(op="-" | "+", operand=tree.Constant(value=value)):
+            return type(value) in (int, float)
+    return False
+
+
 def value_of(node: tree.Expr) -> Any:
     """The value of a literal expression. Tuples become lists, as they do when they leave a program.
 

@@ -16,9 +16,9 @@ def error(code: str, at: Node | Span, message: str, hint: str | None = None, fix
     return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.ERROR, fix)
 
 
-def warning(code: str, at: Node | Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Diagnostic:
+def warning(code: str, at: Node | Span, message: str, hint: str) -> Diagnostic:
     """A finding that is reported and does not refuse the source."""
-    return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.WARNING, fix)
+    return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.WARNING)
 
 
 def replace(at: Node | Span, text: str, title: str | None = None) -> Fix:

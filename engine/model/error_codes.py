@@ -7,11 +7,10 @@ holds plain data only.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 #: The category of a failure; failures are counted by it.
 FailureCategory = Literal["permission", "validation", "timeout", "exception", "exhaustion"]
-FAILURE_CATEGORIES: tuple[FailureCategory, ...] = get_args(FailureCategory)
 
 
 class Code(NamedTuple):

@@ -24,7 +24,6 @@ class Builtin(NamedTuple):
     keywords: frozenset[str] = frozenset()
     lazy: bool = False
     callback: int | None = None
-    is_type: bool = False
     pure: bool = True
 
 
@@ -35,10 +34,9 @@ def _b(
     *,
     lazy: bool = False,
     callback: int | None = None,
-    is_type: bool = False,
     pure: bool = True,
 ) -> Builtin:
-    return Builtin(least, most, frozenset(keywords.split()), lazy, callback, is_type, pure)
+    return Builtin(least, most, frozenset(keywords.split()), lazy, callback, pure)
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -47,22 +45,22 @@ BUILTINS: dict[str, Builtin] = {
     "any": _b(1, 1),
     "ascii": _b(1, 1),
     "bin": _b(1, 1),
-    "bool": _b(0, 1, is_type=True),
-    "bytes": _b(0, 3, "encoding errors", is_type=True),
+    "bool": _b(0, 1),
+    "bytes": _b(0, 3, "encoding errors"),
     "chr": _b(1, 1),
-    "dict": _b(0, 1, "*", is_type=True),
+    "dict": _b(0, 1, "*"),
     "divmod": _b(2, 2),
     "enumerate": _b(1, 2, "start", lazy=True),
     "filter": _b(2, 2, lazy=True, callback=0),
-    "float": _b(0, 1, is_type=True),
+    "float": _b(0, 1),
     "format": _b(1, 2),
-    "frozenset": _b(0, 1, is_type=True),
+    "frozenset": _b(0, 1),
     "hex": _b(1, 1),
-    "int": _b(0, 2, "base", is_type=True),
+    "int": _b(0, 2, "base"),
     "isinstance": _b(2, 2),
     "iter": _b(1, 1, lazy=True),
     "len": _b(1, 1),
-    "list": _b(0, 1, is_type=True),
+    "list": _b(0, 1),
     "map": _b(2, None, lazy=True, callback=0),
     "max": _b(1, None, "key default"),
     "min": _b(1, None, "key default"),
@@ -75,12 +73,12 @@ BUILTINS: dict[str, Builtin] = {
     "repr": _b(1, 1),
     "reversed": _b(1, 1, lazy=True),
     "round": _b(1, 2, "number ndigits"),
-    "set": _b(0, 1, is_type=True),
+    "set": _b(0, 1),
     "slice": _b(1, 3),
     "sorted": _b(1, 1, "key reverse"),
-    "str": _b(0, 3, "object encoding errors", is_type=True),
+    "str": _b(0, 3, "object encoding errors"),
     "sum": _b(1, 2, "start"),
-    "tuple": _b(0, 1, is_type=True),
+    "tuple": _b(0, 1),
     "zip": _b(0, None, "strict", lazy=True),
 }
 

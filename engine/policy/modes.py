@@ -265,11 +265,9 @@ class Modes:
                 self._seen = _stamp(os.stat(self._file))
 
     def _changed(self, before: ModeState, now: ModeState) -> None:
-        if before.mode != now.mode:
-            self._tell(before, now)
-            self._record(before, now)
-
-    def _record(self, before: ModeState, now: ModeState) -> None:
+        if before.mode == now.mode:
+            return
+        self._tell(before, now)
         if self._ledger is not None:
             # A ledger that can't be written must not prevent a lockdown.
             with suppress(Failure):

@@ -10,9 +10,7 @@ import pytest
 from albert_tools.builtins.net.client import Client
 from albert_tools.builtins.net.pages import fetch_url
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
-from tests.helpers.network import Calling, answer, calling, raw
+from tests.helpers.network import Calling, answer, called, raw
 
 RULES = {"tools": {"fetch_url": {"allowed_hosts": ["127.0.0.1"]}}}
 
@@ -32,16 +30,10 @@ async def client() -> AsyncIterator[Client]:
     await client.aclose()
 
 
-async def read(client: Client, served: bytes, remaining: float = 60, **more: Any) -> tuple[Any, Calling]:
+async def read(client: Client, served: bytes, **more: Any) -> tuple[Any, Calling]:
     with raw(lambda head, c: c.sendall(served)) as server:
         arguments = {"url": f"http://127.0.0.1:{server.port}/page", **more}
-        context = calling(fetch_url, arguments, RULES, client, remaining)
-        try:
-            result = await call_primitive(fetch_url, arguments, context)
-        except Failure as failure:
-            return failure, context
-    assert violations(result, fetch_url.definition.result) == []
-    return result, context
+        return await called(fetch_url, arguments, RULES, client, remaining=60)
 
 
 def page(text: str | bytes, kind: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:

@@ -21,7 +21,7 @@ from albert_tools.builtins.net.host_limits import MAX_AT_ONCE, HostLimits, secon
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
-from tests.helpers.network import Authorities, Calling, answer, calling, hello, raw, resolving
+from tests.helpers.network import Authorities, Calling, answer, called, calling, hello, raw, resolving
 
 HERE = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.0/8", "::1"]}}}
 TOKEN = 'tok/en+with=odd&signs"1'
@@ -37,12 +37,7 @@ async def client() -> AsyncIterator[Client]:
 async def fetch(
     client: Client, url: str, rules: dict[str, Any] = HERE, remaining: float = 30, **more: Any
 ) -> tuple[Any, Calling]:
-    arguments = {"url": url, **more}
-    context = calling(http_request, arguments, rules, client, remaining)
-    try:
-        return await call_primitive(http_request, arguments, context), context
-    except Failure as failure:
-        return failure, context
+    return await called(http_request, {"url": url, **more}, rules, client, remaining)
 
 
 def redirecting(status: str, location: str) -> Any:

@@ -20,8 +20,7 @@ from albert_tools.builtins.net.bounds import MAX_BODY
 from albert_tools.builtins.net.client import Call, Client
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import call_primitive
-from tests.helpers.network import Authorities, Calling, Raw, answer, calling, hello, raw, resolving
+from tests.helpers.network import Authorities, Calling, Raw, answer, called, calling, hello, raw, resolving
 
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 
@@ -50,12 +49,7 @@ def bystander() -> Iterator[Raw]:
 async def fetch(
     client: Client, url: str, rules: dict[str, Any], seconds: float = 30, **more: Any
 ) -> tuple[Any, Calling]:
-    arguments = {"url": url, **more}
-    context = calling(http_request, arguments, rules, client, seconds)
-    try:
-        return await call_primitive(http_request, arguments, context), context
-    except Failure as failure:
-        return failure, context
+    return await called(http_request, {"url": url, **more}, rules, client, seconds)
 
 
 def test_the_table_is_large() -> None:

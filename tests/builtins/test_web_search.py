@@ -11,10 +11,7 @@ import pytest
 
 from albert_tools.builtins.net.client import Client
 from albert_tools.builtins.net.web_search import web_search
-from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.engine.model.schema import violations
-from tests.helpers.network import answer, calling, raw
+from tests.helpers.network import answer, called, raw
 
 FOUND = {
     "results": [
@@ -46,12 +43,7 @@ async def search(
     with raw(lambda head, c: c.sendall(served)) as server:
         settings = {k: v.replace("{port}", str(server.port)) if k == "url" else v for k, v in settings.items()}
         rules = {"primitives": {"web_search": settings}, **(more or {})}
-        context = calling(web_search, given, rules, client)
-        try:
-            result = await call_primitive(web_search, given, context)
-        except Failure as failure:
-            return failure, server, context
-    assert violations(result, web_search.definition.result) == []
+        result, context = await called(web_search, given, rules, client)
     return result, server, context
 
 

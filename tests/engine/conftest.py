@@ -14,6 +14,7 @@ import pytest
 
 from albert_tools import CallContext, Failure, Primitive, SyncToolService, ToolResult, primitive
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.workspace import openat
 from tests.helpers.gate import GATE, hold
 
 #: What primitives have done for real, in order.
@@ -245,3 +246,13 @@ def _one() -> Callable[..., str]:
 @pytest.fixture(name="failed")
 def _failed() -> Callable[[ToolResult], Failure]:
     return failed
+
+
+@pytest.fixture(params=["openat2", "step by step"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of opening a folder; a test that uses it runs with each."""
+    if request.param != "openat2":
+        monkeypatch.setattr(openat, "kernel_open", lambda: None)
+    elif openat.kernel_open() is None:
+        pytest.skip("this system has no openat2")
+    return str(request.param)

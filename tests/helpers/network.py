@@ -15,7 +15,9 @@ from typing import Any
 
 from albert_tools.builtins.net.client import Client
 from albert_tools.engine.authority.authorization import Authority
-from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive, call_primitive
+from albert_tools.engine.model.schema import violations
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.outgoing import Outgoing
 from albert_tools.engine.policy.rules import Policy
@@ -53,6 +55,19 @@ def calling(
     authority = Authority(Policy(governance.layers(), "/workspace", "/home/user"), Modes(None))
     outgoing = authority.outgoing(tool.definition, tool, arguments, governance)
     return Calling(outgoing, client, remaining=remaining, settings=governance.primitives.get(tool.name, {}))
+
+
+async def called(
+    tool: Primitive, arguments: dict[str, Any], rules: dict[str, Any], client: Client, remaining: float = 30.0
+) -> tuple[Any, Calling]:
+    """The result of a call, or its failure, with the call's context."""
+    context = calling(tool, arguments, rules, client, remaining)
+    try:
+        result = await call_primitive(tool, arguments, context)
+    except Failure as failure:
+        return failure, context
+    assert violations(result, tool.definition.result) == []
+    return result, context
 
 
 class Raw:

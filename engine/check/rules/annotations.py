@@ -62,7 +62,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(node, tree.FunctionDef) and node.returns is not None:
             yield from annotation(facts, node.returns)
         elif isinstance(node, tree.AnnAssign):
-            yield from annotation(facts, node.annotation, field=_in_class(facts, node))
+            yield from annotation(facts, node.annotation, field=isinstance(facts.parent(node), tree.ClassDef))
     tool = facts.tool
     if tool is not None:
         for part in [*(p.annotation for p in tool.params), tool.returns]:
@@ -76,10 +76,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                         if inner.id != "bytes"
                         else "take and return text, as base64 for bytes",
                     )
-
-
-def _in_class(facts: Facts, node: tree.Node) -> bool:
-    return isinstance(facts.parent(node), tree.ClassDef)
 
 
 def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[Diagnostic]:

@@ -97,7 +97,7 @@ INSTEAD: dict[str, str] = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Each attribute, by the expression before it."""
     for node in facts.nodes:
-        if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or _of_tools(node):
+        if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or tool_name(node) is not None:
             continue
         if isinstance(facts.parent(node), tree.MatchValue):
             continue  # the rule for patterns checks it
@@ -128,10 +128,6 @@ def _root(node: tree.Expr) -> tree.Expr:
     while isinstance(node, tree.Attribute):
         node = node.value
     return node
-
-
-def _of_tools(node: tree.Attribute) -> bool:
-    return tool_name(node) is not None
 
 
 def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Iterator[Diagnostic]:

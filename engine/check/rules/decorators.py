@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from albert_tools.engine.check.annotation_schemas import is_literal
 from albert_tools.engine.check.facts import Facts, is_typed_dict
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
@@ -84,7 +85,7 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
                 f"@{name} has no argument {k.arg!r}{did_you_mean(str(k.arg), _TAKES[name])}",
                 hint=", ".join(f"{t}=…" for t in _TAKES[name]),
             )
-        elif not literal(k.value):
+        elif not is_literal(k.value):
             yield error("decorator", k.value, f"@{name} takes constants only", hint="write the value out")
         elif name == "tool" and not (
             isinstance(k.value, tree.Constant)
@@ -103,7 +104,7 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
 def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
     """The arguments of an example must have the shape that running it needs."""
     for k in call.keywords:
-        if not literal(k.value):
+        if not is_literal(k.value):
             continue  # reported
         if k.arg == "raises":
             if not isinstance(k.value, tree.Strings):
@@ -149,19 +150,3 @@ def _example_arguments(
             f"{tool.name} needs {' and '.join(repr(m) for m in missing)}",
             hint="an example gives every argument that has no default",
         )
-
-
-def literal(node: tree.Expr) -> bool:
-    """Whether an expression is a JSON literal."""
-    match node:
-        case tree.Constant():
-            return node.value is not ...
-        case tree.Strings():
-            return isinstance(node.constant, str)
-        case tree.UnaryOp(op="-", operand=tree.Constant()):
-            return True
-        case tree.List() | tree.Tuple():
-            return all(literal(e) for e in node.elts)
-        case tree.Dict():
-            return all(k is not None and literal(k) for k in node.keys) and all(literal(v) for v in node.values)
-    return False

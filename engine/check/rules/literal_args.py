@@ -5,10 +5,9 @@ code that checks every call: what is refused here would be refused there."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from albert_tools.engine.check.annotation_schemas import value_of
+from albert_tools.engine.check.annotation_schemas import is_literal, value_of
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model.definition import ToolParameter, spell
@@ -45,7 +44,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         for parameter, value in arguments:
             if isinstance(value, tree.Starred):
                 break
-            if not _plain(value):
+            if not is_literal(value):
                 continue
             for violation in violations(value_of(value), parameter.schema, parameter.name):
                 fix = _fix(value, parameter, violation)
@@ -57,25 +56,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     hint=fix.title if fix is not None else f"{parameter.name}: {takes}",
                     fix=fix,
                 )
-
-
-def _plain(node: tree.Expr) -> bool:
-    """Whether an expression is a literal that a tool can take."""
-    match node:
-        case tree.Constant(value=value):
-            if isinstance(value, float):
-                return math.isfinite(value)
-            return value is None or isinstance(value, (bool, int, str))
-        case tree.Strings():
-            return isinstance(node.constant, str)
-        case tree.UnaryOp(op="-" | "+", operand=tree.Constant(value=value)):
-            return type(value) in (int, float)
-        case tree.List(elts=parts) | tree.Tuple(elts=parts):
-            return all(_plain(p) for p in parts)
-        case tree.Dict():
-            keys = [k for k in node.keys if k is not None and _plain(k) and isinstance(value_of(k), str)]
-            return len(keys) == len(node.keys) and all(_plain(v) for v in node.values)
-    return False
 
 
 def _fix(node: tree.Expr, parameter: ToolParameter, violation: Violation) -> Fix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from albert_tools.engine.check.annotation_schemas import is_literal
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
@@ -42,12 +43,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _immutable(node: tree.Expr) -> bool:
     """Whether an expression is a literal that can't change."""
     match node:
-        case tree.Constant():
-            return node.value is not ...
         case tree.Strings():
             return node.constant is not None
-        case tree.UnaryOp(op="-" | "+", operand=tree.Constant()):
-            return True
         case tree.Tuple():
             return all(_immutable(e) for e in node.elts)
-    return False
+        case tree.List() | tree.Dict():
+            return False
+    return is_literal(node)

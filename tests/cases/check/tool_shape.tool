@@ -99,6 +99,14 @@ def t(a: int = -1, b: str = "x" "y", c: Any = None, d: bool = True, e: tuple = (
     """Default."""
     return [a, b, c, d, e, f]
 ---
+# signs belong to numbers, in defaults and in examples; keys are not lists
+@example(arguments={"a": -None})  # error: 20 [decorator] "@example takes constants only"
+@example(arguments={"a": {[1]: 2}})  # error: 20 [decorator] "@example takes constants only"
+def t(a: Any = -True) -> Any:
+# error: 16 [mutable-default] "the default of 'a' must be a literal: a number, a string, True, False, None or a tuple of these"
+    """Default."""
+    return a
+---
 # a default that is a constant of the module
 LIMIT = 10
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from albert_tools import Failure, ToolDefinition, ToolInvocation, ToolParameter, ToolResult
 from albert_tools.engine.model.definition import Callee, Program, ToolVersion, canonical, digest, spell
-from albert_tools.engine.model.error_codes import CODES, DENIALS, FAILURE_CATEGORIES
+from albert_tools.engine.model.error_codes import CODES, DENIALS, FailureCategory
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.engine.model.result import Effect
 
@@ -60,7 +60,7 @@ def test_codes() -> None:
     assert set(CODES) >= DENIALS
     assert {code for code in CODES if Failure(code, "x").denied} == DENIALS
     assert Failure("timeout", "x").as_dict()["source"] is None
-    assert {code.category for code in CODES.values()} == set(FAILURE_CATEGORIES)
+    assert {code.category for code in CODES.values()} == set(get_args(FailureCategory))
     with pytest.raises(AssertionError, match="unknown failure code 'nope'"):
         Failure("nope", "x")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from albert_tools.engine.policy.lint import lint
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
-from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
+from tests.helpers.refusals import refused, snapshot
+
+pytestmark = pytest.mark.usefixtures("way")
 
 LIMIT = 1 << 20
 DENIED = ("permission_denied", "outside_workspace")
@@ -39,14 +41,6 @@ def look(path: str) -> str:
 def put(path: str) -> str:
     """Write a file."""
     return path
-
-
-@pytest.fixture(params=["openat2", "step by step"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param != "openat2":
-        monkeypatch.setattr(openat, "kernel_open", lambda: None)
-    elif openat.kernel_open() is None:
-        pytest.skip("this system has no openat2")
 
 
 class Machine:
@@ -89,16 +83,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     made = Machine(tmp_path)
     with made.workspace:
         yield made
-
-
-def snapshot(folder: Path) -> dict[str, bytes | None]:
-    return {str(p): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
-
-
-def refused(call: Callable[[], object]) -> tuple[str, str | None]:
-    with pytest.raises(Failure) as caught:
-        call()
-    return caught.value.code, caught.value.rule
 
 
 def test_reads_follow_the_rule_and_writes_ask(machine: Machine) -> None:

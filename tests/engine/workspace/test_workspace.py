@@ -7,59 +7,21 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.workspace import hard_links, openat
+from albert_tools.engine.workspace import hard_links
 from albert_tools.engine.workspace import workspace as workspace_module
 from albert_tools.engine.workspace.files import Entry
 from albert_tools.engine.workspace.workspace import Workspace
+from tests.helpers.refusals import refused, snapshot
+
+pytestmark = pytest.mark.usefixtures("way")
 
 LIMIT = 1 << 20
-
-
-@pytest.fixture(params=["openat2", "step by step"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of opening a folder; every test runs with each."""
-    if request.param != "openat2":
-        monkeypatch.setattr(openat, "kernel_open", lambda: None)
-    elif openat.kernel_open() is None:
-        pytest.skip("this system has no openat2")
-    return str(request.param)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    (folder / "a.txt").write_text("inside")
-    (folder / "sub").mkdir()
-    (folder / "sub" / "b.txt").write_text("below")
-    outside = folder.parent / "outside"
-    outside.mkdir()
-    (outside / "secret").write_text("secret")
-    return folder
-
-
-@pytest.fixture
-def workspace(root: Path) -> Iterator[Workspace]:
-    with Workspace(root) as opened:
-        yield opened
-
-
-def snapshot(folder: Path) -> dict[str, bytes | None]:
-    """Every name under `folder`, with the content of its files."""
-    return {str(p): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
-
-
-def refused(call: Callable[[], object]) -> tuple[str, str | None]:
-    """Code and rule of the failure that `call` must raise."""
-    with pytest.raises(Failure) as caught:
-        call()
-    return caught.value.code, caught.value.rule
 
 
 def test_reading_and_writing(workspace: Workspace, root: Path) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from albert_tools.engine.workspace import files, openat, walk
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.path_judge import AllowAll
 from albert_tools.engine.workspace.workspace import Workspace
+from tests.helpers.refusals import refused, snapshot
 
 LIMIT = 1 << 20
 
@@ -45,53 +45,11 @@ LOOKS: dict[str, Callable[[Workspace, str], Any]] = {
 changes = pytest.mark.parametrize("change", CHANGES)
 
 
-@pytest.fixture(params=["openat2", "step by step"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of opening a folder; every test runs with each."""
-    if request.param != "openat2":
-        monkeypatch.setattr(openat, "kernel_open", lambda: None)
+@pytest.fixture(autouse=True)
+def _renaming(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without `openat2` has no `renameat2` either."""
+    if way != "openat2":
         monkeypatch.setattr(openat, "_rename_new", lambda: None)
-    elif openat.kernel_open() is None:
-        pytest.skip("this system has no openat2")
-    return str(request.param)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    (folder / "a.txt").write_text("inside")
-    (folder / "sub").mkdir()
-    (folder / "sub" / "b.txt").write_text("below")
-    outside = folder.parent / "outside"
-    outside.mkdir()
-    (outside / "secret").write_text("secret")
-    return folder
-
-
-@pytest.fixture
-def workspace(root: Path) -> Iterator[Workspace]:
-    with Workspace(root) as opened:
-        yield opened
-
-
-def snapshot(folder: Path) -> dict[str, Any]:
-    """Every name under `folder`, a link by where it leads, a file by its content and its other names."""
-    found: dict[str, Any] = {}
-    for path in sorted(folder.rglob("*")):
-        facts = path.lstat()
-        if stat.S_ISLNK(facts.st_mode):
-            found[str(path)] = os.readlink(path)
-        else:
-            found[str(path)] = (facts.st_ino, path.read_bytes() if stat.S_ISREG(facts.st_mode) else facts.st_mode)
-    return found
-
-
-def refused(call: Callable[[], object]) -> tuple[str, str | None]:
-    """Code and rule of the failure that `call` must raise."""
-    with pytest.raises(Failure) as caught:
-        call()
-    return caught.value.code, caught.value.rule
 
 
 @pytest.mark.parametrize(
