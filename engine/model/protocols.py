@@ -347,7 +347,7 @@ class CallContext(Protocol):
 
     @property
     def key(self) -> str:
-        """An idempotency key for other services. It is unique to this call. If a resumed run repeats the call, the key is the same."""
+        """An idempotency key for other services. It is unique to this call. A resumed run uses the same key for the same call."""
 
     @property
     def contents(self) -> ContentStore | None:
