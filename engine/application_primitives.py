@@ -31,9 +31,9 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
     """Import and register the primitives that `entries` name. Entries that fail go to `registry.problems`.
 
     Args:
-            registry: The registry to which the primitives are added. A primitive is not added if its name is already used.
-            entries: ``package.module:name`` for a primitive or a list of primitives; ``package.module`` for all primitives that are
-                declared in a module.
+        registry: The registry to which the primitives are added. A primitive is not added if its name is already used.
+        entries: ``package.module:name`` for a primitive or a list of primitives; ``package.module`` for all primitives that are
+            declared in a module.
         workspace: The absolute path of the workspace; modules in it are refused.
     """
     problems = list(registry.problems)

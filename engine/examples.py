@@ -42,13 +42,13 @@ async def run_examples(
     """Run the examples of a version that is not saved yet.
 
     Args:
-            version: The version.
-            examples: The examples of the version.
-            pipeline: The pipeline that runs the calls.
-            deny: The tools that an example must not execute. Only a stub can answer for them.
+        version: The version.
+        examples: The examples of the version.
+        pipeline: The pipeline that runs the calls.
+        deny: The tools that an example must not execute. Only a stub can answer for them.
 
     Returns:
-            One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
+        One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
     """
     found = []
     for example in examples:

@@ -175,7 +175,7 @@ class ToolService:
         registry: The primitives and the saved tools.
         store: The saved tools.
         context: The workspace, the rules and the record.
-            sandbox: A sandbox that is not started. The service starts it before the first run of a composite.
+        sandbox: A sandbox that is not started. The service starts it before the first run of a composite.
     """
 
     def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
@@ -257,13 +257,13 @@ class ToolService:
         """Check a source without saving it.
 
         Args:
-                source: The text, or ``{name, description, parameters, implementation}``.
+            source: The text, or ``{name, description, parameters, implementation}``.
 
         Returns:
-                All errors and warnings. The tuple is empty if there are no problems.
+            All errors and warnings. The tuple is empty if there are no problems.
 
         Raises:
-                Failure: `invalid_arguments` if the structured form is malformed.
+            Failure: `invalid_arguments` if the structured form is malformed.
         """
         report = await self._in_thread(self._report, source)
         return report.diagnostics
@@ -272,7 +272,7 @@ class ToolService:
         """Check several sources in order. Each one may call the tools of the sources before it. The results are in the same order.
 
         Raises:
-                Failure: See `check`.
+            Failure: See `check`.
         """
 
         def work() -> builtins.list[Checkup]:
@@ -294,15 +294,15 @@ class ToolService:
 
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
-                progress: Called with the name of each phase: ``checking``, ``running 2 examples``, ``saving``.
+            progress: Called with the name of each phase: ``checking``, ``running 2 examples``, ``saving``.
 
         Returns:
             The definition of the saved version.
 
         Raises:
-                SourceError: The source has errors. The exception contains all diagnostics.
-                Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`.
-                RuntimeError: The service is closed.
+            SourceError: The source has errors. The exception contains all diagnostics.
+            Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`.
+            RuntimeError: The service is closed.
         """
         return (await self.define_version(source, progress)).version.definition
 
@@ -448,7 +448,7 @@ class ToolService:
             arguments: The arguments by name.
 
         Returns:
-                All violations, each ``{field, rule, message}``. The list is empty if the arguments are valid.
+            All violations, each ``{field, rule, message}``. The list is empty if the arguments are valid.
 
         Raises:
             Failure: `unknown_tool`, `damaged`.
@@ -472,24 +472,23 @@ class ToolService:
         """Run a tool.
 
         Args:
-                name: The tool, a primitive or a composite.
-                arguments: The arguments by name.
-                version: A version of a composite; the newest by default.
-                session: The token of a session. Without a token, the call is made as the owner.
-                request_id: Any text. The result contains it unchanged.
-                dedupe_key: If this session has already used the key, the result of that call is returned and nothing is executed.
-                    The arguments must be the same, otherwise the call is refused. A key expires after a day. An empty text means no
-                    key.
-                trace: The caller's trace: a W3C traceparent, or a trace id of 32 hex digits.
-                reason: The purpose of the call. It is shown to the person who decides on an approval.
-                log: Called with the tool and the text for each print of the program.
-                watch: Called with the name of each tool that the program calls, when the call begins.
+            name: The tool, a primitive or a composite.
+            arguments: The arguments by name.
+            version: A version of a composite; the newest by default.
+            session: The token of a session. Without a token, the call is made as the owner.
+            request_id: Any text. The result contains it unchanged.
+            dedupe_key: If this session has already used the key, the result of that call is returned and nothing is executed. The
+                arguments must be the same, otherwise the call is refused. A key expires after a day. An empty text means no key.
+            trace: The caller's trace: a W3C traceparent, or a trace id of 32 hex digits.
+            reason: The purpose of the call. It is shown to the person who decides on an approval.
+            log: Called with the tool and the text for each print of the program.
+            watch: Called with the name of each tool that the program calls, when the call begins.
 
         Returns:
-                The result. If the call failed in any way, its `error` contains the failure.
+            The result. If the call failed in any way, its `error` contains the failure.
 
         Raises:
-                RuntimeError: The service is closed.
+            RuntimeError: The service is closed.
         """
         self._must_be_open()
         given = {} if arguments is None else arguments
@@ -504,7 +503,7 @@ class ToolService:
         """The sessions of this home.
 
         Raises:
-                Failure: `not_found` if this service has no record.
+            Failure: `not_found` if this service has no record.
         """
         return _recorded(self.context.sessions, "sessions")
 
@@ -526,12 +525,12 @@ class ToolService:
         """Open a session in this workspace.
 
         Args:
-                client: A name for the client, for the record.
-                cwd: The session's folder in the workspace.
-                tools: The tools that the session may call; all by default.
-                seconds: The lifetime of the session; None if it never expires.
-                budget: The most that the session may use.
-                within: The token of the parent session.
+            client: A name for the client, for the record.
+            cwd: The session's folder in the workspace.
+            tools: The tools that the session may call; all by default.
+            seconds: The lifetime of the session; None if it never expires.
+            budget: The most that the session may use.
+            within: The token of the parent session.
 
         Returns:
             The session and its token.
@@ -560,16 +559,16 @@ class ToolService:
         """Resume a run that waits for an approval or whose process has died.
 
         Args:
-                run: The run's id, or the first digits of the id.
-                log: Called with the tool and the text for each print of the program.
+            run: The run's id, or the first digits of the id.
+            log: Called with the tool and the text for each print of the program.
 
         Returns:
             The result of the run.
 
         Raises:
-                Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool,
-                    the workspace or the interpreter has changed.
-                RuntimeError: The service is closed.
+            Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
+                workspace or the interpreter has changed.
+            RuntimeError: The service is closed.
         """
         self._must_be_open()
         self._poll_cancellations()
@@ -599,7 +598,7 @@ class ToolService:
             version: A version of a composite; the newest by default.
 
         Returns:
-                Its definition, source and versions, and the decision of the rules.
+            Its definition, source and versions, and the decision of the rules.
 
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`.
@@ -641,8 +640,8 @@ class ToolService:
             gated: Whether it is a gated primitive.
 
         Returns:
-                A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If the rules can't be
-                evaluated, the decision is a denial with the reason.
+            A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If the rules can't be evaluated,
+            the decision is a denial with the reason.
         """
         try:
             authority = self.context.ruling(audit=False)[1]
@@ -672,13 +671,13 @@ class ToolService:
         """List the tools.
 
         Args:
-                hidden: Whether to include primitives that the current mode denies.
+            hidden: Whether to include primitives that the current mode denies.
 
         Returns:
-                Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
+            Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
 
         Raises:
-                Failure: `io_error` if the store can't be read.
+            Failure: `io_error` if the store can't be read.
         """
         primitives = [self._primitive(p) for p in self.registry.primitives()]
         offered = [listed for listed in primitives if hidden or not listed.hidden]
@@ -695,14 +694,14 @@ class ToolService:
         """Search the names, descriptions and sources of the tools.
 
         Args:
-                text: The words to search for.
+            text: The words to search for.
             limit: The most tools to return.
 
         Returns:
             Saved tools, the best match first, then primitives.
 
         Raises:
-                Failure: `io_error` if the store can't be read.
+            Failure: `io_error` if the store can't be read.
         """
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
@@ -759,7 +758,7 @@ class ToolService:
         """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.
 
         Raises:
-                Failure: `unknown_tool`; `permission_denied` if the tool is a primitive.
+            Failure: `unknown_tool`; `permission_denied` if the tool is a primitive.
         """
         if self.registry.primitive(name) is not None:
             raise Failure(
@@ -782,8 +781,8 @@ class ToolService:
         """Add a primitive of the application.
 
         Raises:
-                TypeError: The object is not a primitive.
-                ValueError: Another primitive has the same name.
+            TypeError: The object is not a primitive.
+            ValueError: Another primitive has the same name.
         """
         self.registry.register(primitive)
 

@@ -40,9 +40,9 @@ def render_source(form: Any) -> str:
     """Render a structured form.
 
     Args:
-            form: ``{name, description, parameters, implementation}``. `parameters` is either a list or a JSON Schema object with
-                `properties` and `required`. Each item of the list is ``{name, type, description?, default?}``. Its `type` is an
-                annotation (``list[str]``) or a JSON Schema type (``string``).
+        form: ``{name, description, parameters, implementation}``. `parameters` is either a list or a JSON Schema object with
+            `properties` and `required`. Each item of the list is ``{name, type, description?, default?}``. Its `type` is an
+            annotation (``list[str]``) or a JSON Schema type (``string``).
 
     Returns:
         The source.

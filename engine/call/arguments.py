@@ -42,7 +42,7 @@ def checked_output(definition: ToolDefinition, output: Any) -> Any:
     """A copy of the output, if the output matches the tool's result schema.
 
     Raises:
-            Failure: `invalid_result`, with all violations in `details`. The tool's effects are not undone.
+        Failure: `invalid_result`, with all violations in `details`. The tool's effects are not undone.
     """
     try:
         output = export(output, MAX_ANSWER)

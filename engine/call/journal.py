@@ -124,7 +124,7 @@ class RunJournal:
         """The step in the journal, or None. Arguments of None match any arguments.
 
         Raises:
-                Failure: `diverged` if the journal has another call in this step.
+            Failure: `diverged` if the journal has another call in this step.
         """
         known = self._known.get(step)
         if known is None:
@@ -205,7 +205,7 @@ class RunJournal:
         `began` is in seconds since 1970; it is 0 for a call that was refused.
 
         Raises:
-                Failure: See `begin_step`.
+            Failure: See `begin_step`.
         """
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
@@ -288,7 +288,7 @@ class RunJournal:
         """Wait until all entries are on the disk.
 
         Raises:
-                Failure: `unknown_outcome`. This failure ends the run.
+            Failure: `unknown_outcome`. This failure ends the run.
         """
         try:
             await self._journal.sync()

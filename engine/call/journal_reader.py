@@ -99,7 +99,7 @@ def check_form(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[st
     """Check that the header and all entries have the form in which they are written.
 
     Raises:
-            Failure: `damaged` with the name of the first entry with an invalid form.
+        Failure: `damaged` with the name of the first entry with an invalid form.
     """
     wrong = violations(dict(header), _HEADER, "header")
     if not wrong and ("arguments" in header) == ("arguments_ref" in header):

@@ -33,7 +33,7 @@ class ResourceLocks:
         """Lock all `resources` during the block. The locks are taken in a fixed order, so calls can't deadlock.
 
         Raises:
-                Failure: `io_error` if the lock files can't be opened.
+            Failure: `io_error` if the lock files can't be opened.
         """
         names = sorted({blake2b(r.encode("utf-8", "surrogatepass"), digest_size=1).hexdigest() for r in resources})
         held: list[asyncio.Lock] = []

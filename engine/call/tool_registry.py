@@ -41,8 +41,8 @@ class ToolRegistry:
         """Add a primitive.
 
         Raises:
-                TypeError: The object is not a primitive.
-                ValueError: Another primitive has the same name.
+            TypeError: The object is not a primitive.
+            ValueError: Another primitive has the same name.
         """
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")

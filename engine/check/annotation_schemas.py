@@ -97,7 +97,7 @@ def value_of(node: tree.Expr) -> Any:
     """The value of a literal expression. Tuples become lists, as in the result of a program.
 
     Raises:
-            ValueError: The expression is not a literal.
+        ValueError: The expression is not a literal.
     """
     match node:
         case tree.Constant():

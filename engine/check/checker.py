@@ -130,7 +130,7 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
     """The checked program of a source.
 
     Raises:
-            SourceError: The source is refused. The exception contains all findings.
+        SourceError: The source is refused. The exception contains all findings.
     """
     report = check(source, catalog, limits)
     if report.checked is None:

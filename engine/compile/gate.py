@@ -105,7 +105,7 @@ def judge(text: str) -> None:
     """Check a lowered text.
 
     Raises:
-            Refused: The text contains something that is not in the lists.
+        Refused: The text contains something that is not in the lists.
     """
     tree = parse_python(text)
     before = ast.dump(tree)

@@ -48,7 +48,7 @@ def lower(checked: Checked) -> Lowered:
     """The lowered text of a checked program.
 
     Raises:
-            AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
+        AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
     """
     for plain_strings in (False, True):
         module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))

@@ -15,8 +15,8 @@ def compile_program(checked: Checked) -> Program:
     """The program of a checked source.
 
     Raises:
-            Failure: `internal_error` if the second gate refuses a program that the checker accepted. This is a defect of Albert
-                Tools, and nothing is saved.
+        Failure: `internal_error` if the second gate refuses a program that the checker accepted. This is a defect of Albert Tools,
+            and nothing is saved.
     """
     lowered = lower(checked)
     try:
@@ -40,7 +40,7 @@ def compile_version(checked: Checked, created: str) -> ToolVersion:
     """The immutable version of a checked source; `created` is ISO 8601 in UTC.
 
     Raises:
-            Failure: See `compile_program`.
+        Failure: See `compile_program`.
     """
     return ToolVersion(
         definition=checked.definition,

@@ -50,7 +50,7 @@ class LinePattern:
         """Compile a pattern.
 
         Raises:
-                Failure: `invalid_arguments` if the pattern is too long or invalid, or if it contains a newline.
+            Failure: `invalid_arguments` if the pattern is too long or invalid, or if it contains a newline.
         """
         _demand_text(pattern)
         plain = not ignore_case and _SPECIAL.isdisjoint(pattern)

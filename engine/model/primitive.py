@@ -170,36 +170,36 @@ def primitive(
     The function gets plain JSON values, even if its annotations contain richer types. It returns JSON.
 
     Args:
-            function: The function, when used as a bare ``@primitive``.
-            effects: The possible effects of a call: any of ``read write delete execute network secret``. A pure function has no
-                effects.
-            name: The tool's name; default: the function's name.
-            timeout: The timeout of a call, in seconds.
-            family: The group in which lists show the tool; default: the name of its module.
-            idempotent: Whether making a call twice has the same effect as making it once.
-            once: Parameters that make a call not idempotent when they are given: ``["append"]``.
-            gated: Whether the tool is denied unless the configuration allows it by name.
-            schemas: Schema parts per parameter, merged over the schema of the annotation: ``{"path": {"minLength": 1}}``.
-            paths: The parameters that are paths in the workspace, each with its use. The rules about paths apply to them.
-            urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
-            judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
-            category: The category for policy; default: the category of the strongest effect.
-            risk: How carefully a person should check a call before approving it; default: the risk of the category.
-            allowed_modes: The modes in which policy may allow the tool.
-            approval: Whether a person is always asked, even if policy allows the call.
-            rate_limit: The most calls per hour, even if policy allows more; default: no limit.
-            sandbox: Whether the function runs confined: in its own process, which can only compute, with 256 MiB of memory. The
-                function must be at the top level of a module, take no `CallContext` and have no effects.
-            invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
-            refuse: Gets all arguments, including defaults. Raises the `Failure` for arguments that match their schemas but can
-                never work. It runs before a person is asked. It must not change anything or read anything else.
-            settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
-            settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
+        function: The function, when used as a bare ``@primitive``.
+        effects: The possible effects of a call: any of ``read write delete execute network secret``. A pure function has no
+            effects.
+        name: The tool's name; default: the function's name.
+        timeout: The timeout of a call, in seconds.
+        family: The group in which lists show the tool; default: the name of its module.
+        idempotent: Whether making a call twice has the same effect as making it once.
+        once: Parameters that make a call not idempotent when they are given: ``["append"]``.
+        gated: Whether the tool is denied unless the configuration allows it by name.
+        schemas: Schema parts per parameter, merged over the schema of the annotation: ``{"path": {"minLength": 1}}``.
+        paths: The parameters that are paths in the workspace, each with its use. The rules about paths apply to them.
+        urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
+        judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
+        category: The category for policy; default: the category of the strongest effect.
+        risk: How carefully a person should check a call before approving it; default: the risk of the category.
+        allowed_modes: The modes in which policy may allow the tool.
+        approval: Whether a person is always asked, even if policy allows the call.
+        rate_limit: The most calls per hour, even if policy allows more; default: no limit.
+        sandbox: Whether the function runs confined: in its own process, which can only compute, with 256 MiB of memory. The
+            function must be at the top level of a module, take no `CallContext` and have no effects.
+        invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
+        refuse: Gets all arguments, including defaults. Raises the `Failure` for arguments that match their schemas but can never
+            work. It runs before a person is asked. It must not change anything or read anything else.
+        settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
+        settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
 
     Raises:
-            TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default
-                that breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an
-                identifier, a timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined.
+        TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that
+            breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an identifier, a
+            timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined.
     """
     if function is not None:
         return _declare(function, **options)

@@ -61,7 +61,7 @@ class ToolStore(Protocol):
         """The newest version; or the version with this hash or unique hash prefix. Versions of deleted tools can be loaded, too.
 
         Raises:
-                Failure: `unknown_tool`, `damaged`, or `io_error` if the operating system refuses to read.
+            Failure: `unknown_tool`, `damaged`, or `io_error` if the operating system refuses to read.
         """
 
     def list(self) -> list[Summary]:
@@ -124,7 +124,7 @@ class Ledger(Protocol):
         """Write an entry. After the return, the entry survives the end of this process. The caller must redact secrets.
 
         Raises:
-                Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`. The caller must not continue without the entry.
+            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`. The caller must not continue without the entry.
         """
 
     def durable(self, mark: Mark) -> None:
@@ -154,7 +154,7 @@ class Ledger(Protocol):
         """Whether the process that writes `segment` still runs and has not closed its ledger.
 
         Raises:
-                Failure: `invalid_arguments` if `segment` is not the id of a segment; `io_error`.
+            Failure: `invalid_arguments` if `segment` is not the id of a segment; `io_error`.
         """
 
     def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
@@ -187,7 +187,7 @@ class Journal(Protocol):
         """Append to the buffer. A crash may lose entries, but never changes their order.
 
         Raises:
-                Failure: `not_json`, `too_large`: nothing is appended. `io_error`: no further entry can be appended.
+            Failure: `not_json`, `too_large`: nothing is appended. `io_error`: no further entry can be appended.
         """
 
     def flush(self) -> None:
@@ -214,8 +214,8 @@ class RunStore(Protocol):
         """Open a journal to continue it.
 
         Raises:
-                Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal
-                    open.
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal
+                open.
         """
 
     def load(self, run_id: str) -> LoadedRun:
@@ -297,8 +297,8 @@ class ArtifactStore(Protocol):
         """Store an artifact durably. Returns the artifact that has this id, and whether it is new. A repetition changes nothing.
 
         Raises:
-                Failure: `exists` if the id belongs to another artifact; `not_found` if its content is not stored; `damaged`,
-                    `io_error`.
+            Failure: `exists` if the id belongs to another artifact; `not_found` if its content is not stored; `damaged`,
+                `io_error`.
         """
 
     def get(self, workspace: str, id: str) -> Artifact:

@@ -133,7 +133,7 @@ class ToolResult:
         """The output.
 
         Raises:
-                Failure: The error, if there is one.
+            Failure: The error, if there is one.
         """
         if self.error is not None:
             raise self.error

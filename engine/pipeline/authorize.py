@@ -51,18 +51,18 @@ class Authorizer:
         """Authorize a call and record its decision.
 
         Args:
-                target: The tool.
-                given: The arguments as the caller gave them.
-                call: The call.
-                step: The step of the journal, if the call had begun before it was interrupted.
-                effects: Takes the effects of such an interrupted call.
+            target: The tool.
+            given: The arguments as the caller gave them.
+            call: The call.
+            step: The step of the journal, if the call had begun before it was interrupted.
+            effects: Takes the effects of such an interrupted call.
 
-            Returns:
-                The authorized call. It must be executed immediately.
+        Returns:
+            The authorized call. It must be executed immediately.
 
-            Raises:
-                Failure: The arguments are invalid, the call is denied, or a fault prevented the decision.
-                Repeated: The call was already made with the same dedupe key.
+        Raises:
+            Failure: The arguments are invalid, the call is denied, or a fault prevented the decision.
+            Repeated: The call was already made with the same dedupe key.
         """
         request, definition = call.request, target.definition
         context, began = request.context, self._clock()

@@ -30,8 +30,8 @@ async def run_primitive(
     """Call an authorized primitive; `effects` takes its effects.
 
     Raises:
-            Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.
-            Exception: A fault of the primitive.
+        Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.
+        Exception: A fault of the primitive.
     """
     try:
         return await _once(primitive, authorized, call, effects, clock)

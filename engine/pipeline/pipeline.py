@@ -60,10 +60,10 @@ class Pipeline:
     """Authorizes and executes invocations.
 
     Args:
-            registry: The primitives and saved tools.
-            store: The saved tools.
-            sandbox: Starts the sandbox. It is awaited when a composite runs.
-            clock: A monotonic clock, in seconds.
+        registry: The primitives and saved tools.
+        store: The saved tools.
+        sandbox: Starts the sandbox. It is awaited when a composite runs.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -93,18 +93,18 @@ class Pipeline:
         """Run one invocation from outside.
 
         Args:
-                invocation: The request.
-                context: The service in which the request runs.
-                log: Called with the tool and the text for each print of the program.
-                unsaved: A version to run instead of the stored one. Only the examples of a source use it.
-                watch: Called with the name of each tool that the program calls, when the call begins.
-                resumed: The earlier run that this request resumes.
+            invocation: The request.
+            context: The service in which the request runs.
+            log: Called with the tool and the text for each print of the program.
+            unsaved: A version to run instead of the stored one. Only the examples of a source use it.
+            watch: Called with the name of each tool that the program calls, when the call begins.
+            resumed: The earlier run that this request resumes.
 
         Returns:
-                The result. If the call failed in any way, its `error` contains the failure.
+            The result. If the call failed in any way, its `error` contains the failure.
 
         Raises:
-                asyncio.CancelledError: The caller was cancelled.
+            asyncio.CancelledError: The caller was cancelled.
         """
         began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -265,7 +265,7 @@ class Pipeline:
         """Stage 4; `effects` takes the effects of a primitive.
 
         Raises:
-                Failure: The call failed. A fault of the tool becomes `internal_error`.
+            Failure: The call failed. A fault of the tool becomes `internal_error`.
         """
         if call.settled is not None and call.answered:
             return call.settled.value

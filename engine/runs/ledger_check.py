@@ -36,11 +36,11 @@ async def check_against_ledger(journal: RunJournal, ledger: Ledger, created: str
     Args:
         journal: The journal.
         ledger: The ledger.
-            created: When the run was created, in ISO format. Older entries are not read.
-            single: Whether the run executes a primitive. Its only step is then the request itself.
+        created: When the run was created, in ISO format. Older entries are not read.
+        single: Whether the run executes a primitive. Its only step is then the request itself.
 
     Raises:
-            Failure: `damaged` with the name of the first step that differs; `io_error`.
+        Failure: `damaged` with the name of the first step that differs; `io_error`.
     """
     recorded, folded = await asyncio.to_thread(_entries_of, ledger, journal.id, created)
     for name, step in journal.steps():

@@ -30,7 +30,7 @@ def find_step(call: Call, target: Target, given: Any) -> Step | None:
     """The call's step in the journal, or None.
 
     Raises:
-            Failure: `diverged` if the journal has another call in this step.
+        Failure: `diverged` if the journal has another call in this step.
     """
     journal = call.request.run.journal
     if journal is None:
@@ -83,7 +83,7 @@ def end_step(call: Call, target: Target, given: Any, result: Failure | Json, eff
     """Append the end of a step to the journal, unless it is a failure that ends the run.
 
     Raises:
-            Failure: See `RunJournal.end_step`.
+        Failure: See `RunJournal.end_step`.
     """
     journal = call.request.run.journal
     if journal is None or not is_step(call, target) or (isinstance(result, Failure) and result.code in ENDING):

@@ -103,7 +103,7 @@ class RunManager:
         """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
 
         Raises:
-                Failure: `not_found` if this service records no runs; `io_error`.
+            Failure: `not_found` if this service records no runs; `io_error`.
         """
         found = []
         for summary in self._store.list(limit):
@@ -138,8 +138,8 @@ class RunManager:
             The result of the run, as from `ToolService.invoke`.
 
         Raises:
-                Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool,
-                    the workspace or the interpreter has changed since the run began.
+            Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
+                workspace or the interpreter has changed since the run began.
         """
         found = self._load(run)
         seen = view(found)
@@ -179,11 +179,11 @@ class RunManager:
         """Run the program again without effects. The result of each call is read from the journal.
 
         Args:
-                run: The run's id, or the first digits of the id.
+            run: The run's id, or the first digits of the id.
             version: A version of the tool to use instead of the one that ran.
 
         Returns:
-                The result. It is `diverged` at the first call that is not in the journal; `details` show both calls.
+            The result. It is `diverged` at the first call that is not in the journal; `details` show both calls.
 
         Raises:
             Failure: `not_found`, `damaged`, `unknown_tool`.
@@ -203,7 +203,7 @@ class RunManager:
         """The recorded result of a run of a primitive, which has no program to run.
 
         Raises:
-                Failure: `not_found` if the run has no result yet.
+            Failure: `not_found` if the run has no result yet.
         """
         last = last_state(found.entries)
         if last is None or last["state"] not in OVER:
@@ -265,7 +265,7 @@ class RunManager:
             The cancelled run.
 
         Raises:
-                Failure: `not_found`, `damaged`; `exists` if the run has ended.
+            Failure: `not_found`, `damaged`; `exists` if the run has ended.
         """
         found = self._load(run)
         seen = view(found)
