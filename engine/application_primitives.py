@@ -83,7 +83,7 @@ def _found(entry: str, workspace: str | None) -> list[Primitive]:
 
 
 def _imported(name: str, workspace: str | None) -> ModuleType:
-    """Import a module. Each package above it is checked before it is imported."""
+    """Import a module. Each parent package is checked before it is imported."""
     parts = name.split(".")
     for i in range(1, len(parts) + 1):
         above = ".".join(parts[:i])

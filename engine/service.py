@@ -248,7 +248,7 @@ class ToolService:
 
     @property
     def confinement(self) -> str:
-        """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``; empty until the first one starts."""
+        """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``. Empty until the first worker starts."""
         return self._sandbox.confinement
 
     # Authoring

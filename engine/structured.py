@@ -211,7 +211,7 @@ def _body(text: str) -> str:
 
 
 def _in_strings(lines: list[str]) -> set[int]:
-    """The numbers, from 0, of the lines that begin inside a string, up to the first syntax error."""
+    """The indexes of the lines that begin inside a string. Lines after the first syntax error are not included."""
     found: set[int] = set()
     # From Python 3.12 on, an f-string consists of several tokens. Its text is in the middle tokens.
     textual = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}

@@ -42,7 +42,8 @@ class Step:
     changes: bool = False
     #: Whether a process died during the call, so that its outcome is unknown.
     unknown: bool = False
-    #: A hash of the changed paths before the call began. Only a primitive with a `settle` function has it.
+    #: A hash of the state of the paths that the call changes, taken before the call began. Only a primitive with a `settle`
+    #: function has it.
     before: str | None = None
     value: Json = None
     failure: Failure | None = None

@@ -280,7 +280,7 @@ class Facts:
 
     @property
     def import_line(self) -> int:
-        """The line before which an import can be inserted. It is the first line after the module's docstring."""
+        """The line before which an import can be inserted. It is the first statement after the module's docstring."""
         first = self.module.body[0]
         if isinstance(first, tree.ExprStmt) and len(self.module.body) > 1:
             first = self.module.body[1]

@@ -124,7 +124,7 @@ async def approved(
             return None
         choice, by = _choice(answer)
         if not _record_answer(approvals, approval, choice, by) and choice == "no":
-            # Another answer came first. A no within the call still denies it.
+            # Another answer was recorded first. A no during the call still denies the call.
             if approvals.get(approval.id).state == "yes":
                 with suppress(Failure):
                     approvals.revoke(approval.id)

@@ -55,7 +55,7 @@ class Authorizer:
             given: The arguments as the caller gave them.
             call: The call.
             step: The step of the journal, if the call had begun before it was interrupted.
-            effects: Takes the effects of such an interrupted call.
+            effects: A list to which the effects of such an interrupted call are added.
 
         Returns:
             The authorized call. It must be executed immediately.

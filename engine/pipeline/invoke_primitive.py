@@ -27,7 +27,7 @@ MAX_BACKOFF = 0.5
 async def run_primitive(
     primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
 ) -> Any:
-    """Call an authorized primitive; `effects` takes its effects.
+    """Call an authorized primitive and add its effects to `effects`.
 
     Raises:
         Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.

@@ -262,7 +262,7 @@ class Pipeline:
             await journal.sync()
 
     async def _execute(self, target: Target, authorized: Authorized, call: Call, effects: list[Effect]) -> Any:
-        """Stage 4; `effects` takes the effects of a primitive.
+        """Stage 4: execute the call. The effects of a primitive are added to `effects`.
 
         Raises:
             Failure: The call failed. A fault of the tool becomes `internal_error`.

@@ -79,7 +79,7 @@ _CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
 
-#: The most unknown names for which a similar name is searched, because the search is slow. More unknown names have another cause.
+#: The most unknown names for which a similar name is searched, because the search is slow.
 MAX_SUGGESTIONS = 50
 
 
