@@ -228,8 +228,9 @@ class RunJournal:
             self._append_bounded(entry | {"value": result}, "value", "arguments")
 
     def ask(self, step: str, approval: str, arguments: Json) -> None:
-        """Append that a person is asked about a step. The entry has the complete arguments, for a person who answers in another
-        process.
+        """Append that a person is asked about a step. The entry has the complete arguments.
+
+        A person who answers in another process needs them.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.

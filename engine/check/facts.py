@@ -1,8 +1,8 @@
 """The facts about a source that the rules share.
 
 A table can state the meaning of each name, and no analysis is needed. There are three reasons: a source has few kinds of
-module-level names, a name can't be bound a second time, and functions are not nested. So a name is a local of its function, a name
-of the module, or a name of the language.
+module-level names, these names can't be bound to something else, and functions are not nested. So a name is a local of its
+function, a name of the module, or a name of the language.
 """
 
 from __future__ import annotations
@@ -241,10 +241,9 @@ class Facts:
         return None
 
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
-        """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None. The entry may be missing in the
-        table.
+        """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None.
 
-        For a module alone, the entry is empty.
+        The façade's table need not contain the entry. For a module alone, the entry is empty.
         """
         parts: list[str] = []
         while isinstance(node, tree.Attribute):

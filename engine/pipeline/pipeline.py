@@ -1,4 +1,4 @@
-"""The pipeline. Every call of a person, an agent or a program passes through it; there is no other way to cause an effect.
+"""The pipeline. Every call of a person, an agent or a program passes through the pipeline. Nothing else can cause an effect.
 
 1. **Look up** the tool.
 2. **Validate** the arguments and report all violations at once.
@@ -256,7 +256,7 @@ class Pipeline:
 
     @staticmethod
     async def _sync_step(call: Call, target: Target) -> None:
-        """Wait until the end of a step that may have changed something is on the disk. No later stage may use the step earlier."""
+        """Wait until the end of a step that may have changed something is on the disk. Only then may its result be used."""
         journal = call.request.run.journal
         if journal is not None and target.changes:
             await journal.sync()

@@ -45,9 +45,10 @@ async def state_before(target: Target, authorized: Authorized, call: Call) -> st
 
 
 async def recover(target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect]) -> str | None:
-    """Find out whether an interrupted step can be repeated. Returns the reason to ask a person first, None if it is harmless.
+    """Find out whether an interrupted step can be repeated. Sets `call.settled`.
 
-    Sets `call.settled`. If the call turns out to have had effects, they are added to `effects`.
+    Returns the reason to ask a person first; None if repeating the step is harmless. If the call turns out to
+    have had effects, they are added to `effects`.
     """
     primitive = target.primitive
     if primitive is not None and primitive.settle is not None and call.settled is None:
