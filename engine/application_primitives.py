@@ -1,9 +1,9 @@
-"""The application's own primitives, which the owner's rules name: ``primitives_from: [shop.tools, "shop.mail:send_invoice"]``.
+"""The application's own primitives. The owner's rules list them: ``primitives_from: [shop.tools, "shop.mail:send_invoice"]``.
 
-They are imported once, when the service starts, and are judged, recorded and listed like the built-in ones. A primitive that can't
-be imported is left out and reported: by `albert doctor`, in lists, and to a caller of an unknown tool. A function needs
-`@primitive`, which states its effects. Modules in the workspace are never imported: tools can write there, and must not change the
-service.
+The service imports them once, when it starts. They are authorized, recorded and listed like the built-in primitives. A function
+needs `@primitive`, which states its effects. If a primitive can't be imported, the service runs without it. The problem is then
+reported by `albert doctor`, in lists, and to a caller of an unknown tool. Modules in the workspace are never imported: tools can
+write in the workspace, and a tool must not be able to change the service.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from albert_tools.engine.model.primitive import Primitive
 
 
 class _Missing(Exception):
-    """Why an entry can't be used."""
+    """The reason why an entry can't be used."""
 
 
 def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: str | None) -> None:
     """Import and register the primitives that `entries` name. Entries that fail go to `registry.problems`.
 
     Args:
-        registry: Where they are registered. A primitive whose name is taken is not.
+        registry: The registry to which the primitives are added. A primitive is not added if its name is already used.
         entries: ``package.module:name`` for a primitive or a list of primitives; ``package.module`` for all primitives that are
             declared in a module.
         workspace: The absolute path of the workspace; modules in it are refused.
@@ -83,7 +83,7 @@ def _found(entry: str, workspace: str | None) -> list[Primitive]:
 
 
 def _imported(name: str, workspace: str | None) -> ModuleType:
-    """Import a module. Each package above it is checked before it is imported."""
+    """Import a module. Each parent package is checked before it is imported."""
     parts = name.split(".")
     for i in range(1, len(parts) + 1):
         above = ".".join(parts[:i])

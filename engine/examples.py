@@ -1,13 +1,14 @@
-"""Running the examples of a source before it is saved.
+"""Run the examples of a source before it is saved.
 
-Each ``@example(...)`` gets a scratch workspace with its `files`, calls the tool with its `arguments`, and compares the result.
-Files are really read and written there. Tools that reach further (network, shell) are answered by the example's `stubs`::
+Each ``@example(...)`` runs in a temporary workspace that contains its `files`. The tool is called with the example's `arguments`,
+and its result is compared with the expected result. Tools can read and write files in this workspace. Tools with other effects
+(network, shell) are not executed. The example's `stubs` give their answers::
 
     stubs={"http_request": {"status": 200, …}}          # the same answer each time
     stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer (or failure) after the other
     stubs={"http_request": {"$fails": "network_error"}}  # a failure with that code
 
-Tools that the owner denies are denied here too, and so are gated primitives.
+Tools that the owner's rules deny are also denied in an example, and so are gated primitives.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: The most seconds that an example may take.
+#: The time limit of one example, in seconds.
 MAX_SECONDS = 10.0
 
 
@@ -42,12 +43,12 @@ async def run_examples(
 
     Args:
         version: The version.
-        examples: Its examples.
-        pipeline: Runs them.
-        deny: The tools that only stubs may answer.
+        examples: The examples of the version.
+        pipeline: The pipeline that runs the calls.
+        deny: The tools that an example must not execute. Only a stub can answer for them.
 
     Returns:
-        The examples that failed, each ``{line, message, expected, got}``; empty if all pass.
+        One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
     """
     found = []
     for example in examples:
@@ -131,12 +132,12 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
 
 
 def _shown(value: Json) -> str:
-    """A value in a message, shortened; `expected` and `got` have it whole."""
+    """A value shortened for a message. `expected` and `got` contain the whole value."""
     return brief(repr(value), 120)
 
 
 def _kinds(error: Failure) -> set[str]:
-    """The names by which an example can expect a failure: its code, or the exception's name."""
+    """The names that an example can use to expect this failure: the code and the name of the exception."""
     kinds = {error.code, str(error.details.get("type", "")), str(error.details.get("code", ""))}
     if error.code != "exception":
         kinds.add("ToolError")
@@ -148,7 +149,7 @@ def _error_document(error: Failure) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """A constant of the source in the form that a result has: tuples are lists."""
+    """A constant of the source in the form of a result: tuples become lists."""
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, dict):
@@ -157,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equal as in Python, but a bool never equals a number."""
+    """Whether two values are equal as in Python, except that a bool never equals a number."""
     if isinstance(a, bool) != isinstance(b, bool):
         return False
     if isinstance(a, list) and isinstance(b, list):

@@ -1,7 +1,8 @@
-"""`ToolService`, the façade: everything that an application can do with tools.
+"""`ToolService`, the façade: every operation that an application can do with tools.
 
-It holds the parts (registry, store, sandbox, workspace, rules) and makes no decision itself: the checker checks, the pipeline
-judges and runs. Slow work on the disk or the processor runs in a thread. `albert_tools.ToolService.open` connects the real parts.
+The service owns the registry, the store, the sandbox, the workspace and the rules. It makes no decision itself: the checker checks
+sources, and the pipeline authorizes and runs calls. Slow work runs in a thread. `albert_tools.ToolService.open` creates a service
+with the real components.
 """
 
 from __future__ import annotations
@@ -38,24 +39,24 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Seconds that a session lives by default.
+#: The default lifetime of a session, in seconds.
 DAY = 24 * 3600.0
-#: Seconds between two checks whether another process has cancelled a run; how many checks without a run until they end.
+#: Seconds between two checks for runs that another process cancelled, and the number of checks without a run before polling stops.
 POLL_SECONDS, MAX_IDLE_POLLS = 0.25, 20
-#: Versions that a description lists.
+#: The most versions that a description lists.
 MAX_VERSIONS = 10
-#: The rationale codes of a denial that applies in the present mode only.
+#: The rationale codes of a denial that only applies in the current mode.
 _OF_MODE = ("mode", "tool_mode")
-#: Tools that are searched for calls of a replaced tool.
+#: The most tools that are searched for calls of a replaced tool.
 MAX_CALLERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A tool in the list. `outdated` or `problem` says why it can't run.
+    """A tool in the list. `outdated` or `problem` says why the tool can't run.
 
-    `changed` names the composites that it calls in a version that is no longer the newest; it keeps calling that version. `policy`
-    is the decision of the rules on every call in the present mode, see `ToolService.standing`.
+    `changed` names callees that have a newer version. The tool keeps calling the older version that it was checked against.
+    `policy` is the decision of the rules on every call in the current mode, see `ToolService.standing`.
     """
 
     name: str
@@ -74,23 +75,23 @@ class Listed:
 
     @property
     def hidden(self) -> bool:
-        """Whether the present mode denies every call of it."""
+        """Whether the current mode denies every call of the tool."""
         return self.policy.get("rationale_code") in _OF_MODE
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything about one tool. `source`, `calls`, `created`, `newest` and `versions` are those of a composite.
+    """All information about one tool. Only a composite has `source`, `calls`, `created`, `newest` and `versions`.
 
     Attributes:
-        gated: Whether it needs the owner's permission.
-        newest: For each composite that it calls, the version that is the newest now; None if that tool was removed.
+        gated: Whether the tool needs the owner's permission.
+        newest: For each composite that the tool calls, its newest version; None if that composite was removed.
         versions: The newest saved versions.
-        total: How many versions there are.
-        resources: The parameters of a primitive that rules judge, each with the kind of resource.
-        policy: The decision of the rules on every call in the present mode.
+        total: The number of saved versions.
+        resources: The parameters of a primitive that rules can refer to, each with its kind of resource.
+        policy: The decision of the rules on every call in the current mode.
         bounds: The seconds per call and the calls per hour that the rules allow.
-        confined: What of a primitive runs confined: ``function``, ``command``, or an empty text.
+        confined: Which part of a primitive runs confined: ``function``, ``command``, or an empty text.
     """
 
     definition: ToolDefinition
@@ -148,8 +149,8 @@ class Description:
 class Defined:
     """The result of a definition: the version, and the checker's warnings.
 
-    `outcome` is ``saved``, ``unchanged`` or ``replaced``; then `replaced` is the version that was the newest before. `callers` are
-    the composites that still call an older version, because they were checked against it.
+    `outcome` is ``saved``, ``unchanged`` or ``replaced``. If it is ``replaced``, then `replaced` is the previous newest version.
+    `callers` are the composites that still call an older version, because they were checked against it.
     """
 
     version: ToolVersion
@@ -161,7 +162,7 @@ class Defined:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """The result of checking one source. `examples` is how many examples `define` would run."""
+    """The result of checking one source. `examples` is the number of examples that `define` would run."""
 
     diagnostics: tuple[Diagnostic, ...]
     examples: int = 0
@@ -174,7 +175,7 @@ class ToolService:
         registry: The primitives and the saved tools.
         store: The saved tools.
         context: The workspace, the rules and the record.
-        sandbox: Not started yet; the service starts it for the first run of a composite.
+        sandbox: A sandbox that is not started. The service starts it before the first run of a composite.
     """
 
     def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
@@ -194,7 +195,7 @@ class ToolService:
         await self.close()
 
     async def close(self) -> None:
-        """Stop the sandbox and close the workspace and the ledger. From then on nothing can be run or defined."""
+        """Stop the sandbox and close the workspace and the ledger. After that, nothing can be run or defined."""
         self._closed = True
         if self._watching is not None:
             self._watching.cancel()
@@ -203,7 +204,7 @@ class ToolService:
         for held in (self.context.workspace, self.context.ledger):
             close = getattr(held, "close", None)
             if close is not None:
-                # Entries that must be on the disk are there already.
+                # All entries that must survive a crash have already been written to the disk.
                 with suppress(Failure):
                     close()
 
@@ -216,13 +217,13 @@ class ToolService:
         return self._sandbox
 
     async def prepare(self, name: str, spawned: Spawned | None = None, version: str | None = None) -> None:
-        """Start the sandbox for one tool only, with just the façades that the tool and its callees import.
+        """Start the sandbox for one tool. It loads only the façades that the tool and its callees import.
 
-        Without this, the sandbox starts at the first run and loads all façades.
+        Without this method, the sandbox starts at the first run and loads all façades.
 
         Args:
             name: The tool.
-            spawned: A zygote that was started before. The service takes it over, also if this fails.
+            spawned: A zygote that was started earlier. The service becomes responsible for it, even if this method fails.
             version: A version of the tool; the newest by default.
 
         Raises:
@@ -237,7 +238,7 @@ class ToolService:
                 pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
         except Failure:
             if spawned is not None:
-                # The zygote runs nothing yet, and would not end by itself while its socket is open.
+                # The zygote has nothing to do yet. It would not exit while its socket is open.
                 spawned[1].close()
                 spawned[0].kill()
                 spawned[0].wait()
@@ -247,7 +248,7 @@ class ToolService:
 
     @property
     def confinement(self) -> str:
-        """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``; empty until the first one starts."""
+        """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``. Empty until the first worker starts."""
         return self._sandbox.confinement
 
     # Authoring
@@ -259,19 +260,19 @@ class ToolService:
             source: The text, or ``{name, description, parameters, implementation}``.
 
         Returns:
-            All errors and warnings; empty if there are none.
+            All errors and warnings. The tuple is empty if there are no problems.
 
         Raises:
-            Failure: `invalid_arguments`: the structured form is malformed.
+            Failure: `invalid_arguments` if the structured form is malformed.
         """
         report = await self._in_thread(self._report, source)
         return report.diagnostics
 
     async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
-        """Check several sources, each as if the ones before it were saved. The results are in the same order.
+        """Check several sources in order. Each one may call the tools of the sources before it. The results are in the same order.
 
         Raises:
-            Failure: as `check`.
+            Failure: See `check`.
         """
 
         def work() -> builtins.list[Checkup]:
@@ -293,22 +294,22 @@ class ToolService:
 
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
-            progress: Called with what is being done: ``checking``, ``running 2 examples``, ``saving``.
+            progress: Called with the name of each phase: ``checking``, ``running 2 examples``, ``saving``.
 
         Returns:
             The definition of the saved version.
 
         Raises:
-            SourceError: the source has errors; carries all diagnostics.
+            SourceError: The source has errors. The exception contains all diagnostics.
             Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`.
-            RuntimeError: the service is closed.
+            RuntimeError: The service is closed.
         """
         return (await self.define_version(source, progress)).version.definition
 
     async def define_version(
         self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
     ) -> Defined:
-        """As `define`; also returns the warnings, what was replaced, and which tools still call an older version."""
+        """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version."""
         from albert_tools.engine.examples import run_examples
         from albert_tools.grammar.diagnostic import SourceError
 
@@ -349,7 +350,7 @@ class ToolService:
         return Defined(version, warnings, "replaced", before, callers)
 
     def _callers(self, version: ToolVersion) -> tuple[str, ...]:
-        """The composites that call another version of a tool. Their sources have its name, so a search finds them."""
+        """The composites that call another version of a tool. Their sources contain its name, so a search finds them."""
         found = []
         for summary in self.store.search(version.name, MAX_CALLERS):
             try:
@@ -361,14 +362,14 @@ class ToolService:
         return tuple(sorted(found))
 
     def _denied(self) -> frozenset[str]:
-        """The tools that an example may not really call. Without rules, those with effects outside the scratch workspace."""
+        """The tools that an example must not execute. Without rules: all tools with effects outside the temporary workspace."""
         rules, authority = self.context.governance, self.context.authority
         if not isinstance(rules, Failure):
             return rules.denied | (frozenset() if authority is None else self._not_in_examples(authority))
         return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
 
     def _not_in_examples(self, authority: Authority) -> frozenset[str]:
-        """The primitives that the rules deny in the present mode, or ask about, except those that only use the workspace."""
+        """The primitives that the rules deny in the current mode or ask about, except those that only use the workspace."""
         found = []
         mode = authority.modes.mode
         for p in self.registry.primitives():
@@ -406,7 +407,7 @@ class ToolService:
             )
             return Report((*report.diagnostics, taken), None)
         if checked is not None:
-            # The tool would be outdated as soon as it was saved.
+            # The tool would already be outdated when it is saved.
             refused = [
                 error(
                     "outdated-callee",
@@ -447,7 +448,7 @@ class ToolService:
             arguments: The arguments by name.
 
         Returns:
-            All violations, each ``{field, rule, message}``; empty if there are none.
+            All violations, each ``{field, rule, message}``. The list is empty if the arguments are valid.
 
         Raises:
             Failure: `unknown_tool`, `damaged`.
@@ -474,20 +475,20 @@ class ToolService:
             name: The tool, a primitive or a composite.
             arguments: The arguments by name.
             version: A version of a composite; the newest by default.
-            session: The token of a session; without one the owner makes the call.
-            request_id: Any text; returned in the result.
-            dedupe_key: A second call under the same key, in the same session, gets the result of the first and does nothing.
-                Other arguments under the key are refused. A key is remembered for a day; an empty one means no key.
-            trace: The caller's trace: a W3C traceparent, or the 32 hex digits of its id.
-            reason: What the call is for. It is shown to the person who is asked.
-            log: Called with tool and text for each print of the program.
+            session: The token of a session. Without a token, the call is made as the owner.
+            request_id: Any text. The result contains it unchanged.
+            dedupe_key: If this session has already used the key, the result of that call is returned and nothing is executed. The
+                arguments must be the same, otherwise the call is refused. A key expires after a day. An empty text means no key.
+            trace: The caller's trace: a W3C traceparent, or a trace id of 32 hex digits.
+            reason: The purpose of the call. It is shown to the person who decides on an approval.
+            log: Called with the tool and the text for each print of the program.
             watch: Called with the name of each tool that the program calls, when the call begins.
 
         Returns:
-            The result. A failure of any kind is in its `error`.
+            The result. If the call failed in any way, its `error` contains the failure.
 
         Raises:
-            RuntimeError: the service is closed.
+            RuntimeError: The service is closed.
         """
         self._must_be_open()
         given = {} if arguments is None else arguments
@@ -502,13 +503,13 @@ class ToolService:
         """The sessions of this home.
 
         Raises:
-            Failure: `not_found`: this service keeps no record.
+            Failure: `not_found` if this service has no record.
         """
         return _recorded(self.context.sessions, "sessions")
 
     @property
     def approvals(self) -> Approvals:
-        """The questions to people and their answers. Raises as `sessions`."""
+        """The approvals of this home. Raises the same failures as `sessions`."""
         return _recorded(self.context.approvals, "approvals")
 
     def open_session(
@@ -526,10 +527,10 @@ class ToolService:
         Args:
             client: A name for the client, for the record.
             cwd: The session's folder in the workspace.
-            tools: The tools that it may call; all by default.
-            seconds: How long it lives; None for no end.
-            budget: The most that it may use.
-            within: The token of the session that it is part of.
+            tools: The tools that the session may call; all by default.
+            seconds: The lifetime of the session; None if it never expires.
+            budget: The most that the session may use.
+            within: The token of the parent session.
 
         Returns:
             The session and its token.
@@ -555,26 +556,26 @@ class ToolService:
         return self._runs
 
     async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Resume a run that waits for an answer or whose process has died.
+        """Resume a run that waits for an approval or whose process has died.
 
         Args:
-            run: Its id, or the first digits of it.
-            log: As for `invoke`.
+            run: The run's id, or the first digits of the id.
+            log: Called with the tool and the text for each print of the program.
 
         Returns:
             The result of the run.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: the run is over, or another process runs it; `diverged`: the tool, the
+            Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
                 workspace or the interpreter has changed.
-            RuntimeError: the service is closed.
+            RuntimeError: The service is closed.
         """
         self._must_be_open()
         self._poll_cancellations()
         return await self._runs.resume(run, log)
 
     def _poll_cancellations(self) -> None:
-        """While requests run, check now and then whether another process has cancelled a run."""
+        """While requests run, check regularly whether another process has cancelled a run."""
         if self.context.runs is None or (self._watching is not None and not self._watching.done()):
             return
 
@@ -597,7 +598,7 @@ class ToolService:
             version: A version of a composite; the newest by default.
 
         Returns:
-            Its definition, source, versions and what the rules say about it.
+            Its definition, source and versions, and the decision of the rules.
 
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`.
@@ -632,15 +633,15 @@ class ToolService:
         return await self._in_thread(load)
 
     def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
-        """The decision of the rules on every call of a tool in the present mode. The arguments of a call can make it stricter.
+        """The decision of the rules on every call of a tool in the current mode. The arguments of a call can make it stricter.
 
         Args:
             definition: The tool.
             gated: Whether it is a gated primitive.
 
         Returns:
-            A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If nothing can be judged, a denial
-            that says why.
+            A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If the rules can't be evaluated,
+            the decision is a denial with the reason.
         """
         try:
             authority = self.context.ruling(audit=False)[1]
@@ -670,13 +671,13 @@ class ToolService:
         """List the tools.
 
         Args:
-            hidden: Whether to list primitives that the present mode denies, too.
+            hidden: Whether to include primitives that the current mode denies.
 
         Returns:
-            Primitives in the order of registration, then saved tools by name; damaged ones with their `problem`.
+            Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
 
         Raises:
-            Failure: `io_error`: the store can't be read.
+            Failure: `io_error` if the store can't be read.
         """
         primitives = [self._primitive(p) for p in self.registry.primitives()]
         offered = [listed for listed in primitives if hidden or not listed.hidden]
@@ -693,14 +694,14 @@ class ToolService:
         """Search the names, descriptions and sources of the tools.
 
         Args:
-            text: Words.
+            text: The words to search for.
             limit: The most tools to return.
 
         Returns:
             Saved tools, the best match first, then primitives.
 
         Raises:
-            Failure: `io_error`: the store can't be read.
+            Failure: `io_error` if the store can't be read.
         """
         found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
@@ -742,7 +743,7 @@ class ToolService:
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
-        """For each composite among the callees, the version that is the newest now; None if it was removed."""
+        """The newest version of each composite among the callees; None if the composite was removed."""
         found: dict[str, str | None] = {}
         for callee in calls:
             if callee.kind == "composite":
@@ -754,10 +755,10 @@ class ToolService:
         return found
 
     async def remove(self, name: str) -> None:
-        """Remove a saved tool. Its versions stay in the store, so tools that were checked against them keep running.
+        """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.
 
         Raises:
-            Failure: `unknown_tool`; `permission_denied`: it is a primitive.
+            Failure: `unknown_tool`; `permission_denied` if the tool is a primitive.
         """
         if self.registry.primitive(name) is not None:
             raise Failure(
@@ -771,7 +772,7 @@ class ToolService:
         self._record("removal", tool=name)
 
     def _record(self, kind: str, **data: Json) -> None:
-        """Append an entry about a change of the store. The change stays, even if the entry can't be written."""
+        """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
         if self.context.ledger is not None:
             with suppress(Failure):
                 self.context.ledger.append(kind, data)
@@ -780,8 +781,8 @@ class ToolService:
         """Add a primitive of the application.
 
         Raises:
-            TypeError: it is not a primitive.
-            ValueError: another primitive has its name.
+            TypeError: The object is not a primitive.
+            ValueError: Another primitive has the same name.
         """
         self.registry.register(primitive)
 

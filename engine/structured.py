@@ -1,7 +1,8 @@
-"""The structured form of a definition: name, description, parameters and body, rendered to a source.
+"""The structured form of a definition: name, description, parameters and body. This module renders it to a source.
 
-It is for models that fill in forms better than they write files. The rendered source is checked like any other. It must mean what
-the form says: a description can't open a docstring section, a type can't add a parameter, and strings in the body keep their text.
+Some models fill in forms better than they write files. The rendered source is checked like any other source. Its meaning must be
+the same as that of the form: a description can't begin a docstring section, a type can't add a parameter, and strings in the body
+are not changed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TYPES = {
     "null": "None",
 }
 
-#: Nested schemas; a deeper one becomes ``Any``.
+#: The deepest nesting of schemas. A schema below this depth becomes ``Any``.
 MAX_SCHEMA_DEPTH = 8
 
 _HEADING = re.compile(r"\s*(Args|Arguments|Returns|Raises|Yields|Examples?|Notes?):\s*")
@@ -39,9 +40,9 @@ def render_source(form: Any) -> str:
     """Render a structured form.
 
     Args:
-        form: ``{name, description, parameters, implementation}``. `parameters` is a list of ``{name, type, description?,
-            default?}``, where `type` is an annotation (``list[str]``) or a JSON Schema type (``string``); or it is a JSON Schema
-            object with `properties` and `required`.
+        form: ``{name, description, parameters, implementation}``. `parameters` is either a list or a JSON Schema object with
+            `properties` and `required`. Each item of the list is ``{name, type, description?, default?}``. Its `type` is an
+            annotation (``list[str]``) or a JSON Schema type (``string``).
 
     Returns:
         The source.
@@ -139,7 +140,7 @@ def _from_schema(schema: dict[str, Any]) -> Any:
 
 
 def _annotation(schema: Any, depth: int = 0) -> str:
-    """A JSON Schema as an annotation; ``Any`` if there is none for it."""
+    """The annotation for a JSON Schema; ``Any`` if no annotation can express the schema."""
     if not isinstance(schema, dict) or depth > MAX_SCHEMA_DEPTH:
         return "Any"
     kind, either, values = schema.get("type"), schema.get("anyOf"), schema.get("enum")
@@ -162,7 +163,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _spelled(text: str) -> str | None:
-    """An annotation in normal form; None if the text is not a single expression on one line."""
+    """An annotation in normal form; None if the text is not one expression on one line."""
     if len(text) > 2_000:
         return None
     try:
@@ -179,9 +180,9 @@ def _literal(value: Any) -> str:
 
 
 def _doc(text: str) -> str:
-    """A text escaped for a docstring, so that the docstring reads as the text."""
+    """A text escaped for a docstring. The docstring's value is then the original text."""
     lines = _escaped(text.strip()).split("\n")
-    # A blank before the colon keeps a line from being a section heading.
+    # A blank before the colon prevents a line from being read as a section heading.
     lines = [f"{line.rstrip()[:-1]} :" if _HEADING.fullmatch(line) else line.rstrip() for line in lines]
     return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 
@@ -198,7 +199,7 @@ def _escaped(text: str) -> str:
 
 
 def _body(text: str) -> str:
-    """The body, indented by four. Lines that begin inside a string are unchanged, because their blanks belong to the string."""
+    """The body, indented by four. Lines that begin inside a string are not indented, because that would change the string."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").rstrip().split("\n")
     inside = _in_strings(lines)
     for i, line in enumerate(lines):
@@ -210,9 +211,9 @@ def _body(text: str) -> str:
 
 
 def _in_strings(lines: list[str]) -> set[int]:
-    """The numbers, from 0, of the lines that begin inside a string, up to the first syntax error."""
+    """The indexes of the lines that begin inside a string. Lines after the first syntax error are not included."""
     found: set[int] = set()
-    # From Python 3.12 on, an f-string is several tokens, and the middle ones have the text.
+    # From Python 3.12 on, an f-string consists of several tokens. Its text is in the middle tokens.
     textual = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     try:
         for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):

@@ -1,8 +1,8 @@
-"""From Lark's parse tree to our tree.
+"""Convert Lark's parse tree to the tree of `grammar.tree`.
 
-One method per rule of the grammar. `parse` bounds the depth first, so plain recursion is safe. Some texts follow the grammar and
-still are not programs, such as an assignment to a call; the grammar would need many more rules to exclude them, so this module
-refuses them.
+There is one method for each rule of the grammar. `parse` limits the depth first, so recursion is safe here. Some texts match the
+grammar but are not programs, such as an assignment to a call. The grammar would need many more rules to exclude them, so this
+module refuses them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Child = Tree[Any] | Token | None
 
 
 class BuildError(Exception):
-    """The text follows the grammar and still is not a program."""
+    """The text matches the grammar but is not a program."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -28,11 +28,11 @@ class BuildError(Exception):
 
 
 class Builder:
-    """Turns parse trees into nodes. `subparse` parses the expression inside the braces of an f-string."""
+    """Converts parse trees to nodes. `subparse` parses the expression inside the braces of an f-string."""
 
     def __init__(self, subparse: Callable[[str], Tree[Any]], line: int = 0, column: int = 0) -> None:
         self.subparse = subparse
-        # The place in the source of line 1, column 1 of the text; fields of f-strings are texts of their own.
+        # The source position of line 1, column 1 of the text. A field of an f-string is parsed as a separate text.
         self.line = line
         self.column = column
 
@@ -70,7 +70,7 @@ class Builder:
         return self.statements(t.children)
 
     def upto(self, t: Tree[Any], stmts: tuple[tree.Stmt, ...]) -> Span:
-        """From the start of `t` to the end of the last statement (the parser puts the end after the dedent)."""
+        """The span from the start of `t` to the end of the last statement. The parser's own end is after the dedent."""
         return self.span(t).to(stmts[-1].span) if stmts else self.span(t)
 
     def s_expression(self, t: Tree[Any]) -> tree.Stmt:
@@ -403,7 +403,7 @@ class Builder:
 
     @staticmethod
     def offset(raw: str, span: Span, offset: int) -> tuple[int, int]:
-        """Line and column of a character of a literal that starts at `span`."""
+        """Line and column of a character in a literal that starts at `span`."""
         before = raw[:offset]
         lines = before.count("\n")
         if not lines:
@@ -529,7 +529,7 @@ class Builder:
     def e_call(self, t: Tree[Any]) -> tree.Expr:
         func, arguments = t.children
         if isinstance(arguments, Tree) and arguments.data == "generator":
-            # Here Python counts the call's own parentheses as the generator's.
+            # In this case, Python's span of the generator includes the parentheses of the call.
             return tree.Call(self.span(t), self.expr(func), (self.expr(arguments),), ())
         args, keywords = self.arguments(arguments)
         return tree.Call(self.span(t), self.expr(func), args, keywords)

@@ -1,4 +1,4 @@
-"""The codes of the diagnostics that come from reading a source, before any rule runs."""
+"""The codes of the diagnostics that are found while reading a source, before any rule runs."""
 
 from __future__ import annotations
 

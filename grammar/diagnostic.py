@@ -1,8 +1,8 @@
-"""Problems in a source are data.
+"""Problems in a source are represented as data.
 
-Every stage that reads a source collects `Diagnostic`s. No stage prints, and none stops at the first problem. The `code` is stable,
-and programs compare it; the wording (`message`, `hint`) may improve at any time. A renderer at the edge turns diagnostics into a
-listing for a person, JSON for a program, or a short text for a model.
+Every stage that reads a source collects `Diagnostic`s. No stage prints, and no stage stops at the first problem. The `code` is
+stable, so programs can compare it. The wording (`message`, `hint`) may change at any time. The command line or the API renders
+diagnostics as a listing for a person, JSON for a program, or a short text for a model.
 
 Positions count from 1. Columns are characters, not bytes. The end of a span is exclusive, so
 ``line[column - 1 : end_column - 1]`` is the text of a one-line span.
@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 
 class Severity(StrEnum):
-    """`error` refuses the source; `warning` is only reported."""
+    """The source is refused after an `error`. A `warning` is only reported."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Span(NamedTuple):
-    """A range of a source: lines and character columns from 1, the end exclusive."""
+    """A range of a source. Lines and character columns count from 1. The end is exclusive."""
 
     line: int
     column: int
@@ -37,7 +37,7 @@ class Span(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replace the text at `span` with `text`; an empty span inserts."""
+    """Replace the text at `span` with `text`. An empty span inserts the text."""
 
     span: Span
     text: str
@@ -45,13 +45,13 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that removes the finding. `title` describes it; `edits` are disjoint and in any order."""
+    """A change that removes the finding. `title` describes it. The `edits` do not overlap and are in any order."""
 
     title: str
     edits: tuple[Edit, ...]
 
     def apply(self, source: str) -> str:
-        """The source with all edits applied."""
+        """The source after all edits."""
         starts = [0]
         for line in source.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
@@ -91,13 +91,13 @@ class Diagnostic:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings by place, without duplicates; at the same place errors come before warnings."""
+    """The findings in the order of their places, without duplicates. At the same place, errors come before warnings."""
     seen = dict.fromkeys(diagnostics)
     return tuple(sorted(seen, key=lambda d: (d.span, d.severity != Severity.ERROR, d.code, d.message)))
 
 
 class SourceError(Exception):
-    """A source was refused. `diagnostics` holds all findings; at least one is an error."""
+    """A source was refused. `diagnostics` contains all findings; at least one of them is an error."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = in_order(diagnostics)

@@ -1,4 +1,4 @@
-"""What a diagnostic code means: one declaration for each code, kept next to the code that reports it."""
+"""The descriptions of diagnostic codes. Each code is declared next to the code that reports it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class FindingCode(NamedTuple):
-    """A diagnostic code, explained.
+    """The description of a diagnostic code.
 
-    `summary` says in one sentence what is wrong, `why` the reason for the rule. `example` is a source with exactly this
-    finding, `rewrite` the same source as it is accepted. `example` is None where a source can't show the code: it would
-    be too large, or the finding reports a defect of Albert Tools.
+    `summary` states the problem in one sentence, and `why` gives the reason for the rule. `example` is a source with exactly this
+    finding, and `rewrite` is the corrected source. `example` is None if a source can't show the code: the source would be too
+    large, or the finding reports a defect of Albert Tools.
     """
 
     code: str
@@ -21,6 +21,6 @@ class FindingCode(NamedTuple):
 
 
 def in_tool(body: str) -> str:
-    """A source with one tool that has this body."""
+    """The source of a tool with this body."""
     lines = ["def work(path: str) -> Any:", '"""Do one thing."""', *body.split("\n")]
     return "\n    ".join(lines) + "\n"

@@ -1,8 +1,8 @@
-"""F-strings, split into texts and replacement fields.
+"""Split f-strings into texts and replacement fields.
 
-An f-string is read in two steps, as CPython did up to 3.11. The lexer takes the whole literal; this module splits it, and the
-same grammar then parses the expression of each field. Newer Pythons accept more inside a field (its own quote, a backslash, a
-comment). That is refused, so that a text means the same on every version.
+An f-string is parsed in two steps, as in CPython up to 3.11. The lexer reads the whole literal. This module splits it, and the same
+grammar then parses the expression of each field. Newer versions of Python accept more constructs inside a field: the literal's own
+quote, a backslash, a comment. These are refused here, so that a text has the same meaning in every version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from albert_tools.grammar.python_parser import parse_expression
 
 
 class FStringError(Exception):
-    """The literal is malformed at `offset`, counted in characters from its start."""
+    """The literal is malformed at `offset`, in characters from its start."""
 
     def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class FStringError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RawField:
-    """A replacement field as text: the expression at `offset`, its conversion, its format spec."""
+    """A replacement field as text: the expression that begins at `offset`, its conversion, and its format spec."""
 
     expression: str
     offset: int
@@ -34,10 +34,10 @@ class RawField:
 
 
 def literal_value(raw: str) -> str | bytes:
-    """The value of a plain string or bytes literal, by CPython's own rules.
+    """The value of a plain string or bytes literal, according to CPython's own rules.
 
     Raises:
-        SyntaxError: a malformed escape.
+        SyntaxError: The literal contains a malformed escape.
     """
     value = ast.literal_eval(parse_expression(raw))
     assert isinstance(value, str | bytes)
@@ -48,7 +48,7 @@ def split(raw: str) -> list[str | RawField]:
     """The parts of an f-string literal in order. `raw` includes the prefix and the quotes.
 
     Raises:
-        FStringError: the literal is malformed.
+        FStringError: The literal is malformed.
     """
     prefix = raw[: next(i for i, c in enumerate(raw) if c in "\"'")]
     mark = raw[len(prefix) :][:3]
@@ -66,7 +66,7 @@ class _Splitter:
         self.end = end
 
     def run(self, at: int, nested: int) -> tuple[list[str | RawField], int]:
-        """Read texts and fields; in a format spec (`nested`) up to its closing brace."""
+        """Read texts and fields. In a format spec (`nested`), stop at its closing brace."""
         raw, text_start, text = self.raw, at, ""
         collected: list[str | RawField] = []
         raw_mode = "r" in self.prefix.lower()
@@ -123,7 +123,7 @@ class _Splitter:
         if "\\" not in piece or "r" in self.prefix.lower():
             return piece
         try:
-            # The sentinel separates a quote at the end of the piece from the closing quotes.
+            # The added character separates a quote at the end of the piece from the closing quotes.
             value = literal_value(self.quote + piece + "|" + self.quote)
         except SyntaxError as error:
             raise FStringError(f"a malformed escape ({error.msg})", start, hint="double the backslash: \\\\") from error

@@ -1,10 +1,10 @@
-"""The layout of a text: a first pass, before the grammar reads it.
+"""The layout pass: a first pass over a text, before the grammar parses it.
 
-One regular expression finds strings, comments, names and brackets. The pass enforces the limits that protect both parsers
-(bytes, nesting, literals), refuses characters that make a text look different from what it is, collects the comments, and finds
-out where `match` and `case` are keywords. Python decides that by backtracking. Here a line is a `match` statement if it begins
-with that name and ends with a colon, which no other statement can, and `case` is a keyword exactly at the level of a `match`
-block.
+One regular expression finds strings, comments, names and brackets. The pass has four tasks. It enforces the limits that protect
+both parsers (bytes, nesting, literals). It refuses characters that make the displayed text differ from the real text. It collects
+the comments. And it finds the places where `match` and `case` are keywords. Python finds them by backtracking. This pass uses two
+rules instead. A line is a `match` statement if it begins with `match` and ends with a colon, which is impossible for other
+statements. `case` is a keyword only directly inside a `match` block.
 
 `Layout` then adds indentation to Lark's stream of tokens.
 """
@@ -19,15 +19,15 @@ from lark import Token
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 
-#: A source is a small program; both parsers take time in proportion to it.
+#: The size of a source. A source is a small program, and the time of both parsers is proportional to its size.
 MAX_SOURCE_BYTES = 128 * 1024
-#: Brackets within brackets. CPython's own limit is 200.
+#: Nesting of brackets. CPython's own limit is 200.
 MAX_NESTING = 50
-#: Blocks within blocks. This protects the parsers; the checker has a lower limit that protects readers.
+#: Nesting of blocks. This limit protects the parsers. The checker has a lower limit that protects readers.
 MAX_INDENTS = 40
-#: One string literal, in characters. Longer data belongs in a file.
+#: The length of one string literal, in characters. Longer data should be in a file.
 MAX_STRING_LITERAL = 64 * 1024
-#: One number literal, in characters. CPython converts at most 4300 digits.
+#: The length of one number literal, in characters. CPython converts at most 4300 digits.
 MAX_NUMBER_LITERAL = 128
 
 _TOKEN = re.compile(
@@ -47,7 +47,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-#: Characters that change how a text is displayed. They can make a reviewer read another program.
+#: Characters that change how a text is displayed. Because of them, a reviewer could see a different program.
 _DECEPTIVE = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b\u2060\ufeff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -62,7 +62,7 @@ class Scan:
     line_starts: list[int] = field(default_factory=list)
 
     def span(self, start: int, end: int) -> Span:
-        """The span of two offsets into the text."""
+        """The span between two offsets of the text."""
         from bisect import bisect_right
 
         first = bisect_right(self.line_starts, start)
@@ -71,7 +71,7 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """Read the layout of a text. Its lines end in ``\\n``, the last one too."""
+    """Read the layout of a text. All its lines end with ``\\n``, including the last one."""
     found = Scan()
     starts = found.line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
     report = found.diagnostics.append
@@ -209,7 +209,7 @@ def _check_string(token: str, m: re.Match[str], found: Scan) -> None:
 
 
 class DedentError(Exception):
-    """The indentation of a line matches no block around it."""
+    """The indentation of a line matches no enclosing block."""
 
     def __init__(self, token: Token) -> None:
         super().__init__("unindent does not match any outer indentation level")
@@ -217,16 +217,16 @@ class DedentError(Exception):
 
 
 class Layout:
-    """Lark's `postlex`: drops line ends inside brackets, adds indents and dedents, marks soft keywords."""
+    """Lark's `postlex`. It drops line ends inside brackets, adds indents and dedents, and marks soft keywords."""
 
-    # Names are lexed in every state, so that `case` is found where only a keyword is allowed.
+    # The lexer accepts names in every state. Otherwise it would not find `case` where only a keyword is allowed.
     always_accept = ("_NEWLINE", "NAME")
 
     def __init__(self) -> None:
         self.soft: dict[int, str] = {}
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The stream with indents and dedents."""
+        """The stream with added indents and dedents."""
         depth = 0
         indents = [0]
         token = None

@@ -1,13 +1,14 @@
-"""From a text to a tree, or to the list of its problems.
+"""Parse a text. The result is either a tree or a list of problems.
 
-Untrusted text passes four gates. Each is cheap enough for the input that the one before accepts:
+Untrusted text passes four stages. The cost of each stage is limited for any input that the previous stage accepts:
 
-1. size and encoding;
-2. the layout: one scan for nesting, literals and deceptive characters;
-3. Lark's LALR parser with the grammar in `tool.lark`; the depth of its tree is measured before anything recurses into it;
-4. the second reading by CPython.
+1. Check size and encoding.
+2. Check the layout: one scan for nesting, literals and deceptive characters.
+3. Parse with Lark's LALR parser and the grammar in `tool.lark`. The depth of its tree is measured before any function recurses
+   into the tree.
+4. Parse again with CPython and compare the trees.
 
-`parse` never raises for any input: it returns problems as diagnostics.
+`parse` never raises, whatever the input is. It returns problems as diagnostics.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from albert_tools.grammar.unsupported import refusals
 
 _SAVE_AS_UTF8 = "save the source as UTF-8"
 
-#: Operators, calls and brackets within one expression. CPython's compiler recurses over them, and so do we.
+#: Nesting of operators, calls and brackets within one expression. CPython's compiler and this package recurse over them.
 MAX_PARSE_DEPTH = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`module` is None exactly when there is an error among the `diagnostics`."""
+    """`module` is None if and only if `diagnostics` contains an error."""
 
     module: tree.Module | None
     diagnostics: tuple[Diagnostic, ...]
@@ -51,7 +52,7 @@ class Parsed:
 
 @with_room
 def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> Parsed:
-    """Read a source with any of Python's line ends. `max_bytes` can only lower the limit."""
+    """Parse a source. All line ends of Python are accepted. `max_bytes` can only lower the limit."""
     text = _text(source, min(max_bytes, layout.MAX_SOURCE_BYTES))
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
@@ -78,7 +79,7 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
     """The tree of a source.
 
     Raises:
-        SourceError: the source is refused.
+        SourceError: The source is refused.
     """
     parsed = parse(source)
     if parsed.module is None:
@@ -88,7 +89,7 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
 
 def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
     top = Span(1, 1, 1, 1)
-    # A character is at least one byte, so a text that is too long is refused before it is encoded.
+    # A character has at least one byte, so a text that is too long is refused before it is encoded.
     size = len(source)
     if size <= max_bytes and isinstance(source, str):
         try:
@@ -113,7 +114,7 @@ def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
     return text if text.endswith("\n") else text + "\n"
 
 
-#: `Layout` has state, so one thread at a time uses the parser.
+#: `Layout` has state, so only one thread at a time may use the parser.
 _PARSER_LOCK = threading.Lock()
 
 
@@ -135,9 +136,9 @@ def _lark() -> tuple[Lark, layout.Layout]:
 
 
 def _cache_file() -> str | None:
-    """The file for the parser's table, which takes a second to compute; None if there is no private folder for it.
+    """The file for the parser's table, which takes a second to compute. None if there is no private folder for the file.
 
-    Lark unpickles the table, so the folder must belong to us and nobody else may write to it.
+    Lark unpickles the table, so the folder must belong to the current user and nobody else may write to it.
     """
     try:
         home = os.environ.get("ALBERT_HOME")
@@ -173,9 +174,9 @@ def _field_tree(text: str) -> Tree[Any]:
 
 
 def _measure(root: Tree[Any]) -> None:
-    """Refuse a tree that is too deep to recurse into. This function is iterative, so the depth can't hurt it."""
+    """Refuse a tree that is too deep for recursion. This function is iterative, so it works for any depth."""
     level: list[Tree[Any]] = [root]
-    # A block costs three levels. They are added, so that expressions in deep blocks have their full depth.
+    # A block adds three levels. They are added to the limit, so that expressions in nested blocks may have their full depth.
     for _ in range(MAX_PARSE_DEPTH + 3 * layout.MAX_INDENTS):
         level = [c for t in level for c in t.children if isinstance(c, Tree)]
         if not level:
@@ -208,7 +209,7 @@ _EXPRESSION_STARTS = {"NAME", "NUMBER", "STRING", "LPAR", "LSQB", "LBRACE", "NON
 
 
 def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Diagnostic]:
-    """Explain a refusal by the grammar: constructs outside the language, CPython's own message, or what was expected."""
+    """Explain why the grammar refuses a text: constructs outside the language, CPython's own message, or the expected tokens."""
     theirs = python_tree(text)
     if not isinstance(theirs, SyntaxError):
         outside = refusals(theirs)
@@ -240,7 +241,7 @@ def _line(lines: list[str], number: int) -> str:
 
 
 def _cut_fstring(text: str, span: Span) -> Diagnostic | None:
-    """An f-string whose own quotes end it inside a field: ``f"{d["a"]}"``. Python 3.12 accepts it, 3.11 does not."""
+    """Find an f-string that its own quotes end inside a field: ``f"{d["a"]}"``. Python 3.12 accepts it, but 3.11 does not."""
     line = _line(text.split("\n"), span.line)
     for m in re.finditer(r"""(?i)\b(?:f|rf|fr)(["'])((?:[^\\\n]|\\.)*?)\1(?=\w)""", line):
         inside = re.sub(r"\{\{|\}\}", "", m[2])

@@ -1,7 +1,7 @@
-"""A pretty printer, after Wadler's "A prettier printer".
+"""A pretty printer, based on Wadler's "A prettier printer".
 
-A document is text, a possible line break, an indented part, or a group. A group is printed on one line if it fits; otherwise it is
-broken at all of its own breaks.
+A document is a text, a possible line break, an indented part, or a group. A group is printed on one line if there is room for it.
+Otherwise the printer breaks the line at each possible break of the group.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A possible line break; `flat` is printed instead when its group is on one line."""
+    """A possible line break. If its group is on one line, `flat` is printed instead."""
 
     flat: str = " "
 
 
 @dataclass(frozen=True, slots=True)
 class IfBroken:
-    """Text that depends on the group around it: `broken` or `flat`."""
+    """A text that depends on its group: `broken` if the group has line breaks, otherwise `flat`."""
 
     broken: str
     flat: str = ""
@@ -27,7 +27,7 @@ class IfBroken:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A comment at the end of the line, or on a line of its own (`alone`). It breaks every group around it."""
+    """A comment at the end of a line, or on its own line (`alone`). It breaks every enclosing group."""
 
     text: str
     alone: bool
@@ -35,14 +35,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """A part that is indented by one step where it is broken."""
+    """A part that is indented by one step if it is broken."""
 
     part: Doc
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A part that is broken at all its breaks or at none; always broken with `force`."""
+    """A part with a line break at each possible break or at no break. With `force`, it always has line breaks."""
 
     part: Doc
     force: bool = False
@@ -72,7 +72,7 @@ def must_break(doc: Doc) -> bool:
 def render(doc: Doc, width: int, indent: int) -> str:
     """The text of `doc`, which begins in column `indent`.
 
-    A break outside all groups is never taken, because there are no brackets around it.
+    A break outside all groups is never used, because it is not inside brackets.
     """
     out: list[str] = []
     column = indent
@@ -114,7 +114,7 @@ def _fits(room: int, doc: Doc, width: int) -> bool:
     while stack and room >= 0:
         match stack.pop():
             case str() as text:
-                # After a literal of several lines the column is that of its last line.
+                # After a literal with several lines, the column is that of its last line.
                 first, newline, _ = text.partition("\n")
                 room -= len(first)
                 if newline and room >= 0:
@@ -129,7 +129,7 @@ def _fits(room: int, doc: Doc, width: int) -> bool:
 
 
 def _tail(stack: list[tuple[int, bool, Doc]]) -> list[Doc]:
-    """The text up to the next possible break. A group fits only if there is room for this text after it."""
+    """The text up to the next possible break. A group fits on the line only if there is room for this text after it."""
     found: list[Doc] = []
     for _, broken, part in reversed(stack):
         if not isinstance(part, str):

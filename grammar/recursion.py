@@ -1,7 +1,7 @@
-"""Enough stack to recurse over a tree, however deep the caller is.
+"""Provide enough stack to recurse over a tree, for callers at any depth.
 
-The depth of trees is limited so that a walk fits Python's recursion limit. But the limit counts the caller's frames too. When the
-rest is too little, the walk runs again on a new thread, which starts with an empty stack.
+The depth of trees is limited, so a walk fits into Python's recursion limit. But the limit also counts the caller's frames. If the
+remaining stack is too small, the walk runs again on a new thread, which starts with an empty stack.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function without side effects: if it runs out of stack, it is called again on a new thread."""
+    """Decorate a function without side effects. If it exceeds the recursion limit, it is called again on a new thread."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:

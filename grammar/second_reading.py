@@ -1,8 +1,8 @@
-"""The second reading: CPython's own parser.
+"""The second reading: parse the text again with CPython and compare the trees.
 
-After our grammar has accepted a text, CPython parses the same text, and the two trees must be equal. So a defect of the grammar
-can refuse a good program, but it can't run a program that means something else than a reviewer who knows Python believes. A
-difference is a defect of ours and is reported as one.
+After the project's grammar has accepted a text, CPython parses the same text, and the two trees must be equal. A defect of the
+grammar can therefore cause a good program to be refused. But it can't give a program a meaning that differs from Python, which
+reviewers know. A difference is reported as a defect of Albert Tools.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from albert_tools.grammar.to_python import to_python
 
 
 def python_tree(text: str) -> ast.Module | SyntaxError:
-    """CPython's tree of a text. All its failures, also those by depth and size, are returned as a SyntaxError."""
+    """CPython's tree of a text. All errors, including excessive depth and size, are returned as a SyntaxError."""
     try:
         return parse_python(text)
     except SyntaxError as error:
@@ -26,7 +26,7 @@ def python_tree(text: str) -> ast.Module | SyntaxError:
 
 
 def disagreement(module: tree.Module) -> Diagnostic | None:
-    """The finding that refuses the text if the two readings differ, else None."""
+    """The finding that refuses the text if the two trees differ, otherwise None."""
     theirs = python_tree(module.source)
     if isinstance(theirs, SyntaxError):
         return _refusal(theirs)
@@ -43,7 +43,7 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
 
 
 def uncompilable(text: str) -> Diagnostic | None:
-    """A finding if CPython can parse the text but not compile it: conflicting scopes, a key twice in a pattern."""
+    """The finding if CPython can parse the text but not compile it, for example because of a repeated key in a pattern."""
     try:
         compile_python(text)
     except SyntaxError as error:
@@ -60,7 +60,7 @@ def _refusal(error: SyntaxError) -> Diagnostic:
     return Diagnostic("syntax", f"Python refuses this: {error.msg}", Span(line, column, line, column + 1), hint)
 
 
-#: Words in CPython's message -> what to write instead.
+#: Words in CPython's message → the hint.
 _HINTS = {
     "assignment expression": "assign in a statement before the comprehension",
     "duplicate key": "compare in a guard, or write a case for each",
@@ -70,7 +70,7 @@ _HINTS = {
 
 
 def same(ours: object, theirs: object) -> bool:
-    """Whether two `ast` trees are equal, apart from places and the `u` prefix of strings."""
+    """Whether two `ast` trees are equal, except for positions and the `u` prefix of strings."""
     if isinstance(ours, ast.AST):
         if type(ours) is not type(theirs):
             return False

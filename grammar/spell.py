@@ -1,8 +1,8 @@
-"""Expressions and patterns as documents for the pretty printer.
+"""Convert expressions and patterns to documents for the pretty printer.
 
-They have the fewest brackets that keep the tree, and line breaks only inside brackets. Literals keep their spelling, except that
-quotes become double where that needs no backslash. A comment inside brackets stays with its element, and then each element has
-a line of its own.
+A document has as few brackets as the tree allows, and line breaks only inside brackets. Literals are printed as in the source, but
+quotes become double quotes where that needs no backslash. A comment inside brackets is printed with its element. In this case each
+element has its own line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
 from albert_tools.grammar.pretty import LINE, SOFT, Doc, Group, IfBroken, Indent, Line, Remark
 
-# Precedence of each form, lowest first. An operand with a lower precedence than its place needs gets brackets.
+# The precedence of each form, lowest first. If an operand's precedence is too low for its place, it gets brackets.
 WALRUS, LAMBDA, TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = (
     range(16)
 )
@@ -39,13 +39,13 @@ _Comprehending: TypeAlias = tree.ListComp | tree.SetComp | tree.GeneratorExp | t
 
 
 class Comments:
-    """The comments that are not written yet, by position."""
+    """The comments that have not been written yet, by position."""
 
     def __init__(self, module: tree.Module) -> None:
         self._left = sorted(module.comments, key=lambda c: (c.span.line, c.span.column))
 
     def take(self, until: tuple[int, int], since: tuple[int, int] = (0, 0)) -> list[tree.Comment]:
-        """Remove and return the comments from `since` up to `until`, both (line, column), in order."""
+        """Remove the comments from `since` up to `until`, both (line, column). Returns them in order."""
         found: list[tree.Comment] = []
         left: list[tree.Comment] = []
         for c in self._left:
@@ -54,11 +54,11 @@ class Comments:
         return found
 
     def put_back(self, comment: tree.Comment) -> None:
-        """Return a comment that was taken too early; it is the next one."""
+        """Put back a comment that was taken too early. It is then the next comment."""
         self._left.insert(0, comment)
 
     def within(self, span: Span) -> bool:
-        """Whether a comment is left inside `span`."""
+        """Whether `span` contains a comment that has not been written."""
         start, end = (span.line, span.column), (span.end_line, span.end_column)
         return any(start <= (c.span.line, c.span.column) < end for c in self._left)
 
@@ -74,7 +74,7 @@ def end(node: tree.Node) -> tuple[int, int]:
 
 
 class Speller:
-    """Makes documents of the expressions of one module."""
+    """Creates documents for the expressions of one module."""
 
     def __init__(self, module: tree.Module, comments: Comments) -> None:
         self._lines = module.source.split("\n")
@@ -83,7 +83,7 @@ class Speller:
     # Expressions that are not operands.
 
     def whole(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """An expression at the end of a statement: on one line if it fits, else in brackets of its own."""
+        """An expression at the end of a statement. It is on one line if there is room, otherwise in additional brackets."""
         if isinstance(node, tree.Tuple) and node.elts:
             starred = any(isinstance(e, tree.Starred) for e in node.elts)
             if starred or len(node.elts) == 1 or self._comments.within(node.span):
@@ -93,7 +93,7 @@ class Speller:
         return self.wrapped(node, least)
 
     def wrapped(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """As `whole`, for an expression that is not a tuple without brackets."""
+        """`whole` for an expression that is not a tuple without brackets."""
         if not isinstance(node, tree.BinOp | tree.BoolOp | tree.Compare | tree.IfExp | tree.Strings | tree.UnaryOp):
             return self.expr(node, least)
         if isinstance(node, tree.Strings) and len(node.pieces) == 1:
@@ -102,7 +102,7 @@ class Speller:
         return Group([IfBroken("("), Indent([SOFT, inner]), SOFT, IfBroken(")")])
 
     def target(self, node: tree.Expr) -> Doc:
-        """The target of an assignment; a list of names needs no brackets."""
+        """The target of an assignment. A list of names needs no brackets."""
         if isinstance(node, tree.Tuple) and node.elts:
             parts: list[Doc] = []
             for i, e in enumerate(node.elts):
@@ -113,7 +113,7 @@ class Speller:
     # Expressions.
 
     def expr(self, node: tree.Expr, least: int = TERNARY) -> Doc:
-        """An expression in a place that needs at least the precedence `least`."""
+        """An expression in a place that requires at least the precedence `least`."""
         if _strength(node) < least:
             return Group(["(", Indent([SOFT, self._bare(node)]), SOFT, ")"])
         return self._bare(node)
@@ -213,14 +213,14 @@ class Speller:
         return ["lambda", " " if node.params else "", self.parameters(node.params), ": ", self.expr(node.body, LAMBDA)]
 
     def parameters(self, params: tuple[tree.Param, ...]) -> Doc:
-        """Parameters on one line."""
+        """The parameters on one line."""
         parts: list[Doc] = []
         for i, doc in enumerate(self.parameter_docs(params)):
             parts += [", "] * bool(i) + [doc]
         return parts
 
     def parameter_docs(self, params: tuple[tree.Param, ...]) -> list[Doc]:
-        """Each parameter, with the star before the first keyword-only one."""
+        """Each parameter, and a star before the first keyword-only parameter."""
         docs: list[Doc] = []
         starred = False
         for p in params:
@@ -241,13 +241,13 @@ class Speller:
         if not node.keywords and len(node.args) == 1:
             only = node.args[0]
             if isinstance(only, tree.GeneratorExp):
-                # The brackets of the call are also those of the generator.
+                # The brackets of the call are also the brackets of the generator.
                 whole = tree.GeneratorExp(Span(*end(node.func), *end(node)), only.elt, only.generators)
                 return [function, self._bare(whole)]
         return [function, self.arguments(node, node.args, node.keywords)]
 
     def arguments(self, node: tree.Node, args: tuple[tree.Expr, ...], keywords: tuple[tree.Keyword, ...]) -> Doc:
-        """The bracketed arguments of a call, in the order of the text."""
+        """The arguments of a call in brackets, in the order of the text."""
         docs: list[tuple[tuple[int, int], Doc, tree.Node]] = [(begin(a), self.expr(a, WALRUS), a) for a in args]
         for k in keywords:
             doc: Doc = ["**", self.expr(k.value)] if k.arg is None else [f"{k.arg}=", self.expr(k.value)]
@@ -295,10 +295,10 @@ class Speller:
         places: tuple[tree.Node, ...],
         ends: tuple[tree.Node, ...] | None = None,
     ) -> Doc:
-        """Elements in brackets: on one line, or each on a line of its own with a comma.
+        """Elements in brackets, either all on one line, or each on its own line with a comma.
 
-        A comma that stood before the closing bracket asks for a line each. `places` are where the elements begin and
-        `ends` where they end, for the comments between them.
+        If the source has a comma before the closing bracket, each element gets its own line. `places` are the beginnings of the
+        elements and `ends` their ends. They determine the positions of the comments.
         """
         if not docs:
             left = self._comments.take(end(node), begin(node))
@@ -310,7 +310,7 @@ class Speller:
         parts: list[Doc] = []
         since = begin(node)
         for i, (doc, place) in enumerate(zip(docs, places, strict=True)):
-            # Comments up to the end of the element that its own brackets did not take go before it.
+            # Comments up to the end of this element are written before it, unless the brackets of the element contain them.
             before = self._comments.take(end(ends[i]), since) if self._comments.within(node.span) else []
             right, above = self._split(before, begin(place), not i)
             if i:
@@ -328,9 +328,9 @@ class Speller:
     def _split(
         comments: list[tree.Comment], until: tuple[int, int], first: bool = False
     ) -> tuple[list[Doc], list[Doc]]:
-        """Split comments into the one that stays at the end of its line, and those on lines of their own, in order.
+        """Split comments into the comment at the end of its line (if any) and the comments on lines of their own, in order.
 
-        No comment stays at the end of a line before the first element (`first`) or after `until`, in the next element.
+        A comment before the first element (`first`) or after `until` (in the next element) never stays at the end of a line.
         """
         stays = bool(comments) and not first and not comments[0].alone and begin(comments[0]) < until
         right: list[Doc] = [Remark(comments[0].text, False)] if stays else []
@@ -338,7 +338,7 @@ class Speller:
         return right, above
 
     def _asks(self, node: tree.Node, count: int, closing: str) -> bool:
-        """Whether there is a comma before the closing bracket in the source."""
+        """Whether the source has a comma before the closing bracket."""
         line, column = node.span.end_line - 1, node.span.end_column - 2
         if line >= len(self._lines) or self._lines[line][column : column + 1] != closing:
             return False
@@ -359,7 +359,7 @@ class Speller:
     # Patterns.
 
     def pattern(self, node: tree.Pattern, least: int = 0) -> Doc:
-        """A pattern of a `case`. With `least` 1 an `as` pattern gets brackets, with 2 alternatives do too."""
+        """A pattern of a `case`. If `least` is 1, an `as` pattern gets brackets. If it is 2, alternatives also get brackets."""
         match node:
             case tree.MatchValue():
                 return self.expr(node.value)
@@ -405,7 +405,7 @@ class Speller:
 
 
 def _after(inner: tree.Node, whole: tree.Node) -> Span:
-    """A place just before the end of `whole`, or right after `inner` in it."""
+    """A place just before the end of `whole`, or directly after `inner`."""
     line, column = (whole.span.end_line, max(1, whole.span.end_column - 1)) if inner is whole else end(inner)
     return Span(line, column, line, column)
 
@@ -427,7 +427,7 @@ def _strength(node: tree.Expr) -> int:
         case tree.BinOp():
             return _BINARY[node.op]
         case tree.Strings() if len(node.pieces) > 1:
-            # Several adjacent literals get brackets when they are an operand.
+            # Several adjacent literals get brackets if they are an operand.
             return POWER
     return ATOM
 
@@ -436,7 +436,7 @@ _LITERAL = re.compile(r"([A-Za-z]*)('''|')(.*)\2\Z", re.DOTALL)
 
 
 def _quoted(raw: str) -> str:
-    """A literal in double quotes, if nothing in it changes by that."""
+    """A literal in double quotes, if this does not change its value."""
     found = _LITERAL.match(raw)
     if found is None or '"' in raw or "\\" in raw or "{" in raw:
         return raw

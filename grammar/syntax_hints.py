@@ -1,14 +1,14 @@
-"""What to write instead, for texts that are not Python.
+"""Hints for texts that are not Python.
 
-CPython's message says what is wrong. An author who slipped, or wrote a form of another language, needs the right form. Two tables
-give it: one by CPython's message, one by the text of the line.
+CPython's message describes the error. After a typing error, or with the syntax of another language, an author also needs the
+correct form. Two tables contain the hints: the first by CPython's message, the second by the text of the line.
 """
 
 from __future__ import annotations
 
 import re
 
-#: CPython's message -> what to write.
+#: CPython's message → the hint.
 _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     (r"Missing parentheses in call to 'print'", 'write print("…")'),
     (r"unexpected indent", "align it with the line above, or end the line above with a colon"),
@@ -27,7 +27,7 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     (r"(?i)perhaps you forgot a comma", "add a comma or an operator between the two"),
 )
 
-#: Text of the line -> what to write.
+#: Text of the line → the hint.
 _BY_TEXT: tuple[tuple[str, str], ...] = (
     (r"\+\+|--\s*$", "write x += 1 or x -= 1"),
     (r"=>", "write lambda x: … in a callback position, or a helper"),
@@ -51,7 +51,7 @@ _COLON = "a line that opens a block ends with a colon, and the block is indented
 
 
 def advice(message: str, line: str) -> str | None:
-    """What to write instead, by CPython's message (may be empty) and the line that it is about."""
+    """The hint for CPython's message (which may be empty) and the line with the error."""
     for pattern, text in _BY_MESSAGE:
         if re.search(pattern, message):
             return text

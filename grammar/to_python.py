@@ -1,8 +1,8 @@
-"""Our tree as Python's own `ast`.
+"""Convert the tree of `grammar.tree` to Python's own `ast`.
 
-Nodes and fields have the same names, so the translation is simple. The exceptions are strings, whose pieces Python joins;
-parameters, which Python keeps in parallel lists; and the contexts of targets. The result equals CPython's own tree of the same
-text (the second reading checks that), and the compiler starts from it. It has line numbers but no columns.
+Nodes and fields have the same names, so the conversion is simple. There are three exceptions: Python joins the pieces of strings,
+it has parallel lists for parameters, and its targets have contexts. The result equals CPython's own tree of the same text, which
+the second reading checks. The compiler starts from this result. It has line numbers but no columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CONVERSIONS = {None: -1, "s": 115, "r": 114, "a": 97}
 
 
 def to_python(module: tree.Module) -> ast.Module:
-    """The whole source as an `ast.Module`, ready to compile."""
+    """The whole source as an `ast.Module` that can be compiled."""
     return ast.Module(body=[statement(s) for s in module.body], type_ignores=[])
 
 
@@ -159,7 +159,7 @@ def _parameters(params: tuple[tree.Param, ...]) -> ast.arguments:
 
 
 def target(node: tree.Expr, context: type[ast.expr_context] = ast.Store) -> ast.expr:
-    """An expression that is assigned to or deleted."""
+    """The target of an assignment or a deletion."""
     new: Any
     match node:
         case tree.Name():
@@ -257,7 +257,7 @@ def _strings(node: tree.Strings) -> ast.expr:
 
 
 def _joined(parts: list[str | tree.Field], node: tree.Node) -> list[ast.expr]:
-    """Texts and fields. Like CPython it joins adjacent texts and drops empty ones."""
+    """Texts and fields. As in CPython, adjacent texts are joined and empty texts are dropped."""
     values: list[ast.expr] = []
     text = ""
     for part in [*parts, None]:

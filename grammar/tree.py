@@ -1,7 +1,7 @@
 """The tree of a source: frozen nodes with spans. It is also an index of the language: each docstring shows the source of a node.
 
-Nodes and fields have the names of Python's own `ast` module, so the two readings are easy to compare. Spans, comments and the
-spelling of literals (`raw`) do not count for equality.
+Nodes and fields have the names of Python's own `ast` module, so the two trees are easy to compare. Spans, comments and the original
+text of literals (`raw`) are not compared for equality.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from albert_tools.grammar.diagnostic import Span
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Anything in the tree."""
+    """The base class of all nodes."""
 
     span: Span = field(compare=False, repr=False)
 
@@ -38,7 +38,7 @@ class Constant(Node):
     raw: str = field(compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are equal to Python but are different programs.
+        # Python considers 1, 1.0 and True equal, but they are different programs.
         if not isinstance(other, Constant):
             return NotImplemented
         return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
@@ -49,7 +49,7 @@ class Constant(Node):
 
 @dataclass(frozen=True, slots=True)
 class Text(Node):
-    """One string literal: ``"a"``, ``r"\\d"``, ``b"x"``; a part of `Strings`."""
+    """One string literal: ``"a"``, ``r"\\d"``, ``b"x"``. It is a part of `Strings`."""
 
     value: str | bytes
     raw: str = field(compare=False, repr=False)
@@ -57,7 +57,7 @@ class Text(Node):
 
 @dataclass(frozen=True, slots=True)
 class Field(Node):
-    """``{total!r:>{width}}`` in an f-string; `spec` is its own run of texts and fields, or None."""
+    """``{total!r:>{width}}`` in an f-string. `spec` is a sequence of texts and fields, or None."""
 
     value: Expr
     conversion: str | None
@@ -66,7 +66,7 @@ class Field(Node):
 
 @dataclass(frozen=True, slots=True)
 class FText(Node):
-    """``f"{n} rows"``; a part of `Strings`."""
+    """``f"{n} rows"``. It is a part of `Strings`."""
 
     parts: tuple[str | Field, ...]
     raw: str = field(compare=False, repr=False)
@@ -74,13 +74,13 @@ class FText(Node):
 
 @dataclass(frozen=True, slots=True)
 class Strings(Node):
-    """``"a" f"{b}"``: adjacent literals, one value."""
+    """``"a" f"{b}"``: adjacent literals that form one value."""
 
     pieces: tuple[Text | FText, ...]
 
     @property
     def constant(self) -> str | bytes | None:
-        """The value, where no piece has a field; None otherwise."""
+        """The value if no piece has a field, otherwise None."""
         values = [p.value for p in self.pieces if isinstance(p, Text)]
         if len(values) != len(self.pieces):
             return None
@@ -203,7 +203,7 @@ class UnaryOp(Node):
 
 @dataclass(frozen=True, slots=True)
 class Param(Node):
-    """``limit: int = 10`` in a parameter list; `keyword_only` after a bare ``*``."""
+    """``limit: int = 10`` in a parameter list. After a bare ``*``, `keyword_only` is true."""
 
     name: str
     annotation: Expr | None
@@ -221,7 +221,7 @@ class Lambda(Node):
 
 @dataclass(frozen=True, slots=True)
 class Keyword(Node):
-    """``path=p`` or ``**options`` (then `arg` is None) in a call."""
+    """``path=p`` or ``**options`` in a call. In the second form, `arg` is None."""
 
     arg: str | None
     value: Expr
@@ -245,7 +245,7 @@ class Starred(Node):
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Node):
-    """``value.attr``; `attr_span` covers the name alone."""
+    """``value.attr``. `attr_span` is the span of the name ``attr``."""
 
     value: Expr
     attr: str
@@ -352,7 +352,7 @@ class MatchStar(Node):
 
 @dataclass(frozen=True, slots=True)
 class MatchAs(Node):
-    """``case x:``, ``case p as x:``, ``case _:`` (no pattern and no name)"""
+    """``case x:``, ``case p as x:``, ``case _:`` (without pattern and name)"""
 
     pattern: Pattern | None
     name: str | None
@@ -374,7 +374,7 @@ Pattern: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class ExprStmt(Node):
-    """An expression on a line of its own."""
+    """An expression as a statement."""
 
     value: Expr
 
@@ -475,7 +475,7 @@ class ImportFrom(Node):
 
 @dataclass(frozen=True, slots=True)
 class If(Node):
-    """``if test: … elif …: … else: …``; an ``elif`` is an `If` alone in `orelse`."""
+    """``if test: … elif …: … else: …``. An ``elif`` is an `If` that is the only statement in `orelse`."""
 
     test: Expr
     body: tuple[Stmt, ...]
@@ -530,7 +530,7 @@ class Match(Node):
 
 @dataclass(frozen=True, slots=True)
 class FunctionDef(Node):
-    """``@tool def name(params) -> returns: …``; `name_span` covers the name alone."""
+    """``@tool def name(params) -> returns: …``. `name_span` is the span of the name."""
 
     name: str
     params: tuple[Param, ...]
@@ -577,7 +577,7 @@ Stmt: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Comment(Node):
-    """``# text``; `alone` when nothing is before it on its line."""
+    """``# text``. `alone` is true if the comment is the only text on its line."""
 
     text: str
     alone: bool
@@ -585,7 +585,7 @@ class Comment(Node):
 
 @dataclass(frozen=True, slots=True)
 class Module(Node):
-    """A whole source. Comments are kept separately, by position."""
+    """A complete source. Comments are stored separately, by position."""
 
     body: tuple[Stmt, ...]
     comments: tuple[Comment, ...] = field(compare=False, repr=False)
@@ -593,7 +593,7 @@ class Module(Node):
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below, in the order of the fields."""
+    """The children of a node, in the order of the fields."""
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, Node):
@@ -605,7 +605,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """`node` and all nodes below it, parents first. It is iterative, so depth can't hurt it."""
+    """`node` and all its descendants, parents before children. The function is iterative, so it works for any depth."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -614,7 +614,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 class _FieldTable(dict[type, tuple[str, ...]]):
-    """Field names that may hold nodes, per class, found on first use."""
+    """The names of the fields that may contain nodes, for each class. They are computed at the first use."""
 
     def __missing__(self, cls: type) -> tuple[str, ...]:
         skip = {"span", "raw", "attr_span", "name_span", "comments", "source"}

@@ -1,8 +1,8 @@
-"""The canonical text of a tree with its comments: what ``albert fmt`` writes.
+"""The canonical text of a tree with its comments. ``albert fmt`` writes this text.
 
-Parsing the text gives the same tree, and formatting it again gives the same text. A comment keeps its place: before a statement,
-at the end of its line, at an element in brackets, at the end of a block. A comment inside an expression where no line can end
-moves up, before the statement. `format_source` verifies its own result before it returns it.
+Parsing the text gives the same tree, and formatting it again gives the same text. A comment remains at its place: before a
+statement, at the end of its line, at an element in brackets, or at the end of a block. A comment inside an expression where no line
+can end is moved before the statement. `format_source` verifies its result before it returns it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, 
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
-#: Columns of a line; a docstring or a long literal may be longer.
+#: The maximum length of a line, in columns. A docstring or a long literal may be longer.
 WIDTH = 100
 
 
 @with_room
 def format_source(source: str) -> str:
-    """A source in canonical form.
+    """Format a source in canonical form.
 
     Raises:
-        SourceError: the source can't be parsed.
+        SourceError: The source can't be parsed.
     """
     module = parse_or_raise(source)
     text = unparse(module)
@@ -71,7 +71,7 @@ class _Writer:
     # Blocks.
 
     def _block(self, body: tuple[tree.Stmt, ...], indent: int, above: int, until: tuple[int, int]) -> None:
-        """Statements, each with the comments before it, and the comments at the end that are indented more than `above`."""
+        """Write statements and the comments before them. Also write the last comments if they are indented more than `above`."""
         previous: tree.Stmt | None = None
         for i, stmt in enumerate(body):
             first = self._first(stmt)
@@ -147,17 +147,17 @@ class _Writer:
         self._trail(end(stmt), stmt.span.end_line, following)
 
     def _write(self, comments: list[tree.Comment], indent: int) -> None:
-        """Comments on lines of their own."""
+        """Write comments on lines of their own."""
         self._out += [" " * indent + c.text for c in comments]
 
     def _emit(self, doc: Doc, indent: int, span: Span) -> None:
-        """A logical line, after the comments inside it that no bracket took."""
+        """Write a logical line, after the comments inside it that are not inside brackets."""
         text = render(doc, WIDTH, indent)
         self._write(self._comments.take((span.end_line, span.end_column), (span.line, span.column)), indent)
         self._out.append(" " * indent + text)
 
     def _trail(self, since: tuple[int, int], line: int, following: tuple[int, int]) -> None:
-        """The comments at the end of the last written line."""
+        """Write the comments at the end of the last written line."""
         found = self._comments.take(min((line + 1, 0), following), since)
         for c in found:
             self._out[-1] += f"  {c.text}"
@@ -211,9 +211,9 @@ class _Writer:
         raise AssertionError(f"not a simple statement: {stmt!r}")
 
     def _head(self, head: Doc, start: tuple[int, int], until: tuple[int, int], indent: int) -> None:
-        """The line that opens a block, with the comment at its end."""
+        """Write the line that opens a block, with the comment at its end."""
         text = render([head, ":"], WIDTH, indent)
-        # A comment after the colon stays there; comments on lines of their own belong to the block.
+        # A comment after the colon remains there. Comments on lines of their own belong to the block.
         inside = self._comments.take(until, start)
         last = max((c.span.line for c in inside if not c.alone), default=0)
         right = [c for c in inside if not c.alone and c.span.line == last and self._closes(c)]

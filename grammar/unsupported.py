@@ -1,8 +1,8 @@
-"""Python that is not in the language, and what to write instead.
+"""Python constructs that are not in the language, and their replacements.
 
-When our grammar refuses a text that CPython accepts, the author used Python outside the language. CPython's tree is searched for
-all such constructs, and each is reported with a rewrite, so the author can correct all of them at once. Tests check that the
-rewrites are accepted.
+If the grammar refuses a text that CPython accepts, the author used Python outside the language. This module searches CPython's tree
+for all such constructs. Each one is reported with a rewrite, so the author can correct all of them at once. Tests check that the
+checker accepts the rewrites.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 
-#: ast class name -> (code, what it is, what to write instead)
+#: Name of the ast class → (code, name of the construct, replacement)
 CONSTRUCTS: dict[str, tuple[str, str, str]] = {
     "While": (
         "no-while",

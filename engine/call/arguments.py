@@ -1,6 +1,6 @@
-"""Validation of a call's arguments and of its output against the tool's definition.
+"""Validate a call's arguments and its output against the tool's definition.
 
-Both are copied first, so a later change of the original has no effect on the call.
+Both are copied first. A later change of the original has no effect on the call.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def _read(definition: ToolDefinition, arguments: Any) -> tuple[dict[str, Any], l
 
 
 def checked_output(definition: ToolDefinition, output: Any) -> Any:
-    """A copy of the output, if it fits the tool's result schema.
+    """A copy of the output, if the output matches the tool's result schema.
 
     Raises:
-        Failure: `invalid_result`, with all violations in `details`. The tool's effects stay.
+        Failure: `invalid_result`, with all violations in `details`. The tool's effects are not undone.
     """
     try:
         output = export(output, MAX_ANSWER)
@@ -64,7 +64,7 @@ def checked_output(definition: ToolDefinition, output: Any) -> Any:
 
 
 def validated_arguments(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
-    """The arguments with defaults filled in.
+    """The validated arguments, with defaults for the missing ones.
 
     Raises:
         Failure: `invalid_arguments`, or `permission_denied` for `..` in a path; all violations are in `details`.
@@ -72,5 +72,5 @@ def validated_arguments(definition: ToolDefinition, arguments: Any) -> dict[str,
     read, found = _read(definition, arguments)
     if found:
         raise refused_arguments(definition, found)
-    # Defaults are copied too: the function that gets one may change it.
+    # Defaults are copied too, because the called function may change them.
     return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}

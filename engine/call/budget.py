@@ -1,4 +1,4 @@
-"""The session's budget: what a request has used, and what is left."""
+"""The session's budget: the amounts that a request has used, and the remaining amounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTED = (
 
 
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
-    """What effects have used, by unit."""
+    """The amounts that effects have used, by unit."""
     found: dict[str, float] = {}
     for effect in effects:
         for unit, kind, fact in _COUNTED:
@@ -35,19 +35,19 @@ def spend(request: Request, **used: float) -> None:
     ledger = request.context.ledger
     if request.session is None or ledger is None or not any(used.values()):
         return
-    # The effects have happened. If the ledger is full, the next call is denied.
+    # The effects have already happened. If the ledger can't be written, the next call is denied.
     with suppress(Failure):
         ledger.append("use", {"session": request.session.id, "used": used})
 
 
 def consumed(request: Request, seconds: float) -> dict[str, int | float]:
-    """What the request used in total, by unit; `seconds` is its duration."""
+    """The total amounts that the request used, by unit. `seconds` is its duration."""
     found: dict[str, int | float] = {"calls": request.calls + 1, "wall_seconds": round(seconds - request.waited, 6)}
     return {**found, **spent_by(request.effects)}
 
 
 def left(request: Request, unit: str) -> float:
-    """How much of a unit is left to the request's session; infinity if it has no bound."""
+    """The remaining amount of a unit for the request's session; infinity if the budget does not limit the unit."""
     sessions = request.context.sessions
     if request.session is None or sessions is None:
         return float("inf")
@@ -55,7 +55,7 @@ def left(request: Request, unit: str) -> float:
 
 
 def session_seconds(request: Request) -> float:
-    """The most seconds that the request's session lets it run."""
+    """The maximum duration of the request according to its session."""
     sessions = request.context.sessions
     if request.session is None or sessions is None:
         return float("inf")

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.outgoing import Outgoing
 
 T = TypeVar("T")
-#: Receives each text that a program prints: the tool's name and the text.
+#: Called for each text that a program prints, with the tool's name and the text.
 Log = Callable[[str, str], None]
 
 
 class Repeated(Exception):
-    """The call was made before under the same dedupe key; carries that call's result."""
+    """The call was already made with the same dedupe key. The exception contains that call's result."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
@@ -47,22 +47,22 @@ class Repeated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """The service that calls run in. `workspace` and `rules` may be the failure that explains why they are missing.
+    """The service that executes calls. If `workspace` or `rules` are unavailable, the field contains the failure that explains why.
 
     Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
-    source run like that, in a `scratch` workspace.
+    source run like that, in a temporary (`scratch`) workspace.
     """
 
     workspace: Any
     rules: RulesSource | Governance | Failure
-    #: Answers by tool name that replace the tools: in the examples of a source.
+    #: Answers that replace tools in the examples of a source, by tool name.
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    #: Whether calls may change the workspace only.
+    #: Whether calls may only change the workspace.
     scratch: bool = False
     modes: Modes = field(default_factory=lambda: Modes(None))
-    #: Asks a person in the call; None: the question waits for an answer from another process.
+    #: Asks a person during the call. None: the question waits for an answer from another process.
     ask: Asker | None = None
-    #: Seconds that a call waits for such an answer before its run is suspended; None denies the call at once.
+    #: Seconds that a call waits for such an answer before its run is suspended. None denies the call immediately.
     patience: float | None = None
     ledger: Ledger | None = None
     projections: Projections | None = None
@@ -73,20 +73,20 @@ class ServiceContext:
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
-    #: The principal of calls without a session: this service, for answers that apply "for this session".
+    #: The principal of calls without a session: this service. It is used for answers that apply "for this session".
     own: str = "own"
-    #: The largest output in bytes that is returned whole; of a larger one the caller gets a part and a handle.
+    #: The size in bytes up to which an output is returned completely. For a larger output, the caller gets a part and a handle.
     output_bytes: int = 1024 * 1024
 
     def ruling(self, *, audit: bool = True) -> tuple[Governance, Authority | None]:
-        """The rules in force and the authority that applies them, None in a scratch workspace.
+        """The current rules and the authority that applies them. The authority is None in a temporary workspace.
 
-        Pass ``audit=False`` to read the rules without writing an entry about a change of them.
+        Pass ``audit=False`` to read the rules without writing an audit entry when they have changed.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        # Copies: raising the stored failure itself would add a traceback to it with each call.
+        # Raise a copy: raising the stored failure would add a traceback to it at each call.
         if isinstance(self.workspace, Failure):
             raise replace(self.workspace)
         rules = self.rules
@@ -109,7 +109,7 @@ class ServiceContext:
 
     @property
     def approvals(self) -> Approvals | None:
-        """The home's questions and answers."""
+        """The approvals of the home."""
         return self.projections.approvals if self.projections is not None else None
 
     @property
@@ -119,17 +119,17 @@ class ServiceContext:
 
     @property
     def dedupe_keys(self) -> DedupeKeys | None:
-        """The calls that were made under dedupe keys."""
+        """The calls with dedupe keys."""
         return self.projections.dedupe_keys if self.projections is not None else None
 
     @property
     def governance(self) -> Governance | Failure:
-        """The rules in force, or why there are none."""
+        """The current rules, or the failure that explains why there are none."""
         return self.rules.current() if isinstance(self.rules, RulesSource) else self.rules
 
     @property
     def authority(self) -> Authority | None:
-        """The authority that decides now; None if nothing can be decided."""
+        """The current authority; None if no decision is possible."""
         try:
             return self.ruling(audit=False)[1]
         except Failure:
@@ -138,40 +138,40 @@ class ServiceContext:
 
 @dataclass(slots=True)
 class Run:
-    """The run of one request. Most requests for a primitive have no journal, and the run is only an id."""
+    """The run of one request. Most requests for a primitive have no journal; their run is only an id."""
 
     id: str
     journal: RunJournal | None = None
-    #: Of a run that is resumed: the id of its session, and the principal of lasting answers.
+    #: For a resumed run: the id of its session, and the principal of lasting answers.
     session: str | None = None
     principal: str | None = None
-    #: The key in the record, of a run that was begun under a dedupe key.
+    #: For a run with a dedupe key: the key's id in the record.
     repeat: str | None = None
     resumed: bool = False
-    #: Whether this is a replay: calls are answered from the journal only.
+    #: Whether this run is a replay. In a replay, all results of calls are read from the journal.
     dry: bool = False
-    #: Why the run is to stop, once somebody has cancelled it.
+    #: Why the run must stop, after somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
 
 
 @dataclass(slots=True)
 class Request:
-    """What all calls of one invocation share."""
+    """The state that all calls of one invocation share."""
 
     invocation: ToolInvocation
     context: ServiceContext
     recorder: Recorder
     run: Run
-    #: The folder in which the calls work: the workspace, or the session's folder in it.
+    #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
     workspace: Any
     log: Log | None = None
     watch: Callable[[str], None] | None = None
     session: Session | None = None
-    #: ``KEY:DIGEST`` of the dedupe key and the arguments, once the call under it has begun.
+    #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
     repeat: str | None = None
     decision: Decision | None = None
-    #: A private copy of the arguments, once they are valid.
+    #: A private copy of the arguments, after their validation.
     arguments: dict[str, Any] = field(default_factory=dict)
     #: Why the request was refused.
     refused: Failure | None = None
@@ -179,9 +179,9 @@ class Request:
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
     printed_bytes: int = 0
-    #: Seconds that people took to answer. They count against no limit.
+    #: Seconds that people took to answer. No limit includes this time.
     waited: float = 0.0
-    #: The programs whose clocks stop while a question is open; how many questions are open, and since when.
+    #: The programs whose clocks stop while a question is open; the number of open questions, and the time when they were opened.
     runs: list[RunReport] = field(default_factory=list)
     open_questions: int = 0
     open_since: float = 0.0
@@ -189,28 +189,28 @@ class Request:
 
     @property
     def origin(self) -> str | None:
-        """The id of the session that made the request; of a resumed run, the session in which it began."""
+        """The id of the session that made the request. For a resumed run, this is the session in which the run began."""
         if self.session is None:
             return None
         return self.session.parent if self.session.grant and self.session.parent else self.session.id
 
     @property
     def principal(self) -> str:
-        """Who lasting answers are for: the session, or the service if there is none."""
+        """The principal of lasting answers: the session; or the service if there is no session."""
         return self.origin or self.run.principal or self.context.own
 
 
 @dataclass(slots=True)
 class Call:
-    """One call: its id, its place in the run, its callers and its deadline.
+    """One call: its id, its step in the run, its callers and its deadline.
 
-    `step` is its number in the run, empty for the request itself.
+    `step` is empty for the request itself.
     """
 
     request: Request
     deadline: float
     id: str
-    #: The id of the call that made this one.
+    #: The id of the caller's call.
     parent: str | None = None
     step: str = ""
     depth: int = 0
@@ -226,26 +226,26 @@ class Call:
     #: The objects that a person approved for this call, by absolute path.
     approved: Mapping[str, Fingerprint] | None = None
     retried: int = 0
-    #: What observers were sent when the call began, until they are sent its end.
+    #: The notice that observers got when the call began. It is removed when they get the notice of the end.
     notice: Started | None = None
-    #: The arguments as the program gave them, and when the call began (seconds since 1970): for the journal.
+    #: For the journal: the arguments as the program gave them, and when the call began (seconds since 1970).
     given: Any = None
     began: float = 0.0
-    #: What the call has printed, with the tools that it calls: for the journal.
+    #: For the journal: the text that the call and its nested calls have printed.
     printed: list[str] = field(default_factory=list)
-    #: What its primitive found out, of a step that was cut short.
+    #: For an interrupted step: the outcome that its primitive determined.
     settled: Settled | None = None
 
     @property
     def answered(self) -> bool:
-        """Whether a step that was cut short is known to be done, with a known result."""
+        """Whether the call is an interrupted step that took effect and has a known result."""
         return self.settled is not None and self.settled.value is not ...
 
 
 class Authorized(NamedTuple):
-    """An authorized call: its valid arguments, the rules in force, and the authority that judges what the call opens.
+    """An authorized call: its valid arguments, the current rules, and the authority that authorizes each opened object.
 
-    There is no authority in a scratch workspace.
+    There is no authority in a temporary workspace.
     """
 
     arguments: dict[str, Any]
@@ -253,7 +253,7 @@ class Authorized(NamedTuple):
     authority: Authority | None
 
     def workspace(self, request: Request) -> Any:
-        """The workspace with the folders that the rules open beside it; single files are not judged here."""
+        """The workspace with the additional folders that the rules open. Access to single files is not decided here."""
         return request.workspace if self.authority is None else self.authority.reaching(request.workspace)
 
 

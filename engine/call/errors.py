@@ -1,4 +1,4 @@
-"""Faults of the service and other people's texts, as short sentences."""
+"""Convert faults of the service and texts from outside to short sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albert_tools.engine.model.messages import brief
 
 
 def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
-    """Call a listener of the application. Its exception goes to the loop's handler and doesn't disturb the program."""
+    """Call a listener of the application. Its exception goes to the event loop's handler and doesn't affect the program."""
     if listener is None:
         return
     try:
@@ -21,7 +21,7 @@ def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
 
 
 def cannot_authorize(fault: Exception) -> Failure:
-    """The denial of a call, after a fault of the service while it was judged."""
+    """The denial of a call after a fault of the service during its authorization."""
     return Failure(
         "governance_unavailable",
         f"the call can't be judged, so it is denied: {describe_fault(fault)}",
@@ -31,7 +31,7 @@ def cannot_authorize(fault: Exception) -> Failure:
 
 
 def describe_fault(fault: BaseException) -> str:
-    """An exception in one bounded line, without traceback, even if its own text can't be made."""
+    """An exception as one short line without traceback. This works even if the exception can't produce its own text."""
     kind = type(fault).__name__
     try:
         text = str(fault)
@@ -41,6 +41,6 @@ def describe_fault(fault: BaseException) -> str:
 
 
 def shown(text: str, most: int = 300, *, quoted: bool = True) -> str:
-    """Another's text for a message: at most `most` characters, in quotation marks unless told otherwise."""
+    """A text from outside, shortened to `most` characters for a message. It is in quotation marks unless `quoted` is false."""
     short = brief(text, most).encode("utf-8", "backslashreplace").decode()
     return repr(short) if quoted else short

@@ -1,10 +1,10 @@
-"""The journal of one run: its steps, so that the run can be resumed without making a call twice.
+"""The journal of one run. It contains the run's steps, so that the run can be resumed without making a call twice.
 
-A program is deterministic except for its calls, so the journal of its calls is the whole state of the run. A step is the place of a
-call in the program: ``3``, ``2.0.1`` inside `parallel`, ``3/0`` the first call of the composite that is called in step 3. A call
-that only reads is written when it ends. A call that may change something is on the disk before it begins, and again after it ends.
-So after a crash each step has ended, and its result is in the journal; or was never begun, and is made; or was begun, and its
-outcome is unknown.
+A program is deterministic except for its calls, so the journal of its calls is the complete state of the run. The name of a step is
+the place of the call in the program: ``3``; ``2.0.1`` inside `parallel`; ``3/0`` for the first call of the composite that step 3
+calls. A call that only reads is written when it ends. A call that may change something is written to the disk before it begins, and
+again after it ends. After a crash, there are three cases. If the step has ended, its result is in the journal. If the step has not
+begun, it is executed. If the step has begun but not ended, its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
 
-#: A value that is too large for a line is kept in the content store, and the entry has its hash under another name.
+#: A value that is too large for a line is moved to the content store. The entry then contains its hash under another name.
 REFS = {"value": "ref", "arguments": "arguments_ref"}
-#: Characters of a failure's message, and bytes of its details, that are written.
+#: The most characters of a failure's message, and the most bytes of its details, that are written.
 MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Step:
-    """One call in the journal. `value` is its result if it `ended` without a `failure`."""
+    """One call in the journal. If it `ended` without a `failure`, `value` is its result."""
 
     tool: str
     version: str
     arguments: Json
     ended: bool = False
-    #: Whether it may change something, and so was written when it began.
+    #: Whether the call may change something. Such a call is also written when it begins.
     changes: bool = False
-    #: Whether a process died during it, and its outcome is not known.
+    #: Whether a process died during the call, so that its outcome is unknown.
     unknown: bool = False
-    #: A hash of the state of the paths that it changes, when it began; only if the primitive has a `settle`.
+    #: A hash of the state of the paths that the call changes, taken before the call began. Only a primitive with a `settle`
+    #: function has it.
     before: str | None = None
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()
-    #: What it printed, with the tools that it called.
+    #: The text that the call and its nested calls printed.
     log: str = ""
 
 
 class Entered(NamedTuple):
-    """A program that was begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one."""
+    """A program that had begun: its arguments as canonical JSON, the mode, and the id of the approval if there was one."""
 
     tool: str
     version: str
@@ -62,10 +63,10 @@ class Entered(NamedTuple):
 
 
 class RunJournal:
-    """The steps of one run: those in its file, and new ones."""
+    """The steps of one run: the steps in its file, and new steps."""
 
     def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
-        """`fresh` says that the journal is new, so there is nothing to read.
+        """`fresh` states that the journal is new, so nothing is read.
 
         Raises:
             Failure: `damaged`, `io_error`, `not_found`.
@@ -75,9 +76,9 @@ class RunJournal:
         self._contents = contents
         self._known: dict[str, Step] = {}
         self._begins: Counter[str] = Counter()
-        #: The programs that were begun, by step; the request itself is step "".
+        #: The programs that had begun, by step. The request itself is step "".
         self._programs: dict[str, Entered] = {}
-        #: The steps at which a resumed run was interrupted: begun, entered or asked about, and not ended.
+        #: The steps at which a resumed run was interrupted. They had begun, or a person had been asked, but they had not ended.
         self._interrupted: set[str] = set()
         if fresh:
             return
@@ -121,10 +122,10 @@ class RunJournal:
                 known.value = entry.get("value")
 
     def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
-        """The step in the journal, or None. Arguments of None match any.
+        """The step in the journal, or None. Arguments of None match any arguments.
 
         Raises:
-            Failure: `diverged`: the journal has another call in this step.
+            Failure: `diverged` if the journal has another call in this step.
         """
         known = self._known.get(step)
         if known is None:
@@ -147,19 +148,19 @@ class RunJournal:
         return known
 
     def steps(self) -> list[tuple[str, Step]]:
-        """All steps by their place, in the order in which they were first written."""
+        """All steps with their names, in the order in which they were first written."""
         return list(self._known.items())
 
     def forget(self, step: str) -> None:
-        """Drop a step, as if it had never been made."""
+        """Remove a step, as if the call had never been made."""
         del self._known[step]
 
     def within(self, step: str) -> list[Step]:
-        """All steps inside the composite that is called in `step`."""
+        """All steps inside the composite that `step` calls."""
         return [known for name, known in self._known.items() if name.startswith(f"{step}/")]
 
     def outcome(self) -> dict[str, Json]:
-        """How many steps changed something, and whose outcome is unknown: ``{applied, unknown: [{step, tool}]}``."""
+        """The number of steps with a change, and the steps with an unknown outcome: ``{applied, unknown: [{step, tool}]}``."""
         applied = sum(step.ended and _applied(step) for step in self._known.values())
         unknown: list[Json] = [
             {"step": name, "tool": step.tool} for name, step in self._known.items() if step.unknown or not step.ended
@@ -167,7 +168,7 @@ class RunJournal:
         return {"applied": applied, "unknown": unknown}
 
     def times_begun(self, step: str) -> int:
-        """How often earlier processes began a step that may change something."""
+        """The number of times that earlier processes began a step that may change something."""
         return self._begins[step]
 
     def was_interrupted_at(self, step: str) -> bool:
@@ -175,11 +176,11 @@ class RunJournal:
         return step in self._interrupted
 
     def may_have_changed(self) -> bool:
-        """Whether a step changed something, or may have."""
+        """Whether a step changed something or may have changed something."""
         return any(s.changes and (s.unknown or not _never_made(s.failure)) for s in self._known.values())
 
     def begin_step(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
-        """Append the beginning of a step that may change something. The caller syncs before the effect.
+        """Append the beginning of a step that may change something. The caller must call `sync` before the effect.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`, `io_error`.
@@ -202,10 +203,10 @@ class RunJournal:
     ) -> None:
         """Append the end of a step: its result or failure, its effects, and what it printed.
 
-        `began` is in seconds since 1970, 0 for a call that was refused.
+        `began` is in seconds since 1970; it is 0 for a call that was refused.
 
         Raises:
-            Failure: as `begin_step`.
+            Failure: See `begin_step`.
         """
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
@@ -219,7 +220,7 @@ class RunJournal:
         if log:
             entry["log"] = known.log = log
         if known.unknown:
-            # The first attempt may have had its effect, whatever the second returned.
+            # The first attempt may have had its effect, independent of the second attempt's result.
             entry["unknown"] = True
         if isinstance(result, Failure):
             self._append_bounded(entry | {"error": bounded_failure(result)}, "arguments")
@@ -227,7 +228,9 @@ class RunJournal:
             self._append_bounded(entry | {"value": result}, "value", "arguments")
 
     def ask(self, step: str, approval: str, arguments: Json) -> None:
-        """Append that a person is asked about a step, with its whole arguments, for the person who answers elsewhere.
+        """Append that a person is asked about a step. The entry has the complete arguments.
+
+        A person who answers in another process needs them.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.
@@ -236,13 +239,13 @@ class RunJournal:
         self._journal.flush()
 
     def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
-        """The same call, if the run has entered it before. It is neither charged nor asked about again."""
+        """The earlier entry of the same call, if the run has already begun it. The call is not charged or asked about again."""
         found = self._programs.get(step)
         same = found is not None and found[:3] == (definition.name, definition.version, canonical(arguments))
         return found if same else None
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
-        """Append that a program begins, or the request itself, and flush.
+        """Append that a program or the request itself begins, and flush.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.
@@ -259,7 +262,7 @@ class RunJournal:
         self._append_bounded({"t": "state", "state": state, **facts}, "value")
 
     def _append_bounded(self, entry: dict[str, Json], *large: str) -> None:
-        """Append an entry. If it is too large, move the values named by `large` to the content store, one by one."""
+        """Append an entry. If it is too large, move the values in the fields `large` to the content store, one by one."""
         for name in (None, *large):
             if name is not None and name in entry and self._contents is not None:
                 entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
@@ -287,7 +290,7 @@ class RunJournal:
         """Wait until all entries are on the disk.
 
         Raises:
-            Failure: `unknown_outcome`, which ends the run.
+            Failure: `unknown_outcome`. This failure ends the run.
         """
         try:
             await self._journal.sync()
@@ -296,7 +299,7 @@ class RunJournal:
 
 
 def may_have_changed(entries: Iterable[Mapping[str, Any]]) -> bool:
-    """As `RunJournal.may_have_changed`, for the entries of a journal."""
+    """`RunJournal.may_have_changed` for the entries of a journal."""
     found: dict[str, bool] = {}
     for entry in entries:
         if entry.get("t") == "begin":
@@ -308,7 +311,7 @@ def may_have_changed(entries: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _never_made(failure: Failure | None) -> bool:
-    """Whether the call can't have had an effect: its decision was not recorded. Other denials can come in the middle of a call."""
+    """Whether the call can't have had an effect, because its decision was not recorded. Other denials can occur during a call."""
     return failure is not None and failure.rule == "unrecorded"
 
 
@@ -317,7 +320,7 @@ def _applied(step: Step) -> bool:
 
 
 def journal_failed(failure: Failure) -> Failure:
-    """The end of a run whose journal can't be written: its next effects could not be accounted for."""
+    """The failure that ends a run whose journal can't be written. The next effects of the run would not be recorded."""
     return Failure(
         "unknown_outcome",
         f"the run's journal can't be written, so the run stops here: {failure.message}",
@@ -326,7 +329,7 @@ def journal_failed(failure: Failure) -> Failure:
 
 
 def bounded_failure(failure: Failure) -> dict[str, Json]:
-    """A failure's JSON form. A program can make the message and the details of any size, so both are bounded."""
+    """A failure's JSON form. A program can produce a message and details of any size, so both are shortened."""
     document = failure.as_dict()
     if len(failure.message) > MAX_MESSAGE:
         document["message"] = brief(failure.message, MAX_MESSAGE)

@@ -1,9 +1,9 @@
-"""Reading a run's journal as untrusted input.
+"""Read a run's journal as untrusted input.
 
-The lines are chained, so a changed line is found. But the chain has no key: a process that can write the file can write a new
-chain. So every entry is checked against the schema of what is ever written, and what the journal asks for is judged like any other
-request: the session must be alive, a grant must belong to this run, arguments must be valid, and each step that is not in the
-journal passes the rules.
+The lines form a hash chain, so a changed line is detected. But the chain has no key: a process that can write the file can also
+write a new chain. So every entry is checked against the schema of valid entries. The requests in the journal are authorized like
+any other request. The session must be active, a grant must belong to this run, and arguments must be valid. The rules apply to each
+step that is not in the journal.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def check_form(run: str, header: Mapping[str, Any], entries: Sequence[Mapping[st
     """Check that the header and all entries have the form in which they are written.
 
     Raises:
-        Failure: `damaged`, naming the first entry that hasn't.
+        Failure: `damaged` with the name of the first entry with an invalid form.
     """
     wrong = violations(dict(header), _HEADER, "header")
     if not wrong and ("arguments" in header) == ("arguments_ref" in header):
@@ -130,7 +130,7 @@ def last_state(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None
 
 
 def arguments_of(document: Mapping[str, Any], contents: ContentStore | None) -> Json:
-    """The arguments of a header or an entry, from the content store if they are there. Raises as `load_value`."""
+    """The arguments of a header or an entry. Large arguments are read from the content store. Raises as `load_value`."""
     return load_value(contents, document["arguments_ref"]) if "arguments_ref" in document else document.get("arguments")
 
 
@@ -153,7 +153,7 @@ def result_of(
 
 
 def load_value(contents: ContentStore | None, ref: str) -> Json:
-    """A value that is too large for the journal, from the content store.
+    """Read a value from the content store that is too large for the journal.
 
     Raises:
         Failure: `damaged`, `not_found`, `io_error`.
@@ -167,7 +167,7 @@ def load_value(contents: ContentStore | None, ref: str) -> Json:
 
 
 def read_failure(document: Mapping[str, Any]) -> Failure:
-    """A failure from the form that `Failure.as_dict` gives."""
+    """Read a failure from the form that `Failure.as_dict` returns."""
     source, details = document.get("source") or {}, dict(document.get("details") or {})
     trail = details.get("trail")
     if "trail" in details and not (isinstance(trail, list) and all(isinstance(t, dict) and "tool" in t for t in trail)):
@@ -186,6 +186,6 @@ def read_failure(document: Mapping[str, Any]) -> Failure:
 
 
 def read_effect(document: Mapping[str, Any]) -> Effect:
-    """An effect from the form that `Effect.as_dict` gives."""
+    """Read an effect from the form that `Effect.as_dict` returns."""
     facts = {k: v for k, v in document.items() if k not in ("kind", "tool")}
     return Effect(document["kind"], document["tool"], facts)

@@ -1,7 +1,7 @@
-"""The ledger entries of one request: what was decided, before a call is made; what it returned, after.
+"""The ledger entries of one request: the decision before a call, and the result after it.
 
-A call that may change something waits until its decision is on the disk. If the entry can't be written, the call is denied: nothing
-is done that the ledger can't account for.
+A call that may change something waits until its decision is on the disk. If the entry can't be written, the call is denied. So
+every effect has an entry in the ledger.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
     from albert_tools.engine.policy.decision import Decision
 
-#: Effects of one call that its entry lists.
+#: The most effects of one call that its entry lists.
 MAX_EFFECTS = 100
-#: Characters of an agent's reason that are recorded.
+#: The most characters of an agent's reason that are recorded.
 MAX_REASON = 1000
 
 
 class CallId(Protocol):
-    """What identifies a call in the ledger (`engine.call.context.Call`): its id, and its caller's if it has one."""
+    """The identity of a call in the ledger (`engine.call.context.Call`): its id, and the id of its caller if there is one."""
 
     id: str
     parent: str | None
 
 
 def new_id() -> str:
-    """The id of a new run. The calls in it are named ``RUN:STEP``."""
+    """A new id for a run. The ids of its calls are ``RUN:STEP``."""
     return os.urandom(8).hex()
 
 
 def reason_of(invocation: ToolInvocation) -> str:
-    """The agent's reason for the call, redacted and bounded."""
+    """The agent's reason for the call, redacted and shortened."""
     reason = invocation.reason
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
@@ -50,7 +50,7 @@ class Recorder:
 
     def __init__(self, ledger: Ledger | None, invocation: ToolInvocation) -> None:
         self._ledger = ledger
-        #: Of calls from outside, the caller's own names for them.
+        #: For calls from outside: the caller's own identifiers.
         self._origin = {
             name: redacted_text(str(value), 200)
             for name in ("request_id", "trace")
@@ -66,7 +66,7 @@ class Recorder:
         mode: str,
         **more: Json,
     ) -> Mark | None:
-        """Append ``call``, before the call is made. `more` has the rules, session, run and approval; empty values are left out.
+        """Append ``call`` before the call is executed. `more` contains rules, session, run and approval. Empty values are left out.
 
         Raises:
             Failure: `governance_unavailable`.
@@ -104,7 +104,7 @@ class Recorder:
             raise not_recorded(failure) from None
 
     def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure, by_hash: Sequence[str] = ()) -> None:
-        """Append ``denied``: the call is not made, because it is refused, unknown or invalid."""
+        """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool."""
         self._append(
             "denied",
             {
@@ -120,7 +120,7 @@ class Recorder:
         )
 
     def ended(self, call: CallId, outcome: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
-        """Append ``result``: the output of a call that was made, or its failure."""
+        """Append ``result``: the output of an executed call, or its failure."""
         if self._ledger is None:
             return
         data: dict[str, Any] = {"call": call.id, "ok": not isinstance(outcome, Failure), "ms": round(seconds * 1000, 3)}
@@ -135,7 +135,7 @@ class Recorder:
         self._append("result", data)
 
     def repeated(self, call: CallId, tool: str, result: ToolResult, session: str | None) -> None:
-        """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was done or charged."""
+        """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
         data: dict[str, Any] = {
             "call": call.id,
             "tool": tool,
@@ -152,12 +152,12 @@ class Recorder:
         self._append("repeated", data)
 
     def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:
-        """Append ``settled``: what a primitive found out about a call that was cut short."""
+        """Append ``settled``: the outcome of an interrupted call, as its primitive determined it."""
         more = {"problem": redacted_text(problem)} if problem else {}
         self._append("settled", {"call": call.id, "tool": tool, "outcome": outcome, **more})
 
     def handed(self, run: str, handle: str, size: int) -> None:
-        """Append ``handed``: a large output is stored under a handle. The entry keeps it from being collected."""
+        """Append ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
         self._append("handed", {"call": run, "handle": handle, "size_bytes": size})
 
     def run(self, run: str, state: str, tool: str, **more: Json) -> None:
@@ -173,7 +173,7 @@ class Recorder:
         try:
             self._ledger.append(kind, data)
         except Failure:
-            # The call is over and its result goes to the caller. The ledger takes no more entries, so no other call is made.
+            # The call has ended and its result goes to the caller. The ledger accepts no more entries, so the next call is denied.
             return
 
 

@@ -1,4 +1,4 @@
-"""Looking up the tool that a name means, and whether its callees are still those that it was checked against."""
+"""Look up a tool by name, and check whether its callees are still those that it was checked against."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Target:
 
     @property
     def changes(self) -> bool:
-        """Whether a call may change something by itself. A composite only calls other tools."""
+        """Whether a call may itself change something. A composite only calls other tools."""
         return self.primitive is not None and not set(self.definition.effects) <= {"read"}
 
 
@@ -35,7 +35,7 @@ class Lookup:
         self._store = store
 
     def found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
-        """As `look_up`; an exception of the store becomes a denial."""
+        """`look_up`, but an exception of the store becomes a denial."""
         try:
             return self.look_up(name, version, unsaved)
         except Failure:
@@ -44,7 +44,7 @@ class Lookup:
             raise cannot_authorize(fault) from fault
 
     def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
-        """The primitive or the saved version that a call reaches; `unsaved` if it is given.
+        """The primitive or the saved version that a call executes; `unsaved` if it is given.
 
         Raises:
             Failure: `unknown_tool` with the nearest name, `damaged`, `io_error`, `invalid_arguments` if a name is not a string.
@@ -85,11 +85,11 @@ class Lookup:
         return Target(found.definition, version=found)
 
     def _missing(self) -> str:
-        """The application's primitives that could not be loaded: the tool may be one of them."""
+        """The application's primitives that could not be loaded. The requested tool may be one of them."""
         return "".join(f"; {problem}" for problem in self._registry.problems)
 
     def outdated(self, version: ToolVersion) -> str | None:
-        """Why a version must be checked again before it runs: a callee has changed or is missing. None if it can run."""
+        """Why a version must be checked again before it runs (a changed or missing callee); None if it can run."""
         seen: set[str] = set()
         pending = [version]
         while pending:

@@ -1,7 +1,8 @@
-"""Locks on the resources that calls change: two calls that write the same file run one after the other.
+"""Locks on the resources that calls change. Two calls that write the same file run one after the other.
 
-Files are replaced whole, so readers need no lock. A writer holds its locks for the length of the call: an `asyncio.Lock` among the
-calls of one service, and an `flock` on one of 256 files among processes. The kernel releases an `flock` when its process dies.
+Files are replaced atomically, so readers need no lock. A writer keeps its locks during the whole call. An `asyncio.Lock` excludes
+other calls of the same service. An `flock` on one of 256 files excludes other processes. The kernel releases an `flock` when its
+process dies.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
 
-#: Seconds between two attempts to lock a file that another process holds.
+#: Seconds between two attempts to lock a file that another process has locked.
 _POLL_SECONDS = 0.02
 
 
 class ResourceLocks:
-    """Locks on resources, which are named by any text. `folder` has the lock files; None locks within this process only."""
+    """Locks on resources. Any text can name a resource. `folder` contains the lock files; None locks within this process only."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -29,10 +30,10 @@ class ResourceLocks:
 
     @asynccontextmanager
     async def hold(self, resources: Iterable[str]) -> AsyncIterator[None]:
-        """Hold the locks on all `resources` within the block. They are taken in a fixed order, so calls can't deadlock.
+        """Lock all `resources` during the block. The locks are taken in a fixed order, so calls can't deadlock.
 
         Raises:
-            Failure: `io_error`: the lock files can't be opened.
+            Failure: `io_error` if the lock files can't be opened.
         """
         names = sorted({blake2b(r.encode("utf-8", "surrogatepass"), digest_size=1).hexdigest() for r in resources})
         held: list[asyncio.Lock] = []

@@ -16,10 +16,10 @@ class ToolRegistry:
     Args:
         primitives: The primitives.
         store: The saved tools; None if there are only primitives.
-        loaders: More primitives by name. They come first, and each is loaded when it is first used.
+        loaders: Further primitives by name. They come first in lists. Each one is loaded at its first use.
 
     Raises:
-        TypeError, ValueError: as `register`.
+        TypeError, ValueError: See `register`.
     """
 
     def __init__(
@@ -30,9 +30,9 @@ class ToolRegistry:
     ) -> None:
         self._primitives: dict[str, Primitive | Callable[[], Primitive]] = dict(loaders or {})
         self._store = store
-        #: Names of the primitives that were imported because the rules name them.
+        #: Names of the primitives that the rules list and that were imported.
         self.imported: tuple[str, ...] = ()
-        #: Why some of those are missing, a sentence each.
+        #: Why some of those primitives are missing, one sentence for each.
         self.problems: tuple[str, ...] = ()
         for primitive in primitives:
             self.register(primitive)
@@ -41,8 +41,8 @@ class ToolRegistry:
         """Add a primitive.
 
         Raises:
-            TypeError: it is not a primitive.
-            ValueError: another primitive has that name.
+            TypeError: The object is not a primitive.
+            ValueError: Another primitive has the same name.
         """
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")
@@ -55,7 +55,7 @@ class ToolRegistry:
         found = self._primitives.get(name)
         if found is None or isinstance(found, Primitive):
             return found
-        # Two threads may both load it. That is harmless: they get the same primitive.
+        # Two threads may both load the primitive. This is harmless: they get the same object.
         loaded = self._primitives[name] = found()
         return loaded
 
@@ -64,7 +64,7 @@ class ToolRegistry:
         return [found for name in list(self._primitives) if (found := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:
-        """The definition that a call of `name` reaches now; None if the tool is unknown or damaged. Primitives take precedence."""
+        """The definition that a call of `name` currently uses; None for an unknown or damaged tool. Primitives take precedence."""
         primitive = self.primitive(name)
         if primitive is not None:
             return primitive.definition

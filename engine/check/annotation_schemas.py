@@ -1,6 +1,6 @@
-"""JSON Schema from the annotations of a source, and values from its literals.
+"""Convert the annotations of a source to JSON Schema, and its literals to values.
 
-The checker accepts only annotations of a closed grammar. Anything else becomes the empty schema.
+The checker only accepts annotations of a fixed grammar. Any other annotation becomes the empty schema.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PLAIN: dict[str, Schema] = {
     "dict": {"type": "object"},
 }
 
-#: TypedDicts within TypedDicts: bounds the schema of a recursive one.
+#: The deepest nesting of TypedDicts. It limits the schema of a recursive TypedDict.
 MAX_SCHEMA_DEPTH = 8
 
 
 def schema_of(node: tree.Expr | None, classes: dict[str, tree.ClassDef], depth: int = 0) -> Schema:
-    """The schema of an annotation; `classes` are the source's TypedDicts."""
+    """The schema of an annotation. `classes` are the TypedDicts of the source."""
     if node is None or depth > MAX_SCHEMA_DEPTH:
         return {}
 
@@ -115,10 +115,10 @@ def _is_scalar(node: tree.Expr | None) -> bool:
 
 
 def value_of(node: tree.Expr) -> Any:
-    """The value of a literal expression. Tuples become lists, as they do when they leave a program.
+    """The value of a literal expression. Tuples become lists, as in the result of a program.
 
     Raises:
-        ValueError: the expression is not a literal.
+        ValueError: The expression is not a literal.
     """
     match node:
         case tree.Constant():

@@ -1,12 +1,12 @@
-"""From a text to a checked program.
+"""Check a source text and return a checked program.
 
-All rules run over one set of facts, and all findings are reported at once, in the order of the text.
+All rules use the same set of facts. All findings are reported at once, in the order of the text.
 
-A rule proposes a fix by looking at one place. The checker tries each fix out and reads the changed text: it keeps a fix only if
-the finding is gone afterwards and no error is new.
+A rule proposes a fix after looking at one place only. So the checker applies each fix to the text and checks the changed text. A
+fix is only reported if it removes the finding and causes no new error.
 
 Everything in a checked program (`Checked`) is derived from the text and the catalogue: the parameters, the callees with the
-versions that they were checked against, the effects of all callees together, the depth.
+versions that they were checked against, the combined effects of all callees, and the depth.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from albert_tools.grammar.second_reading import uncompilable
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An ``@example(...)`` of the source: the arguments, the files and stubs to start from, and the expected outcome."""
+    """An ``@example(...)`` of the source: the arguments, the initial files and stubs, and the expected outcome."""
 
     arguments: dict[str, object]
     files: dict[str, str]
@@ -53,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A program that may run. The compiler reads `facts` too."""
+    """A program that may run. The compiler also reads `facts`."""
 
     source: str
     module: tree.Module
@@ -66,7 +66,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a check; `checked` is None exactly when an error is among the `diagnostics`."""
+    """The result of a check. `checked` is None if and only if `diagnostics` contains an error."""
 
     diagnostics: tuple[Diagnostic, ...]
     checked: Checked | None
@@ -74,7 +74,7 @@ class Report:
 
 @with_room
 def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
-    """Read and check a source against the tools in `catalog`. Never raises for any source."""
+    """Check a source against the tools in `catalog`. Never raises for any source."""
     limits = limits or CheckLimits()
     parsed = parse(source, max_bytes=limits.source_bytes)
     if parsed.module is None:
@@ -94,12 +94,12 @@ def _findings(facts: Facts) -> Iterator[Diagnostic]:
     return (d for rule in RULES for d in rule(facts))
 
 
-#: Bytes that may be parsed again to try fixes out. It bounds the time for a large source with many findings.
+#: The most bytes that are parsed again to try out fixes. It limits the time for a large source with many findings.
 MAX_TRIAL_BYTES = 64 * 1024
 
 
 def _with_working_fixes(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
-    """The findings; a fix that does not work is taken off."""
+    """The findings. A fix that does not work is removed from its finding."""
     before = _errors(found)
     budget = MAX_TRIAL_BYTES
     verified: list[Diagnostic] = []
@@ -130,7 +130,7 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
     """The checked program of a source.
 
     Raises:
-        SourceError: the source is refused; the error carries all findings.
+        SourceError: The source is refused. The exception contains all findings.
     """
     report = check(source, catalog, limits)
     if report.checked is None:
@@ -201,7 +201,7 @@ def _examples(function: tree.FunctionDef) -> Iterator[Example]:
 
 
 def _decorators(function: tree.FunctionDef, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line and arguments of each decorator of that name."""
+    """Line and arguments of each decorator with that name."""
     for d in function.decorators:
         if isinstance(d, tree.Call) and isinstance(d.func, tree.Name) and d.func.id == name:
             yield d.span.line, {str(k.arg): annotation_schemas.value_of(k.value) for k in d.keywords}

@@ -1,4 +1,4 @@
-"""Every code that a diagnostic about a source can have: what it means, an example and an accepted rewrite."""
+"""Every code of a diagnostic about a source, with its meaning, an example and an accepted rewrite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Findings of the service when it defines a tool. They depend on the tools that exist already.
+#: Findings that the service reports when it defines a tool. They depend on the existing tools.
 WHEN_DEFINED = (
     FindingCode(
         "name-taken",

@@ -1,7 +1,7 @@
-"""The rules: every module in `engine/check/rules`. A new rule is a new file; there is no list to extend.
+"""Collect the rules. Every module in `engine/check/rules` is a rule, so a new rule only needs a new file.
 
-Each module has ``CODES``, which declares the codes of its findings, and ``check``, the rule. The order of the rules has no
-effect, because the checker sorts the findings.
+Each module contains ``CODES``, the codes of its findings, and ``check``, the rule. The order of the rules has no effect, because
+the checker sorts the findings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The facts about a source that the rules share.
 
-A source has few kinds of module-level names, no name may be bound to something else, and functions are not nested. So a table
-says what a name means, and no analysis is needed: a local of its function, a name of the module, or a name of the language.
+A table can state the meaning of each name, and no analysis is needed. There are three reasons: a source has few kinds of
+module-level names, these names can't be bound to something else, and functions are not nested. So a name is a local of its
+function, a name of the module, or a name of the language.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
 
 @dataclass(frozen=True, slots=True)
 class CheckLimits:
-    """Limits on the shape of a source; configuration may lower them."""
+    """Limits on the shape of a source. Configuration may lower them."""
 
-    #: Nesting of saved tools: a primitive counts 0, a composite 1 + its deepest callee.
+    #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
     tool_depth: int = 8
-    #: Blocks within blocks. Nobody can review more.
+    #: Nesting of blocks. Deeper blocks are too hard to review.
     block_depth: int = 8
-    #: Operators, calls and brackets within one expression.
+    #: Nesting of operators, calls and brackets within one expression.
     expression_depth: int = 40
-    #: The whole source, in bytes.
+    #: The size of the source, in bytes.
     source_bytes: int = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name, the place that binds it, and the form that does (``parameter``, ``assignment``, ``loop variable``, …)."""
+    """A name, the place that binds it, and the kind of binding (``parameter``, ``assignment``, ``loop variable``, …)."""
 
     name: str
     span: Span
@@ -43,7 +44,7 @@ class Binding:
 
 @dataclass(eq=False)
 class Facts:
-    """A module with its tables. `catalog` holds the tools that it can call."""
+    """A module with its tables. `catalog` contains the tools that the module can call."""
 
     module: tree.Module
     catalog: Catalog
@@ -52,7 +53,7 @@ class Facts:
     functions: dict[str, tree.FunctionDef] = field(default_factory=dict)
     typed_dicts: dict[str, tree.ClassDef] = field(default_factory=dict)
     constants: dict[str, tree.Assign | tree.AnnAssign] = field(default_factory=dict)
-    #: Name → module, for `import m` and `import m as x`; the name `urllib` means `urllib.parse`.
+    #: Name → module, for `import m` and `import m as x`. The name `urllib` stands for `urllib.parse`.
     modules: dict[str, str] = field(default_factory=dict)
     #: Name → (module, entry name), for `from m import x`.
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -85,17 +86,17 @@ class Facts:
 
     @cached_property
     def tool(self) -> tree.FunctionDef | None:
-        """The public function, when there is exactly one."""
+        """The public function, if there is exactly one."""
         public = [f for f in self.functions.values() if not f.name.startswith("_")]
         return public[0] if len(public) == 1 else None
 
     def is_tool(self, node: tree.Name) -> bool:
-        """Whether a name means the tool of this source."""
+        """Whether a name refers to the tool of this source."""
         return self.tool is not None and node.id == self.tool.name and node.id not in self.rebound
 
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
-        """Every node, parents first. The inside of a refused class is left out: the class is one finding, not many."""
+        """Every node, parents before children. Nodes inside a refused class are left out, so it has only one finding."""
         found: list[tree.Node] = []
         stack: list[tree.Node] = [self.module]
         while stack:
@@ -107,7 +108,7 @@ class Facts:
 
     @cached_property
     def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
-        """The names that are read but bound nowhere, by id of the node, each with the locals in scope."""
+        """The names that are read but never bound, by id of the node, each with the locals in scope."""
         found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
         for stmt in self.module.body:
             if isinstance(stmt, tree.FunctionDef):
@@ -119,7 +120,7 @@ class Facts:
         return found
 
     def unbound_below(self, node: tree.Expr) -> bool:
-        """Whether an attribute chain begins with a name that is bound nowhere, which another finding reports."""
+        """Whether an attribute chain begins with a name that is never bound. Another finding reports that name."""
         while isinstance(node, tree.Attribute):
             node = node.value
         return id(node) in self.unbound
@@ -145,7 +146,7 @@ class Facts:
                 self._unbound(child, names, found)
 
     def known(self, name: str) -> bool:
-        """Whether a name has a meaning everywhere in the source."""
+        """Whether a name has a meaning in the whole source."""
         return self.fixed(name) is not None or name in self.constants or name in self.nested
 
     @cached_property
@@ -176,7 +177,7 @@ class Facts:
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
-        """The ids of attributes that are assigned to, which one finding reports."""
+        """The ids of attributes that are assigned to. A single finding reports such an assignment."""
         found: list[tree.Expr] = []
         for node in self.nodes:
             match node:
@@ -197,34 +198,34 @@ class Facts:
 
     @cached_property
     def rebound(self) -> frozenset[str]:
-        """Names with a fixed meaning that the source binds again. The binding is reported, its consequences are not."""
+        """Names with a fixed meaning that the source binds again. Only the binding is reported, not its consequences."""
         return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
 
     @cached_property
     def nested(self) -> frozenset[str]:
-        """Names of functions and imports inside other blocks. The definition is reported, its uses are not."""
+        """Names of functions and imports inside other blocks. Only the definition is reported, not its uses."""
         inner = [n for n in self.nodes if self.parent(n) is not self.module]
         functions = {n.name for n in inner if isinstance(n, tree.FunctionDef)}
         imports = [a for n in inner if isinstance(n, tree.Import | tree.ImportFrom) for a in n.names]
         return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
 
     def parent(self, node: tree.Node) -> tree.Node | None:
-        """The node directly above."""
+        """The parent of a node."""
         return self.parents.get(id(node))
 
     def ancestors(self, node: tree.Node) -> Iterator[tree.Node]:
-        """The nodes above, nearest first."""
+        """The ancestors of a node, nearest first."""
         above = self.parents.get(id(node))
         while above is not None:
             yield above
             above = self.parents.get(id(above))
 
     def function_of(self, node: tree.Node) -> tree.FunctionDef | None:
-        """The function around `node`."""
+        """The function that contains `node`."""
         return next((a for a in self.ancestors(node) if isinstance(a, tree.FunctionDef)), None)
 
     def fixed(self, name: str) -> str | None:
-        """What a name means that no binding may change, in words; None for a free name."""
+        """The fixed meaning of a name, in words; None for a name that can be bound."""
         if name in vocabulary.PRELUDE:
             return "part of the language"
         if name in vocabulary.BUILTINS:
@@ -240,9 +241,9 @@ class Facts:
         return None
 
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
-        """``(module, dotted entry)`` that an expression names, in the table or not; None for other expressions.
+        """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None.
 
-        The entry of a bare module is empty.
+        The façade's table need not contain the entry. For a module alone, the entry is empty.
         """
         parts: list[str] = []
         while isinstance(node, tree.Attribute):
@@ -265,7 +266,7 @@ class Facts:
         return None
 
     def entry(self, node: tree.Expr) -> vocabulary.Entry | None:
-        """The façade entry that an expression names, if the table has it."""
+        """The façade entry that an expression names, if the table contains it."""
         named = self.facade(node)
         return None if named is None else vocabulary.facades().get(named[0], {}).get(named[1])
 
@@ -278,7 +279,7 @@ class Facts:
 
     @property
     def import_line(self) -> int:
-        """The line before which an import can be inserted: below the module's docstring, above everything else."""
+        """The line before which an import can be inserted. It is the first statement after the module's docstring."""
         first = self.module.body[0]
         if isinstance(first, tree.ExprStmt) and len(self.module.body) > 1:
             first = self.module.body[1]
@@ -296,7 +297,7 @@ class Facts:
 
     @cached_property
     def edges(self) -> dict[str, dict[str, Span]]:
-        """The call graph of the source's functions: caller → callee → first place. Uses as callbacks count."""
+        """The call graph of the source's functions: caller → callee → first place. A use as a callback counts as a call."""
         graph: dict[str, dict[str, Span]] = {name: {} for name in self.functions}
         for node in self.nodes:
             if isinstance(node, tree.Name) and node.id in self.functions:
@@ -306,7 +307,7 @@ class Facts:
         return graph
 
     def reaches(self, start: str) -> set[str]:
-        """The functions that a call of `start` can enter; `start` itself only when it recurses."""
+        """The functions that a call of `start` can reach. `start` itself is only included if it is recursive."""
         found: set[str] = set()
         pending = list(self.edges.get(start, ()))
         while pending:
@@ -318,7 +319,7 @@ class Facts:
 
 
 def docstring(function: tree.FunctionDef) -> str | None:
-    """The docstring as written, or None."""
+    """The docstring as written in the source, or None."""
     match function.body[0]:
         case tree.ExprStmt(value=tree.Strings() as strings) if isinstance(strings.constant, str):
             return strings.constant
@@ -331,7 +332,7 @@ def is_typed_dict(cls: tree.ClassDef) -> bool:
 
 
 def tool_name(func: tree.Expr) -> str | None:
-    """``NAME`` or ``SERVER.NAME`` when `func` is ``tools.NAME`` or ``tools.SERVER.NAME``."""
+    """``NAME`` or ``SERVER.NAME`` if `func` is ``tools.NAME`` or ``tools.SERVER.NAME``, otherwise None."""
     parts: list[str] = []
     while isinstance(func, tree.Attribute):
         parts.append(func.attr)
@@ -363,7 +364,7 @@ def pattern_bindings(pattern: tree.Pattern) -> Iterator[Binding]:
 
 
 def bindings(node: tree.Node) -> Iterator[Binding]:
-    """Every name that `node` itself binds, without the nodes below it."""
+    """Every name that `node` itself binds. Names that its descendants bind are not included."""
     match node:
         case tree.Assign():
             for target in node.targets:
@@ -390,7 +391,7 @@ def bindings(node: tree.Node) -> Iterator[Binding]:
 
 
 def locals_of(function: tree.FunctionDef) -> set[str]:
-    """The local names of a function: its parameters and all names bound in its body, outside inner scopes."""
+    """The local names of a function: its parameters and all names bound in its body, except in inner scopes."""
     names = {p.name for p in function.params}
     for stmt in function.body:
         for node in tree.walk(stmt):

@@ -1,9 +1,9 @@
-"""Further findings about a source that uses Python outside the language.
+"""Find further problems in a source that uses Python outside the language.
 
-The grammar refuses such a source, so there is no tree for the rules, yet the author should see all problems at once. If CPython
-reads the source, its tree is translated into the language: `while` becomes a `for`, `with` becomes assignments, and so on. The
-translation is checked. A finding is reported at its place in the author's text if that place is known exactly and the
-translation can't be the reason for it. It has no fix, because no fix can be tried out.
+The grammar refuses such a source, so there is no tree for the rules. But the author should see all problems at once. If CPython can
+parse the source, its tree is translated into the language. For example, `while` becomes `for`, and `with` becomes assignments. The
+rules then check the translation. A finding is reported under two conditions: its exact place in the author's text is known, and the
+translation itself can't be its cause. It has no fix, because a fix can't be tried out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from albert_tools.grammar.unsupported import refusals
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
-#: Codes of findings that the translation itself never causes.
+#: Codes of findings that the translation never causes.
 RELIABLE = frozenset(
     """
     annotation arguments attribute-assignment bare-except decorator docstring-argument function-value lambda-value meta-tool
@@ -34,7 +34,7 @@ RELIABLE = frozenset(
 
 
 def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
-    """What `findings` reports about the translation of a refused source; nothing if CPython refuses it too."""
+    """The result of `findings` for the translation of a refused source. It is empty if CPython also refuses the source."""
     try:
         text = source.decode() if isinstance(source, bytes) else source
     except UnicodeDecodeError:
@@ -69,21 +69,21 @@ def _relocated(
 
 
 def _places(translated: ast.AST, parsed: ast.AST) -> Iterator[tuple[tuple[int, int], Span]]:
-    """Place in the translated text → place in the author's. Nothing is known unless both trees have the same nodes in order."""
+    """Map places in the translated text to places in the author's text. Empty unless both trees have the same nodes in order."""
     ours, theirs = list(ast.walk(translated)), list(ast.walk(parsed))
     if [type(n) for n in ours] != [type(n) for n in theirs]:
         return
     for a, b in zip(ours, theirs, strict=True):
         if isinstance(b, _PLACED) and isinstance(a, _PLACED):
-            # Of several nodes that begin here the innermost comes last; its place is the most exact.
+            # If several nodes begin at this place, the innermost node comes last. Its place is the most exact.
             yield (b.lineno, b.col_offset + 1), _span(a)
         if isinstance(a, ast.Attribute) and isinstance(b, ast.Attribute):
-            # A finding about an attribute is at its name.
+            # A finding about an attribute is reported at the attribute's name.
             at, long = _span(a), len(a.attr)
             place = Span(at.end_line, at.end_column - long, at.end_line, at.end_column)
             yield (b.end_lineno or b.lineno, (b.end_col_offset or 0) - long + 1), place
     for a, b in zip(ours, theirs, strict=True):
-        # A finding about a function is at its name.
+        # A finding about a function is reported at the function's name.
         if isinstance(a, ast.FunctionDef | ast.ClassDef) and isinstance(b, ast.FunctionDef | ast.ClassDef):
             word = len("def " if isinstance(a, ast.FunctionDef) else "class ")
             column = a.col_offset + word + 1
@@ -100,14 +100,14 @@ def _span(node: ast.AST) -> Span:
 
 
 class _Translation(ast.NodeTransformer):
-    """Translates Python's tree into the language. `lost` collects names that nothing binds any more."""
+    """Translates Python's tree into the language. `lost` collects names that are no longer bound after the translation."""
 
     def __init__(self) -> None:
         self.lost: set[str] = set()
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self.generic_visit(node)
-        # A `pass` left by an import would be a finding of its own.
+        # The `pass` that replaces an import would cause a finding.
         node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
         return node
 

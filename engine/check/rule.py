@@ -12,7 +12,7 @@ Rule = Callable[[Facts], Iterator[Diagnostic]]
 
 
 def error(code: str, at: Node | Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Diagnostic:
-    """A finding that refuses the source."""
+    """A finding that causes the source to be refused."""
     return Diagnostic(code, message, at if isinstance(at, Span) else at.span, hint, Severity.ERROR, fix)
 
 

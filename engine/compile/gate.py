@@ -1,11 +1,11 @@
-"""The second gate: RestrictedPython's transformer with our own policy, over the lowered text.
+"""The second gate checks the lowered text. It is RestrictedPython's transformer with a policy of its own.
 
-It shares no table with the checker. Every kind of node, attribute, global and import must be in the lists of this file, so a
-defect in a rule of the checker is not yet a hole. A test keeps these lists equal to the language's vocabulary.
+It shares no table with the checker. Every kind of node, attribute, global and import must be in the lists of this file. So a defect
+in one rule of the checker is not enough to break the sandbox. A test compares these lists with the language's vocabulary.
 
-RestrictedPython contributes a walk that refuses unknown nodes, and its list of attributes that lead to frames. Its defaults accept
-``import``, ``class``, ``global`` and a ``yield`` in a lambda; this module refuses them by name. It only judges and never rewrites:
-it inserts no guards, and refuses a tree that the visit would change.
+RestrictedPython provides a visitor that refuses unknown nodes, and a list of attributes that lead to frames. Its defaults accept
+``import``, ``class``, ``global`` and a ``yield`` in a lambda; this module refuses them explicitly. The gate never rewrites the text
+and inserts no guards. If the visitor would change the tree, the gate refuses the text.
 """
 
 from __future__ import annotations
@@ -85,16 +85,16 @@ MODULES = frozenset(
     """.split()
 )
 
-#: Names that lowering adds: some are called, some are read. None may be bound, except one flag.
+#: Names that lowering adds. Some are called, others are read. A program can't bind them, except for one flag.
 HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __join __format __str __repr __ascii".split())
 HIDDEN_NAMES = frozenset({"__Fatal", "__fine"})
 
-#: RestrictedPython reserves these for rewriting, which is not done here. As names of variables they are harmless.
+#: RestrictedPython reserves these names for its rewriting, which is not used here. As names of variables they are harmless.
 _HARMLESS = frozenset({"printed", "builtins", "breakpoint"})
 
 
 class Refused(Exception):
-    """The second gate found something that the checker should have refused; `problems` are sentences."""
+    """The second gate found a construct that the checker should have refused. `problems` is a list of sentences."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -105,7 +105,7 @@ def judge(text: str) -> None:
     """Check a lowered text.
 
     Raises:
-        Refused: something in it is not on the lists.
+        Refused: The text contains something that is not in the lists.
     """
     tree = parse_python(text)
     before = ast.dump(tree)
@@ -129,7 +129,7 @@ def judge(text: str) -> None:
 
 
 class _Policy(RestrictingNodeTransformer):
-    """Visits every node; `used_names` collects each name that is read."""
+    """Visits every node. `used_names` collects each name that is read."""
 
     def visit(self, node: ast.AST) -> Any:
         if type(node).__name__ not in NODES:
@@ -137,7 +137,7 @@ class _Policy(RestrictingNodeTransformer):
             return node
         return super().visit(node)
 
-    # RestrictedPython would insert guards at these nodes; here they are only judged.
+    # RestrictedPython would insert guards at these nodes. Here they are only checked.
 
     def _contents(self, node: ast.AST) -> Any:
         return self.node_contents_visit(node)
@@ -157,7 +157,7 @@ class _Policy(RestrictingNodeTransformer):
         if name.startswith("__"):
             self.error(node, f"{name!r} is not a name that programs have")
         elif name not in GLOBALS and name not in _HARMLESS:
-            # RestrictedPython's own rule, except that private helpers, `_x`, are accepted.
+            # This is RestrictedPython's own rule, except that private helpers (`_x`) are accepted.
             super().check_name(node, name.lstrip("_"))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -169,7 +169,7 @@ class _Policy(RestrictingNodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        # The one flag: whether a `finally` may run.
+        # The only flag. It says whether a `finally` may run.
         if ast.unparse(node) in ("__fine = True", "__fine = False"):
             return node
         return self.node_contents_visit(node)

@@ -1,16 +1,18 @@
-"""Lowering: from a checked program to the Python that a worker runs.
+"""Lowering turns a checked program into the Python text that a worker runs.
 
-The language is Python already. Lowering only removes what the worker does not need (decorators, docstrings, annotations, TypedDict
-classes) and makes explicit what the language adds:
+The language is a subset of Python. Lowering removes the parts that the worker does not need (decorators, docstrings, annotations,
+TypedDict classes) and rewrites the constructs that the language adds:
 
-- ``tools.read_file("a")`` becomes ``__call('read_file', {'path': 'a'})``: a message, its arguments by name.
-- ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))`` and ``parallel(a(), b())``
-  ``__parallel(reads, lambda: a(), lambda: b())``; `reads` says that every tool reached only reads, so they may overlap.
-- Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. A program never sees a
-  limit as an exception, and no ``finally`` runs after it.
+- ``tools.read_file("a")`` becomes ``__call('read_file', {'path': 'a'})``. This sends a message with the arguments by name.
+- ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))``, and ``parallel(a(), b())`` becomes
+  ``__parallel(reads, lambda: a(), lambda: b())``. `reads` is true if all tools that can be called only read. Their calls may then
+  overlap.
+- Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
+as
+  an exception, and no ``finally`` runs after it.
 
-Nothing else changes, and no guard is added, so the code runs at CPython's speed. The result is a text, stored with the version,
-and a map from its lines to those of the source.
+Nothing else changes. No guards are added, so the code runs at CPython's speed. The result is a text and a map from its lines to the
+lines of the source. The text is stored with the version.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """The lowered text. `lines[i]` is the line of the source for line ``i + 1`` of `text`."""
+    """The lowered text. `lines[i]` is the source line for line ``i + 1`` of `text`."""
 
     text: str
     tree: ast.Module
@@ -46,7 +48,7 @@ def lower(checked: Checked) -> Lowered:
     """The lowered text of a checked program.
 
     Raises:
-        AssertionError: the text does not parse to the lowered tree. This is a defect of ours, and nothing is saved.
+        AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
     """
     for plain_strings in (False, True):
         module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))
@@ -63,7 +65,7 @@ def lower(checked: Checked) -> Lowered:
 class _Lowering(ast.NodeTransformer):
     def __init__(self, facts: Facts, plain_strings: bool) -> None:
         self.facts = facts
-        #: Write f-strings as calls: Python 3.11 allows no backslash in their fields.
+        #: Write f-strings as calls, because Python 3.11 allows no backslash in their fields.
         self.plain_strings = plain_strings
         self.tools_of: dict[str, set[str]] = {name: set() for name in facts.functions}
         for node, name in facts.tool_calls:
@@ -92,7 +94,7 @@ class _Lowering(ast.NodeTransformer):
         return None
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
-        """A docstring, or any other constant as a statement, does nothing."""
+        """Remove a docstring or any other constant that is a statement, because it has no effect."""
         if isinstance(node.value, ast.Constant):
             return None
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -119,8 +121,8 @@ class _Lowering(ast.NodeTransformer):
         if not node.finalbody:
             node.handlers.insert(0, _fatal(node))
             return node
-        # At the end of the stack even `__fatal` can't be called, so the error propagates until it can. No `finally` may run
-        # meanwhile, also when the error comes from a handler or an `else`.
+        # When the stack is full, even `__fatal` can't be called. So the error propagates until the call is possible. In the
+        # meantime no `finally` may run, even if the error comes from a handler or an `else`.
         if node.handlers:
             inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
             node.body, node.orelse = [_placed(inner, node)], []
@@ -190,7 +192,7 @@ class _Lowering(ast.NodeTransformer):
             elif isinstance(node, ast.Name) and node.id in self.facts.functions:
                 entered |= {node.id} | self.facts.reaches(node.id)
         call = body.elt if isinstance(body, ast.GeneratorExp) else body
-        # The body is one call and nothing else, so it reads all its values when it starts, in order.
+        # The body is a single call, so it reads all its values in order when it starts.
         alone = not entered and len(called) == 1 and isinstance(call, ast.Call) and _tool_name(call.func) is not None
         if not alone and self._shares_what_reading_changes(entered):
             return False
@@ -201,7 +203,7 @@ class _Lowering(ast.NodeTransformer):
     def _shares_what_reading_changes(self, entered: set[str]) -> bool:
         """Whether a stream or a `defaultdict` is created where several bodies could share it.
 
-        Reading changes both: a stream moves on, and a `defaultdict` gets a new key. No rule can see that in the text.
+        Reading changes both: a stream advances, and a `defaultdict` gets a new key. The text does not show this to any rule.
         """
         for node in self.facts.nodes:
             if not isinstance(node, tree.Call) or self.facts.facade(node.func) not in _CHANGED_BY_READING:

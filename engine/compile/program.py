@@ -1,4 +1,4 @@
-"""Compilation: a checked program is lowered, passes the second gate, and becomes what is saved and run."""
+"""Compile a checked program: lower it, check it with the second gate, and create the program that is saved and run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def compile_program(checked: Checked) -> Program:
     """The program of a checked source.
 
     Raises:
-        Failure: `internal_error` if the second gate refuses a program that the checker accepted. This is a defect of ours, and
-            nothing is saved.
+        Failure: `internal_error` if the second gate refuses a program that the checker accepted. This is a defect of Albert Tools,
+            and nothing is saved.
     """
     lowered = lower(checked)
     try:
@@ -40,7 +40,7 @@ def compile_version(checked: Checked, created: str) -> ToolVersion:
     """The immutable version of a checked source; `created` is ISO 8601 in UTC.
 
     Raises:
-        Failure: as `compile_program`.
+        Failure: See `compile_program`.
     """
     return ToolVersion(
         definition=checked.definition,

@@ -1,7 +1,7 @@
-"""The failures for arguments that break a tool's schema, or that fit the schema and still cannot work.
+"""Failures for two kinds of wrong arguments: arguments that break a tool's schema, and valid arguments that can never work.
 
-Most are slips, which the agent corrects. A ``..`` in a path is an attempt to leave the workspace: it is denied by the same
-rule as in the workspace itself, so that it counts as a denial.
+Most of them are mistakes that the agent can correct. A ``..`` in a path is an attempt to leave the workspace. The workspace has the
+same rule, so such a path is reported as a denial.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from albert_tools.engine.model.schema import Violation
 def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Failure:
     """The failure for these violations; ``details["violations"]`` lists them.
 
-    `permission_denied` if one of them breaks the rule ``path_traversal``, else `invalid_arguments`.
+    The code is `permission_denied` if a violation breaks the rule ``path_traversal``, and `invalid_arguments` otherwise.
     """
     leaving = any(v["rule"] == "path_traversal" for v in found)
     return Failure(
@@ -27,12 +27,12 @@ def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Fai
     )
 
 
-#: Rules about the call as a whole, not about one value.
+#: Rules that concern the whole call instead of one value.
 _OF_THE_CALL = ("unknown", "required", "excludes")
 
 
 def _usage(definition: ToolDefinition, found: list[Violation]) -> str | None:
-    """How to call the tool, or to give the one argument that is wrong; None if the message says it already."""
+    """How to call the tool, or how to write the single wrong argument. None if the message already contains this."""
     named = {v["field"].partition(".")[0].partition("[")[0] for v in found}
     parameter = definition.parameter(min(named)) if len(named) == 1 else None
     if parameter is None or any(v["rule"] in _OF_THE_CALL for v in found):
@@ -44,10 +44,10 @@ def _usage(definition: ToolDefinition, found: list[Violation]) -> str | None:
 def refused_argument(
     field: str, why: str, *, hint: str | None = None, rule: str | None = None, said: str | None = None
 ) -> Failure:
-    """The failure for one argument that fits the schema and still cannot work, with one violation in the schema's form.
+    """The failure for one argument that matches the schema but can't work. It has one violation in the form of schema violations.
 
-    `why` is the violation's message, and the failure's unless `said` gives another. The violation's rule is `rule`, by default
-    the name of the field.
+    `why` is the message of the violation. It is also the message of the failure, unless `said` is given. `rule` is the rule of the
+    violation; by default it is the name of the field.
     """
     violation = {"field": field, "rule": rule or field, "message": f"{field}: {why}"}
     return Failure("invalid_arguments", said or why, hint=hint, details={"violations": [violation]})

@@ -1,6 +1,6 @@
-"""What a tool looks like from outside (`ToolDefinition`), and one saved version of a composite (`ToolVersion`).
+"""The definition of a tool as its callers see it (`ToolDefinition`), and one saved version of a composite (`ToolVersion`).
 
-These are plain frozen dataclasses, because running a saved tool must not pay for an import of pydantic.
+These are plain frozen dataclasses. A saved tool can therefore run without the slow import of pydantic.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Any
 Schema = dict[str, Any]
 
-#: What a call can do to the world. `parallel` overlaps calls that only read; others run one at a time.
+#: The kinds of effects of a call. `parallel` overlaps calls that only read; other calls run one at a time.
 Effect = Literal["read", "write", "delete", "execute", "network", "secret"]
 EFFECTS: tuple[str, ...] = get_args(Effect)
 
-#: How policy sees a tool: by its strongest effect, unless it states another category.
+#: The category of a tool in the policy. It follows from the strongest effect, unless the tool states another category.
 Category = Literal["read_only", "system_write", "system_delete", "execute", "network", "inference", "artifact"]
 CATEGORIES: tuple[str, ...] = get_args(Category)
 
-#: The capability modes. Rules may differ by mode.
+#: The capability modes. Rules may differ between modes.
 Mode = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-#: How carefully a person should look before saying yes.
+#: How carefully a person should check a call before approving it.
 Risk = Literal["low", "medium", "high"]
 
 Kind = Literal["primitive", "composite"]
@@ -41,13 +41,13 @@ _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
 )
 _RISKS: dict[str, Risk] = {"execute": "high", "system_delete": "high", "network": "medium", "system_write": "medium"}
 
-#: Seconds a call may take by default.
+#: The default timeout of a call, in seconds.
 DEFAULT_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class ToolParameter:
-    """One parameter. `schema` is its JSON Schema (2020-12); `default` applies only if it is not `required`."""
+    """One parameter. `schema` is its JSON Schema (2020-12). `default` only applies if the parameter is not `required`."""
 
     name: str
     schema: Schema
@@ -57,9 +57,9 @@ class ToolParameter:
 
 
 class Invariant(NamedTuple):
-    """A condition between parameters. ``excludes``: at most one of `names` is given; false and null count as not given.
+    """A condition between parameters. ``excludes``: at most one of `names` is given. False and null count as not given.
 
-    If one is `needed`, the primitive itself refuses a call without any.
+    If `needed` is true, one of them must be given. The primitive itself checks this.
     """
 
     rule: Literal["excludes"]
@@ -68,12 +68,12 @@ class Invariant(NamedTuple):
 
 
 def excludes(*names: str) -> Invariant:
-    """At most one of these parameters is given: ``excludes("create_only", "append")``."""
+    """The condition that at most one of these parameters is given: ``excludes("create_only", "append")``."""
     return Invariant("excludes", names)
 
 
 def one_of(*names: str) -> Invariant:
-    """As `excludes`, and one is needed, which the primitive itself checks: ``one_of("pid", "name")``."""
+    """The condition that exactly one is given: ``one_of("pid", "name")``. The primitive itself checks that one is given."""
     return Invariant("excludes", names, needed=True)
 
 
@@ -81,10 +81,11 @@ def one_of(*names: str) -> Invariant:
 class ToolDefinition:
     """A tool as callers see it, primitive or composite.
 
-    `result` is a JSON Schema. `depth` counts nested saved tools: a primitive is 0, a composite 1 + its deepest callee.
-    `timeout` is in seconds. `version` is the content hash of a composite or the schema hash of a primitive. `category` and
-    `risk` follow from the effects by default. Policy can allow the tool only in `allowed_modes`. With `approval` a person is
-    always asked. `rate_limit` is in calls per hour; None means that only policy limits it. A tool with `sandbox` runs confined.
+    `result` is a JSON Schema. `depth` counts nested saved tools: it is 0 for a primitive, and 1 + the deepest callee for a
+    composite. `timeout` is in seconds. `version` is the content hash of a composite or the schema hash of a primitive. By default,
+    `category` and `risk` follow from the effects. Policy can allow the tool only in `allowed_modes`. If `approval` is true, a
+    person is always asked. `rate_limit` is in calls per hour; None means that only policy limits the calls. A tool with `sandbox`
+    runs confined.
     """
 
     name: str
@@ -114,12 +115,12 @@ class ToolDefinition:
             object.__setattr__(self, "risk", _RISKS.get(self.category, "low"))
 
     def parameter(self, name: str) -> ToolParameter | None:
-        """The parameter of that name, or None."""
+        """The parameter with that name, or None."""
         return next((p for p in self.parameters if p.name == name), None)
 
     @property
     def by_hash(self) -> tuple[str, ...]:
-        """The parameters that records keep as a hash only: their schema has ``"x-recorded": "hash"``."""
+        """The parameters of which the record stores only a hash. Their schema contains ``"x-recorded": "hash"``."""
         return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")
 
     def parameters_schema(self) -> Schema:
@@ -141,13 +142,13 @@ class ToolDefinition:
         groups = [list(i.names) for i in self.invariants]
         if groups:
             whole["x-excludes"] = groups
-            # The same in standard JSON Schema, for other validators.
+            # The same condition in standard JSON Schema, for other validators.
             pairs = [_both(pair) for names in groups for pair in combinations(names, 2)]
             whole["not"] = pairs[0] if len(pairs) == 1 else {"anyOf": pairs}
         return whole
 
     def governance(self) -> dict[str, Json]:
-        """What policy knows of the tool, as JSON."""
+        """The facts about the tool that the policy uses, as JSON."""
         return {
             "category": self.category,
             "risk": self.risk,
@@ -160,7 +161,7 @@ class ToolDefinition:
 
     @property
     def schema(self) -> Schema:
-        """As `parameters_schema`, built once. Do not change it."""
+        """`parameters_schema`, computed once. Do not change the returned value."""
         if self._schema is None:
             object.__setattr__(self, "_schema", self.parameters_schema())
         assert self._schema is not None
@@ -175,7 +176,7 @@ class ToolDefinition:
         return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
 
     def schema_hash(self) -> str:
-        """sha256 (hex) of what callers depend on: the parameters in order, the invariants, the result, the effects."""
+        """sha256 (hex) of the facts that callers depend on: the parameters in order, the invariants, the result, the effects."""
         content: dict[str, Json] = {
             "name": self.name,
             "parameters": [[p.name, p.schema, p.required, p.default] for p in self.parameters],
@@ -183,24 +184,24 @@ class ToolDefinition:
             "effects": sorted(self.effects),
         }
         if self.invariants:
-            # Not `needed`: the primitive checks that itself.
+            # `needed` is not part of the hash, because the primitive itself checks it.
             content["invariants"] = [[i.rule, i.names] for i in self.invariants]
         return digest(content)
 
 
 def _both(names: tuple[str, str]) -> Schema:
-    """The schema of an object that has both."""
+    """The schema of an object that contains both names."""
     return {"required": list(names), "properties": {n: {"not": {"enum": [False, None]}} for n in names}}
 
 
 def category_of(effects: Iterable[str]) -> Category:
-    """The category of a tool with these effects: that of the strongest."""
+    """The category of a tool with these effects. The strongest effect decides."""
     found = set(effects)
     return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
 
 
 def spell(schema: Schema) -> str:
-    """A JSON Schema in a few words: ``array of string``, ``string or null``, ``{path: string}``."""
+    """A short description of a JSON Schema: ``array of string``, ``string or null``, ``{path: string}``."""
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     if "enum" in schema:
@@ -233,7 +234,7 @@ def digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A tool that a saved tool calls, pinned: a composite by its version, a primitive by its schema hash."""
+    """A pinned tool that a saved tool calls. A composite is pinned by its version, a primitive by its schema hash."""
 
     name: str
     kind: Kind
@@ -242,9 +243,9 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a worker needs to run a tool: the lowered text, the function to call, the façades it imports.
+    """The data with which a worker runs a tool: the lowered text, the function to call, the imported façades.
 
-    Lowered line ``i + 1`` came from line `lines[i]` of the source.
+    Lowered line ``i + 1`` was made from line `lines[i]` of the source.
     """
 
     name: str
@@ -272,7 +273,7 @@ class ToolVersion:
         return self.definition.name
 
     def content(self) -> Json:
-        """What the version is named by: everything that decides what it does, but not when it was saved."""
+        """The content whose hash is the name of the version. It determines the behaviour; the time of saving is not part of it."""
         d = self.definition
         return {
             "name": d.name,
@@ -302,7 +303,7 @@ class ToolVersion:
         }
 
     def named(self) -> ToolVersion:
-        """This version, named by the hash of its content."""
+        """The same version with the hash of its content as its name."""
         from dataclasses import replace
 
         name = digest(self.content())
@@ -314,10 +315,10 @@ class ToolVersion:
 
     @classmethod
     def from_document(cls, document: Json) -> ToolVersion:
-        """Read the stored form and verify it: the content must hash to the name of the version.
+        """Read the stored form and verify that the hash of the content is the name of the version.
 
         Raises:
-            ValueError: the document has another shape, or was changed.
+            ValueError: The document has another form, or it was changed.
         """
         try:
             parameters = tuple(
@@ -356,7 +357,7 @@ class ToolVersion:
             part = _misshapen(version)
             if part:
                 raise ValueError(f"its {part} has the wrong type")
-            # Listing tools spells all schemas, so a schema that cannot be spelled is refused here.
+            # Lists of tools describe all schemas, so a schema that can't be described is refused here.
             definition.signature()
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the document is not a tool version ({error!r})") from error
@@ -364,7 +365,7 @@ class ToolVersion:
 
 
 def _misshapen(version: ToolVersion) -> str | None:
-    """The first part of a stored version with a wrong type. The hash shows only that the content is what was hashed."""
+    """The first part of a stored version with a wrong type. The hash does not prove that the content has the right form."""
     d, program = version.definition, version.program
     parts: dict[str, bool] = {
         "name": _texts(d.name, d.description, version.created, program.entry),

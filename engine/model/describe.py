@@ -1,4 +1,4 @@
-"""A definition in words, for lists and pages: bounds, resources, confinement, an example call."""
+"""Describe a definition in words, for lists and pages: bounds, resources, confinement, an example call."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, T
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
 
-#: Descriptions give an example as JSON: ``for example "notes/today.md"``.
+#: A description can contain an example in JSON: ``for example "notes/today.md"``.
 _EXAMPLE = re.compile(r'[Ff]or example (?=["\[{])')
 
-#: Examples that fit a format, where "text" does not.
+#: Examples for formats that do not accept "text".
 _OF_FORMAT = {
     "albert-hash": "b3:" + "0" * 64,
     "albert-prompt-hash": "b3:" + "0" * 64,
@@ -27,7 +27,7 @@ _OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boole
 
 
 def bounds_of(schema: Schema) -> str:
-    """The bounds of a value beyond its type: ``1 to 4,096 characters``; empty if there are none."""
+    """The bounds of a value in words: ``1 to 4,096 characters``. The text is empty if the schema only has a type."""
     for inner in schema.get("anyOf", ()):
         if found := bounds_of(inner):
             return found
@@ -66,13 +66,13 @@ def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None)
 
 
 def shape_of(parameter: ToolParameter) -> str:
-    """``path: string``, with the default if it has one."""
+    """The name and type, with the default if there is one: ``path: string``."""
     default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
     return f"{parameter.name}: {spell(parameter.schema)}{default}"
 
 
 def example_of(definition: ToolDefinition) -> dict[str, Json]:
-    """Arguments of an example call: each required parameter, with the example of its description or one that fits its type."""
+    """The arguments of an example call. Each required parameter gets the example from its description or a value of its type."""
     return {p.name: _example(p) for p in definition.parameters if p.required}
 
 
@@ -82,8 +82,8 @@ def _example(parameter: ToolParameter) -> Json:
 
 
 def _shown(parameter: ToolParameter) -> Json:
-    """The example of the description, if it fits the schema; else None."""
-    # The docstring may break the example over lines.
+    """The example in the description if it matches the schema, otherwise None."""
+    # The example may be split over several lines of the docstring.
     text = " ".join(parameter.description.split())
     for found in _EXAMPLE.finditer(text):
         try:
@@ -116,7 +116,7 @@ def _of_schema(schema: Schema) -> Json:
 
 
 def resources_of(primitive: Primitive) -> dict[str, str]:
-    """The parameters that rules judge, and as what: ``{"path": "path to write"}``."""
+    """The parameters that rules refer to, each with its kind of resource: ``{"path": "path to write"}``."""
     return dict(_resources(primitive))
 
 
@@ -138,7 +138,7 @@ _KINDS = {
 
 
 def confined_of(primitive: Primitive) -> str:
-    """Which part runs confined: ``function``, all of it; ``command``, the commands that it starts; else empty."""
+    """Which part runs confined: ``function`` (all of it), ``command`` (the commands that it starts), or an empty text."""
     if primitive.definition.sandbox:
         return "function"
     shipped = primitive.function.__module__.startswith("albert_tools.builtins.")
@@ -146,5 +146,5 @@ def confined_of(primitive: Primitive) -> str:
 
 
 def timeout_of(seconds: float) -> str:
-    """``30 s``, ``10 min``."""
+    """A duration in words: ``30 s``, ``10 min``."""
     return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{seconds:g} s"

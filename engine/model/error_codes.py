@@ -1,33 +1,33 @@
-"""Every error code, declared once: what it means, an example and what the caller does about it.
+"""Every error code with its meaning, an example, and the action that the caller should take.
 
 A code is stable: programs compare `error.code`, the command line derives its exit code from it, and failures are counted by its
-category. `albert help CODE` prints an entry, and `docs/errors.md` lists all of them. The run path imports this module, so it
-holds plain data only.
+category. `albert help CODE` prints an entry, and `docs/errors.md` lists all of them. This module only contains plain data, because
+every run imports it.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-#: The category of a failure; failures are counted by it.
+#: The categories by which failures are counted.
 FailureCategory = Literal["permission", "validation", "timeout", "exception", "exhaustion"]
 
 
 class Code(NamedTuple):
-    """An error code, explained."""
+    """The description of an error code."""
 
-    #: The name of its type, as the record and programs in other languages call it.
+    #: The name of the error's type in the record and in programs of other languages.
     kind: str
     category: FailureCategory
     #: What is wrong, in one sentence.
     meaning: str
-    #: A situation in which a caller meets it.
+    #: A situation in which a caller gets the error.
     example: str
-    #: What the caller does about it.
+    #: The action that the caller should take.
     remedy: str
-    #: For a denial, which is given before anything is done: the usual reason, in one word.
+    #: Only for a denial, which is reported before anything is executed: the usual reason, in one word.
     denial: str | None = None
-    #: Whether it ends the whole run: no program sees it as an exception.
+    #: Whether the error ends the whole run. The program does not get it as an exception.
     ends_run: bool = False
 
 
@@ -352,8 +352,8 @@ CODES: dict[str, Code] = {
     ),
 }
 
-#: Errors that are given before anything is done.
+#: Errors that are reported before anything is executed.
 DENIALS = frozenset(name for name, code in CODES.items() if code.denial)
 
-#: Errors that end a run: no program sees them, and no step ends with one.
+#: Errors that end a run. The program does not get them as exceptions, and they are never the end of a step.
 ENDING = frozenset(name for name, code in CODES.items() if code.ends_run)

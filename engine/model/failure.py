@@ -7,7 +7,7 @@ from typing import Any
 
 from albert_tools.engine.model.error_codes import CODES, DENIALS, FailureCategory
 
-#: Reason of a denial, by the first word of its rule; else that of its code.
+#: The reason of a denial, by the first word of its rule. For any other rule, the code determines the reason.
 _REASON_OF_RULE = {
     "session": "session",
     "lease": "lease",
@@ -18,11 +18,11 @@ _REASON_OF_RULE = {
 
 @dataclass(slots=True)
 class Failure(Exception):
-    """An error for the caller: raised inside, returned as data at the edge.
+    """An error for the caller. It is raised inside the service and converted to data in the result.
 
     `code` is one of `CODES`; `hint` says what to do; `details` is JSON (violations, partial output, …). `tool` is the tool that
-    failed, `line` the line of the saved tool in which it failed. If that tool was called by others, `details["trail"]` has the
-    lines of the calls, outermost first, each as ``{tool, line}``.
+    failed, and `line` is the line in the saved tool. If other tools called that tool, `details["trail"]` lists the lines of the
+    calls as ``{tool, line}``, outermost first.
     """
 
     code: str
@@ -45,12 +45,12 @@ class Failure(Exception):
 
     @property
     def denied(self) -> bool:
-        """Whether this is a denial: nothing was done."""
+        """Whether the failure is a denial, which means that nothing was executed."""
         return self.code in DENIALS
 
     @property
     def rationale(self) -> str | None:
-        """The reason of a denial, in one word that programs can compare; None for any other failure."""
+        """The reason of a denial, as one word that programs can compare; None for any other failure."""
         reason = CODES[self.code].denial
         if reason is None:
             return None
@@ -62,16 +62,16 @@ class Failure(Exception):
 
     @property
     def kind(self) -> str:
-        """The name of the error's type, as the record and programs in other languages call it: ``PolicyDenied``, …"""
+        """The name of the error's type in the record and in programs of other languages: ``PolicyDenied``, …"""
         return CODES[self.code].kind
 
     @property
     def category(self) -> FailureCategory:
-        """The category that the failure is counted by."""
+        """The category in which the failure is counted."""
         return CODES[self.code].category
 
     def as_dict(self) -> dict[str, Any]:
-        """The failure as JSON; `type` is the name of its kind."""
+        """The failure as JSON; `type` is the value of `kind`."""
         source = None
         if self.line is not None:
             trail = self.details.get("trail")

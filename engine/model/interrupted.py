@@ -1,7 +1,8 @@
-"""A call that was cut short, and what its primitive can find out about it.
+"""An interrupted call, and how its primitive determines the outcome.
 
-A process can die after the record says that a call begins and before it says how the call ended. The record alone then can't tell
-whether the call changed anything. A primitive often can: by the key that it gave to a remote service, or by what is there now.
+A process can die after the record says that a call begins, and before the record says how the call ended. The record then does not
+show whether the call changed anything. Often the primitive can find out. For example, it can use the key that it gave to a remote
+service, or look at the current state.
 """
 
 from __future__ import annotations
@@ -12,33 +13,33 @@ from typing import Any, Literal, Protocol
 
 from albert_tools.engine.model.protocols import CallContext
 
-#: What can be said about a call that was cut short.
+#: The possible outcomes of an interrupted call.
 Outcome = Literal["applied", "not applied", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = ("applied", "not applied", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a call. `value` is what an ``applied`` call would have returned, ``...`` if that is not known."""
+    """The outcome of a call. `value` is the result of an ``applied`` call; it is ``...`` if the result is not known."""
 
     outcome: Outcome
     value: Any = ...
 
 
 class InterruptedCall(CallContext, Protocol):
-    """The context of the call that was cut short; its workspace can only be read, and it has no network."""
+    """The context of the interrupted call. Its workspace is read-only, and it has no network."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The call's arguments, with defaults."""
+        """The call's arguments, including defaults."""
 
     @property
     def unchanged(self) -> bool | None:
-        """Whether the paths that the call changes are as they were when it began, by identity, size and times.
+        """Whether the paths that the call changes are the same as when it began. Identity, size and times are compared.
 
-        None if that is not known: the call changes no paths, or they can't be read.
+        None if this is not known, because the call changes no paths or the paths can't be read.
         """
 
 
-#: Says what became of a call, sync or async. It must change nothing; an exception means ``unknown``.
+#: Determines the outcome of a call, sync or async. It must not change anything. If it raises, the outcome is ``unknown``.
 Settling = Callable[[InterruptedCall], "Settled | Awaitable[Settled]"]

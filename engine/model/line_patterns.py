@@ -1,10 +1,11 @@
-"""Regular expressions of agents, matched against lines in time that is linear in the text (RE2).
+"""Match regular expressions from agents against lines. With RE2, the time is linear in the size of the text.
 
-Python's own `re` takes exponential time for some patterns; RE2 never does. A pattern is matched against each line by itself. Where
-possible, a text of many lines is still searched as a whole, which is much faster: RE2 is told to match no newline, and to take
-``^`` and ``$`` for the ends of lines. A pattern without special characters is searched for as plain text.
+Python's own `re` takes exponential time for some patterns. A pattern is matched against each line separately. Searching a text of
+many lines as a whole is much faster, so this is done where possible: RE2 is configured not to match newlines, and ``^`` and ``$``
+match at the ends of lines. A pattern without special characters is searched as plain text.
 
-A text is UTF-8. Its lines end with ``\\n``, which is no part of them; what follows the last one is a line if it isn't empty.
+A text is UTF-8. Its lines end with ``\\n``, which is not part of the line. Text after the last ``\\n`` is also a line, unless it is
+empty.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from typing import Any
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 
-#: Characters of a pattern.
+#: The maximum length of a pattern, in characters.
 MAX_PATTERN = 1000
-#: Bytes that RE2 may use for a pattern; one that needs more is refused.
+#: The most bytes that RE2 may use for a pattern. A pattern that needs more is refused.
 _MEMORY = 8 << 20
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
-#: What may mean something else in a text of many lines than in each line: ends of the text, bytes, quoting, flags switched off.
+#: Constructs that may have another meaning in a text of many lines: ends of the text, bytes, quoting, disabled flags.
 _NEEDS_SINGLE_LINES = re.compile(r"\\[AzCQ]|\(\?[A-Za-z]*-")
 
-#: What to write instead of what RE2 does not have, by a part of its message.
+#: Replacements for constructs that RE2 does not support, by a part of RE2's message.
 _ADVICE = (
     (r"\(\?<?[=!]", "RE2 has no lookaround, (?=…) and the like: search for less, and filter the lines that are found"),
     (
@@ -43,13 +44,13 @@ _ADVICE = (
 
 
 class LinePattern:
-    """A pattern in RE2's syntax, to be matched against lines."""
+    """A pattern in RE2's syntax that is matched against lines."""
 
     def __init__(self, pattern: str, ignore_case: bool = False) -> None:
         """Compile a pattern.
 
         Raises:
-            Failure: `invalid_arguments`: it is too long or invalid, or asks for a newline.
+            Failure: `invalid_arguments` if the pattern is too long or invalid, or if it contains a newline.
         """
         _demand_text(pattern)
         plain = not ignore_case and _SPECIAL.isdisjoint(pattern)
@@ -57,18 +58,18 @@ class LinePattern:
         self._find = _plain(pattern) if plain else _expression(pattern, ignore_case, self._single_lines)
 
     def matches(self, line: str) -> bool:
-        """Whether a line has a match."""
+        """Whether the pattern matches in a line."""
         return self._find(line.encode("utf-8", "replace"), 0) >= 0
 
     def lines(self, text: bytes) -> Iterator[tuple[int, bytes]]:
-        """The number, from 1, and the content of each line that has a match."""
+        """The number (from 1) and the content of each line in which the pattern matches."""
         if not text:
             return
         if self._single_lines:
             lines = text.removesuffix(b"\n").split(b"\n")
             yield from ((n, line) for n, line in enumerate(lines, 1) if self._find(line, 0) >= 0)
             return
-        # Behind the last newline there is no line, though `^` and `$` match there.
+        # No line begins after the last newline, although `^` and `$` match there.
         last = len(text) - text.endswith(b"\n")
         number, counted, start = 1, 0, 0
         while 0 <= (at := self._find(text, start)) <= last:
@@ -83,15 +84,15 @@ class LinePattern:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a line has a match of `pattern`, as a function.
+    """A function that returns whether `pattern` matches in a line.
 
     Raises:
-        Failure: as `LinePattern`.
+        Failure: See `LinePattern`.
     """
     return LinePattern(pattern).matches
 
 
-#: The place of the first match in a text at or behind an offset; -1 if there is none.
+#: Returns the offset of the first match at or after a given offset of a text; -1 if there is no match.
 _Find = Callable[[bytes, int], int]
 
 
@@ -119,7 +120,7 @@ def _expression(pattern: str, ignore_case: bool, single_lines: bool) -> _Find:
         hint = next((hint for part, hint in _ADVICE if re.search(part, reason)), None)
         raise _invalid(f"{pattern[:80]!r} is not a valid pattern: {reason}", hint) from None
     finally:
-        # The library would keep the last 128 expressions, each with all its memory.
+        # Otherwise the library would retain the last 128 expressions with all their memory.
         re2.purge()
 
     def find(text: bytes, at: int) -> int:

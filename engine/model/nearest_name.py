@@ -1,4 +1,4 @@
-"""Suggest the nearest name, so that an agent can correct its text in one turn."""
+"""Suggest the most similar name, so that an agent can correct its text in one turn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 
 from albert_tools.engine.model.failure import Failure
 
-#: Names that one name is compared with.
+#: The most names that one name is compared with.
 MAX_CANDIDATES = 300
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that `name` most likely means, or None if none is similar (`cutoff`: 1 means equal)."""
-    # Slow to load, and needed only for errors.
+    """The known name that is most similar to `name`. None if the similarity is below `cutoff`; 1 means equal."""
+    # The module is slow to import and only needed for errors.
     from difflib import get_close_matches
 
     candidates = list(known)
@@ -20,7 +20,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     same = folded.get(name.casefold().replace("_", ""))
     if same is not None:
         return same
-    # A source can have thousands of names, and comparing two of them is slow.
+    # A source can contain thousands of names, and comparing two names is slow.
     candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3][:MAX_CANDIDATES]
     close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return close[0] if close else None
@@ -39,12 +39,12 @@ def unknown_settings(given: Iterable[object], known: Collection[str]) -> list[tu
 
 
 def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str:
-    """The id that equals `beginning`, or the only one that begins with it.
+    """The id that equals `beginning`, or the only id that begins with it.
 
-    The message calls the ids `what` ("run") and names the `command` that lists them.
+    The message calls the ids `what` (for example "run") and mentions the `command` that lists them.
 
     Raises:
-        Failure: `not_found`; `invalid_arguments` if several ids begin with it.
+        Failure: `not_found`; `invalid_arguments` if several ids begin with `beginning`.
     """
     known = list(ids)
     found = [beginning] if beginning in known else [i for i in known if beginning and i.startswith(beginning)]

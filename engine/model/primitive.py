@@ -1,8 +1,8 @@
 """`@primitive` turns a typed Python function, sync or async, into a tool that programs may call.
 
-The function says what callers see: its annotations give the parameters and the result, its docstring (Google style)
-the descriptions. The decorator's arguments add what a function cannot say: the effects, and limits that differ from
-the defaults. A parameter annotated `CallContext` is not part of the schema; the pipeline fills it in.
+The function's annotations define the parameters and the result. Its docstring (Google style) contains the descriptions. The
+arguments of the decorator state the remaining facts: the effects, and limits that differ from the defaults. A parameter with the
+annotation `CallContext` is not part of the schema; the pipeline passes its value.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
 from albert_tools.engine.model.schema_validity import fault_in
 
-#: Names of tools and of their parameters: ASCII identifiers, as the language writes them.
+#: Names of tools and of their parameters. They are ASCII identifiers, as in the language.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 
 PathUse = Literal["read", "write", "delete"]
 
-#: What rules judge in a parameter that is no path and no URL: a shell command, a program with its arguments, the environment
-#: variables of either, the name of an operation, the provider of a model, the model.
+#: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the
+#: environment variables of a command or program, the name of an operation, the provider of a model, the model.
 JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
-#: Raises the `Failure` for arguments that fit their schemas but can never work.
+#: Raises the `Failure` for arguments that match their schemas but can never work.
 Refuse = Callable[[Mapping[str, Any]], object]
 
-#: The owner's settings under ``primitives: {NAME: …}``: a schema for each, or a function that gets all of them and returns the
-#: problems as pairs of a place (``providers.local``) and a message. A primitive whose settings need a function reads them
-#: through the same function when it is called.
+#: The owner's settings of a primitive, written as ``primitives: {NAME: …}``. Either a schema for each setting, or a function that
+#: gets all settings. The function returns the problems as pairs of a place (``providers.local``) and a message. When such a
+#: primitive is called, it uses the same function to read its settings.
 Settings = Mapping[str, Schema] | Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A tool that is a Python function of the application. `primitive` describes the fields.
+    """A tool that is a Python function of the application. The decorator `primitive` documents the fields.
 
-    `context` is the name of the parameter that gets the `CallContext`, if the function has one.
+    `context` is the name of the parameter that gets the `CallContext`, if the function has such a parameter.
     """
 
     definition: ToolDefinition
@@ -77,16 +77,16 @@ class Primitive:
 
     @property
     def name(self) -> str:
-        """The name that programs call it by."""
+        """The name that programs use to call it."""
         return self.definition.name
 
     def demand(self, arguments: Mapping[str, Any]) -> None:
-        """Raise the `Failure` for arguments that fit their schemas but can never work."""
+        """Raise the `Failure` for arguments that match their schemas but can never work."""
         if self.refuse is not None:
             self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
 
     def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The problems of the owner's settings, as pairs of place and message; empty if the primitive declares no settings."""
+        """The problems of the owner's settings, as pairs of place and message. Empty if the primitive declares no settings."""
         if self.settings is None:
             return []
         if callable(self.settings):
@@ -100,10 +100,10 @@ class Primitive:
         ]
 
     async def settled(self, call: InterruptedCall) -> Settled:
-        """What `settle`, which must be declared, says about a call that was cut short; a sync function runs in a thread.
+        """Call `settle`, which must be declared, for an interrupted call. A sync function runs in a thread.
 
         Raises:
-            TypeError: the answer is not a `Settled`.
+            TypeError: The function did not return a `Settled`.
         """
         import asyncio
 
@@ -123,7 +123,7 @@ class Primitive:
         return self.definition.idempotent and not any(arguments.get(name) for name in self.once)
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each path among the arguments, with its use. Empty and non-text values are skipped."""
+        """Each path among the arguments, with its use. Empty values and values that are not text are skipped."""
         for name, use in self.paths.items():
             value = arguments.get(name)
             for path in value if isinstance(value, list) else [value]:
@@ -167,38 +167,39 @@ def primitive(
 ) -> Primitive | Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive.
 
-    The function gets plain JSON values, whatever richer type its annotations name, and returns JSON.
+    The function gets plain JSON values, even if its annotations contain richer types. It returns JSON.
 
     Args:
         function: The function, when used as a bare ``@primitive``.
-        effects: What a call can do: any of ``read write delete execute network secret``; none for a pure function.
-        name: The tool's name; default: the function's.
-        timeout: Seconds a call may take.
-        family: The group that lists show it under; default: the name of its module.
+        effects: The possible effects of a call: any of ``read write delete execute network secret``. A pure function has no
+            effects.
+        name: The tool's name; default: the function's name.
+        timeout: The timeout of a call, in seconds.
+        family: The group in which lists show the tool; default: the name of its module.
         idempotent: Whether making a call twice has the same effect as making it once.
         once: Parameters that make a call not idempotent when they are given: ``["append"]``.
         gated: Whether the tool is denied unless the configuration allows it by name.
-        schemas: Schema parts per parameter, merged over those of the annotation: ``{"path": {"minLength": 1}}``.
-        paths: The parameters that are paths in the workspace, each with its use; rules about paths judge them.
-        urls: The parameters that are URLs, each with the parameter that gives the method ("" for GET).
-        judged: Other parameters that rules judge, each with its kind, one of `JUDGED`.
-        category: The category for policy; default: that of the strongest effect.
-        risk: How carefully a person should look before saying yes; default: that of the category.
-        allowed_modes: The modes in which policy may allow it.
+        schemas: Schema parts per parameter, merged over the schema of the annotation: ``{"path": {"minLength": 1}}``.
+        paths: The parameters that are paths in the workspace, each with its use. The rules about paths apply to them.
+        urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
+        judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
+        category: The category for policy; default: the category of the strongest effect.
+        risk: How carefully a person should check a call before approving it; default: the risk of the category.
+        allowed_modes: The modes in which policy may allow the tool.
         approval: Whether a person is always asked, even if policy allows the call.
         rate_limit: The most calls per hour, even if policy allows more; default: no limit.
-        sandbox: Whether it runs confined: in its own process, which can only compute, with 256 MiB of memory. The
-            function must be at the top of a module, take no `CallContext` and have no effects.
+        sandbox: Whether the function runs confined: in its own process, which can only compute, with 256 MiB of memory. The
+            function must be at the top level of a module, take no `CallContext` and have no effects.
         invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
-        refuse: Gets all arguments, defaults included, and raises the `Failure` for those that fit their schemas but can
-            never work, so that no person is asked about them. It changes nothing and looks at nothing else.
-        settle: Gets an `InterruptedCall` when a run continues after a crash, and returns what became of the call as a `Settled`.
-        settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any.
+        refuse: Gets all arguments, including defaults. Raises the `Failure` for arguments that match their schemas but can never
+            work. It runs before a person is asked. It must not change anything or read anything else.
+        settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
+        settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
 
     Raises:
-        TypeError: the declaration is wrong: a parameter without an annotation, a type without a schema, a default that
-            breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an
-            identifier, a timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined.
+        TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that
+            breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an identifier, a
+            timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined.
     """
     if function is not None:
         return _declare(function, **options)
@@ -287,7 +288,7 @@ def _parameters(
     schemas: Mapping[str, Schema],
     texts: Mapping[str, str],
 ) -> tuple[str | None, list[ToolParameter]]:
-    """The name of the parameter for the context, if there is one, and the others."""
+    """The name of the parameter for the context (if there is one), and the other parameters."""
     context = None
     found = []
     for p in inspect.signature(function).parameters.values():
@@ -309,7 +310,7 @@ def _parameters(
 
 
 def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
-    """What is wrong with the arguments of the decorator."""
+    """The errors in the arguments of the decorator."""
     d = made.definition
     known = {p.name for p in d.parameters}
     for option, names in (
@@ -386,14 +387,14 @@ def _check_default(tool: str, name: str, value: Any, schema: Schema) -> None:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"{tool}: the default of {name!r} is not JSON, {value!r}") from error
-    # ``x: int = None`` is a common way to write "not given". A caller can't pass the None.
+    # ``x: int = None`` is a common way to write an optional parameter. A caller can't pass None.
     found = violations(value, schema, name) if value is not None else []
     if found:
         raise TypeError(f"{tool}: the default of {name!r} breaks its own schema: {found[0]['message']}")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """A Google-style docstring as (description without its sections, text per argument)."""
+    """Split a Google-style docstring into the description without its sections and the text of each argument."""
     description: list[str] = []
     arguments: dict[str, str] = {}
     section = ""
@@ -416,11 +417,11 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext | None) -> Any:
-    """Call the function, with `context` if it takes one. A sync function runs in a thread, so that it can't block the service.
+    """Call the function, with `context` if it takes one. A sync function runs in a thread, so it can't block the service.
 
-    A thread can't be stopped: after a timeout a sync function continues, and its answer is dropped.
+    A thread can't be stopped. After a timeout, a sync function continues, and its result is dropped.
     """
-    # The function relies on this check, whoever the caller is.
+    # The function relies on this check for every caller.
     target.demand(arguments)
     if target.context is not None:
         arguments = {**arguments, target.context: context}
@@ -444,19 +445,20 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if not isinstance(error, StopIteration):
                 raise
-            # A future can't carry StopIteration.
+            # A future can't transport StopIteration.
             raise RuntimeError("it raised StopIteration") from error
         except BaseException as odd:
-            # KeyboardInterrupt never arrives in a thread. Raised on purpose, it would end the loop and the service.
+            # A real KeyboardInterrupt never occurs in a thread. If the function raises it, it would end the event loop and the
+            # service.
             raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
     return await asyncio.to_thread(in_thread)
 
 
 def _from_outside(odd: BaseException) -> bool:
-    """Whether the exception may come from outside the async function: Ctrl-C, or the end of the process."""
+    """Whether the exception may come from outside the async function: from Ctrl-C, or from the end of the process."""
     if isinstance(odd, GeneratorExit):
-        # A coroutine that is discarded is closed when no loop runs.
+        # If no event loop is running, the coroutine was discarded and is being closed.
         import asyncio
 
         try:

@@ -1,4 +1,4 @@
-"""The protocols by which the engine knows its stores and what primitives get: implemented by `store` and the engine itself."""
+"""The interfaces through which the engine uses its stores, and the context of primitives. `store` and the engine implement them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Kept = TypeVar("Kept")
 
 
 class Catalog(Protocol):
-    """The tools a program may call, as the checker sees them."""
+    """The tools that a program may call, as the checker sees them."""
 
     def get(self, name: str) -> ToolDefinition | None:
-        """The definition of the tool that a call of `name` reaches now, or None."""
+        """The definition of the tool that a call of `name` currently reaches, or None."""
 
     def names(self) -> Iterable[str]:
         """Every name that can be called, in order."""
@@ -27,7 +27,7 @@ class Catalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A line of a listing. `created` is ISO 8601. `problem` says why an entry is damaged; the rest is empty then."""
+    """An entry of a list of tools. `created` is ISO 8601. If an entry is damaged, only `name` and `problem` are set."""
 
     name: str
     version: str = ""
@@ -39,7 +39,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A line of a tool's history: a version's hash, when it was saved (ISO 8601), whether calls reach it now."""
+    """An entry of a tool's history: a version's hash, when it was saved (ISO 8601), and whether calls currently use it."""
 
     version: str
     created: str
@@ -47,34 +47,34 @@ class Saved:
 
 
 class ToolStore(Protocol):
-    """Saved tools. Any thread and any number of processes may call every method."""
+    """Saved tools. Every method may be called by any thread and by any number of processes."""
 
     def save(self, version: ToolVersion) -> bool:
-        """Make `version` the newest of its name, durably. False if it already was the newest.
+        """Make `version` the newest version of its tool, durably. Returns False if it already was the newest version.
 
         Raises:
-            Failure: `io_error` if it can't be written, `damaged` if the entry on disk can't be extended,
-                `invalid_arguments` if it is not a proper version.
+            Failure: `io_error` if it can't be written, `damaged` if the stored file can't be extended, `invalid_arguments` if it is
+                not a proper version.
         """
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
-        """The newest version, or the one that a hash or a unique prefix of it names, also of a deleted tool.
+        """The newest version; or the version with this hash or unique hash prefix. Versions of deleted tools can be loaded, too.
 
         Raises:
-            Failure: `unknown_tool`, `damaged`, or `io_error` if the system refuses to read.
+            Failure: `unknown_tool`, `damaged`, or `io_error` if the operating system refuses to read.
         """
 
     def list(self) -> list[Summary]:
-        """The tools that are not deleted, by name; damaged entries have a `problem`."""
+        """The tools that are not deleted, by name. Damaged entries have a `problem`."""
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """At most `limit` versions of a tool, deleted or not, newest first; and how many there are."""
+        """At most `limit` versions of a tool, newest first, and the total number of versions. The tool may be deleted."""
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
-        """Tools whose name, description or source contain the words of `text`, best first."""
+        """The tools whose name, description or source contain the words of `text`, best match first."""
 
     def delete(self, name: str) -> None:
-        """Remove the tool from the list; its history stays.
+        """Remove the tool from the list. Its history is retained.
 
         Raises:
             Failure: `unknown_tool`.
@@ -82,9 +82,9 @@ class ToolStore(Protocol):
 
 
 class Fold(Protocol):
-    """A state computed from the log's entries. The same entries in the log's order always give the same state.
+    """A state that is computed from the ledger's entries. The same entries in the same order always give the same state.
 
-    `load` replaces the whole state by what `dump` returned earlier; the dump of a new fold resets it.
+    `load` replaces the complete state by an earlier result of `dump`. Loading the dump of a new fold resets the state.
     """
 
     name: str
@@ -105,61 +105,60 @@ class Fold(Protocol):
 
 
 class Following(Protocol):
-    """A fold that follows the log. Any thread may look, but no other may read the fold at that time."""
+    """A fold that follows the ledger. Any thread may call `look`. No other thread may read the fold during `look`."""
 
     def look(self) -> None:
-        """Bring the fold up to date with everything any process appended before this call.
+        """Update the fold with all entries that any process appended before this call.
 
-        Within one look entries come in order of time, segment and number. A later look may bring an entry of another process
-        with a slightly earlier time, unless all of them look and append inside `exclusively()`.
-
+        In one call, entries are applied in the order of time, segment and number. A later call may apply an entry of another
+        process with a slightly earlier time. This can't happen if all processes look and append inside `exclusively()`.
         Raises:
             Failure: `damaged`, `io_error`.
         """
 
 
 class Ledger(Protocol):
-    """The append-only log. Any thread may call every method; any number of processes write to it."""
+    """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""
 
     def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
-        """Write an entry. On return it survives this process. The caller redacts secrets.
+        """Write an entry. After the return, the entry survives the end of this process. The caller must redact secrets.
 
         Raises:
-            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`, and then the caller must not act on it.
+            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`. The caller must not continue without the entry.
         """
 
     def durable(self, mark: Mark) -> None:
-        """Wait until everything up to `mark` survives the machine.
+        """Wait until all entries up to `mark` would survive a crash of the machine.
 
         Raises:
             Failure: `io_error`.
         """
 
     async def adurable(self, mark: Mark) -> None:
-        """As `durable`, without blocking the event loop."""
+        """`durable`, without blocking the event loop."""
 
     def exclusively(self) -> AbstractContextManager[None]:
-        """A section to read, decide and append as one step: one thread of one process of this home at a time.
+        """A section to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
-        The code inside takes microseconds: it never awaits, makes nothing durable, and does not enter again.
+        The code inside takes microseconds. It never awaits, does not wait for the disk, and does not enter the section again.
 
         Raises:
-            Failure: on entering, `io_error`; retryable if others stay inside for too long.
-            RuntimeError: on entering, if this thread is inside already.
+            Failure: `io_error` when entering. It is retryable if others stay inside for too long.
+            RuntimeError: When entering, if this thread is already inside.
         """
 
     def follow(self, fold: Fold) -> Following:
-        """Let `fold`, which must be new, follow the log. Reads nothing before the first look."""
+        """Let `fold`, which must be new, follow the ledger. Nothing is read before the first `look`."""
 
     def alive(self, segment: str) -> bool:
-        """Whether the process that writes `segment` still lives and has not closed its log.
+        """Whether the process that writes `segment` still runs and has not closed its ledger.
 
         Raises:
-            Failure: `invalid_arguments` if this is no segment's id; `io_error`.
+            Failure: `invalid_arguments` if `segment` is not the id of a segment; `io_error`.
         """
 
     def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
-        """All entries of all processes, oldest first; `kinds` and `since` (inclusive) select.
+        """The entries of all processes, oldest first. `kinds` and `since` (inclusive) restrict the entries.
 
         Raises:
             Failure: `damaged`, `io_error`.
@@ -174,7 +173,7 @@ class Ledger(Protocol):
 
 
 class Journal(Protocol):
-    """The steps of one run. One process holds it at a time."""
+    """The steps of one run. Only one process can have it open."""
 
     id: str
     header: dict[str, Json]
@@ -182,30 +181,30 @@ class Journal(Protocol):
     """Whether a crash left an incomplete entry at the end, which was cut off."""
 
     def entries(self) -> list[dict[str, Json]]:
-        """Its entries in order, verified. Raises Failure `damaged`, `io_error`."""
+        """The verified entries in order. Raises Failure `damaged`, `io_error`."""
 
     def append(self, entry: Mapping[str, Json]) -> None:
-        """Append to the buffer: a crash may lose it, but never reorders it.
+        """Append to the buffer. A crash may lose entries, but never changes their order.
 
         Raises:
-            Failure: `not_json`, `too_large`, and nothing is appended; `io_error`, and no more can be appended.
+            Failure: `not_json`, `too_large`: nothing is appended. `io_error`: no further entry can be appended.
         """
 
     def flush(self) -> None:
-        """Make everything appended so far survive this process. Raises Failure `io_error`; then no more can be appended."""
+        """Make all entries survive the end of this process. Raises Failure `io_error`; then no further entry can be appended."""
 
     async def sync(self) -> None:
-        """Make everything appended so far survive the machine. Raises Failure `io_error`; then no more can be appended."""
+        """Make all entries survive a crash of the machine. Raises Failure `io_error`; then no further entry can be appended."""
 
     def close(self) -> None:
-        """Flush and release it for other processes. Raises Failure `io_error`; it is released even then."""
+        """Flush, and let other processes open the journal. Raises Failure `io_error`; the journal is closed even then."""
 
 
 class RunStore(Protocol):
-    """The journals of a home's runs. A run's id is sixteen hex digits. Any thread of any process may call every method."""
+    """The journals of a home's runs. A run's id has sixteen hex digits. Any thread of any process may call every method."""
 
     def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
-        """Create a journal. Sync what must survive the machine.
+        """Create a journal. Entries survive a crash of the machine only after `sync`.
 
         Raises:
             Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
@@ -215,25 +214,27 @@ class RunStore(Protocol):
         """Open a journal to continue it.
 
         Raises:
-            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; retryable if another process holds it.
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal
+                open.
         """
 
     def load(self, run_id: str) -> LoadedRun:
-        """Read a journal by its id or a unique prefix, also while another process holds it. Raises as `open`."""
+        """Read a journal by its id or a unique prefix of the id, even while another process has it open. Raises as `open`."""
 
     def list(self, limit: int) -> builtins.list[RunSummary]:
         """At most `limit` runs, newest first. Raises Failure `io_error`."""
 
     def cancel(self, run_id: str) -> None:
-        """Ask the process that runs it to stop; irrevocable. Raises Failure `not_found`, `io_error`."""
+        """Request that the process that executes the run stops it. This can't be undone. Raises Failure `not_found`, `io_error`."""
 
     def cancelled(self, run_id: str) -> bool:
-        """Whether a cancel was requested; cheap for a run that this process holds."""
+        """Whether cancellation was requested. This is fast for a run that this process has open."""
 
     def sweep(self, older_than_seconds: float, keep: Callable[[str], bool]) -> int:
-        """Delete the journals that no process holds, that `keep` does not name and that are older than this; returns how many.
+        """Delete old journals and return how many were deleted.
 
-        The age counts from the last entry. `keep` gets each id and must return True for runs that are not finished.
+        A journal is deleted if no process has it open, `keep` returns False for its id, and its last entry is older than this many
+        seconds. `keep` must return True for runs that have not ended.
 
         Raises:
             Failure: `io_error`.
@@ -241,43 +242,44 @@ class RunStore(Protocol):
 
 
 class ContentStore(Protocol):
-    """Values stored by the hash of their content. Any thread of any number of processes may call every method."""
+    """Values that are stored under the hash of their content. Any thread of any process may call every method."""
 
     def put(self, content: bytes) -> str:
-        """Store `content` durably; returns its reference, ``b3:<64 hex digits>``.
+        """Store `content` durably. Returns its reference, ``b3:<64 hex digits>``.
 
         Raises:
             Failure: `io_error`.
         """
 
     def get(self, ref: str) -> bytes:
-        """The value, verified.
+        """The verified value.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on, verified. Raises as `get`."""
+        """At most `limit` bytes beginning at `offset`, verified. Raises as `get`."""
 
     def matching(self, ref: str, pattern: str, offset: int, limit: int) -> Matches:
         """The lines that match `pattern` (RE2's syntax) and begin at or after `offset`.
 
-        Stops when they have `limit` bytes together, after at least one line. Takes linear time. Raises as `get`.
+        The search takes linear time. It stops when the matching lines together have `limit` bytes, but returns at least one line.
+        Raises as `get`.
         """
 
     def size(self, ref: str) -> int:
         """The value's size in bytes. Raises as `get`."""
 
     def renew(self, ref: str) -> int:
-        """Verify a value and reset its age; returns its size in bytes. Raises as `get`."""
+        """Verify a value and reset its age. Returns its size in bytes. Raises as `get`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A value published under an id: `content` is its reference, `created` is ISO 8601, UTC.
+    """A value that was published under an id. `content` is its reference, and `created` is ISO 8601, UTC.
 
-    `metadata` are entries ``name=value``.
+    Each item of `metadata` is ``name=value``.
     """
 
     id: str
@@ -289,24 +291,25 @@ class Artifact:
 
 
 class ArtifactStore(Protocol):
-    """Artifacts by workspace and id. They never change. Any thread of any number of processes may call every method."""
+    """Artifacts by workspace and id. Artifacts never change. Any thread of any process may call every method."""
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
-        """Store an artifact durably. Returns the one stored under its id, and whether it is new; a repeat changes nothing.
+        """Store an artifact durably. Returns the artifact that has this id, and whether it is new. A repetition changes nothing.
 
         Raises:
-            Failure: `exists`: the id has another artifact; `not_found`: its content is not stored; `damaged`, `io_error`.
+            Failure: `exists` if the id belongs to another artifact; `not_found` if its content is not stored; `damaged`,
+                `io_error`.
         """
 
     def get(self, workspace: str, id: str) -> Artifact:
-        """The artifact of an id, verified.
+        """The verified artifact with this id.
 
         Raises:
             Failure: `not_found`, `damaged`, `io_error`.
         """
 
 
-#: Checks the installation, on request also with hostile programs that must be stopped, and returns a report as JSON.
+#: Checks the installation and returns a report as JSON. True also runs hostile programs, which the sandbox must stop.
 Examine = Callable[[bool], Awaitable[Json]]
 
 
@@ -315,20 +318,20 @@ class NetworkRules(Protocol):
 
     @property
     def named(self) -> tuple[Any, ...]:
-        """The private networks (of `ipaddress`) that may be reached."""
+        """The private networks (of `ipaddress`) that the call may reach."""
 
     def named_by(self, url: str) -> tuple[Any, ...]:
-        """`named`, and the host that a URL of the owner's configuration names literally."""
+        """The networks of `named`, and the host of a literal URL in the owner's configuration."""
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
-        """Check a further URL; "ask" counts as a denial. Raises Failure `permission_denied`."""
+        """Check another URL. "ask" counts as a denial. Raises Failure `permission_denied`."""
 
     def demand_secret(self, name: str, url: str) -> None:
         """Check that a secret may be sent to a URL. Raises Failure `permission_denied`."""
 
 
 class CallContext(Protocol):
-    """What a primitive gets besides its arguments."""
+    """The context that a primitive gets in addition to its arguments."""
 
     @property
     def workspace(self) -> Any:
@@ -336,37 +339,37 @@ class CallContext(Protocol):
 
     @property
     def remaining(self) -> float:
-        """Seconds left for this call, within what its caller has left."""
+        """The remaining seconds of this call. They include the limit of its caller."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The configuration's section for this primitive."""
+        """The settings of this primitive in the configuration."""
 
     @property
     def key(self) -> str:
-        """An idempotency key for other services: unique to this call, and the same when a resumed run repeats it."""
+        """An idempotency key for other services. It is unique to this call. A resumed run uses the same key for the same call."""
 
     @property
     def contents(self) -> ContentStore | None:
-        """The store of values that are too large to return; None without a store."""
+        """The store of values that are too large to return; None if there is no store."""
 
     @property
     def artifacts(self) -> ArtifactStore | None:
-        """The store of artifacts; None without a store."""
+        """The store of artifacts; None if there is no store."""
 
     @property
     def examine(self) -> Examine | None:
-        """The check of the installation; None if there is none."""
+        """The check of the installation; None if it is not available."""
 
     def left(self, unit: str) -> float:
-        """How much of a unit (``model_tokens``, …) the caller's budget has left; infinity without a bound."""
+        """The remaining amount of a unit (``model_tokens``, …) in the caller's budget; infinity if the unit is not limited."""
 
     @property
     def network(self) -> NetworkRules | None:
-        """The network rules; None without rules, and then nothing may be reached."""
+        """The network rules; None if there are no rules. The call then may not use the network."""
 
     def keep(self, make: Callable[[], Kept]) -> Kept:
-        """What `make` returns, made once for the whole service. If it has an `aclose`, the service awaits that when it closes."""
+        """The object that `make` creates, once for the whole service. If it has an `aclose`, the service calls it at the end."""
 
     def effect(self, kind: str, **facts: Any) -> None:
         """Record an effect that has happened: its kind, and facts such as path, size_bytes and sha256."""

@@ -1,6 +1,7 @@
-"""The types that the stores of the record and their readers exchange.
+"""The types that the stores of the record exchange with their readers.
 
-Named tuples, because an append makes one `Mark`, each line read makes one `Entry`, and an append must cost microseconds.
+They are named tuples because they must be fast to create: each append creates a `Mark`, and each line that is read creates an
+`Entry`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Mark(NamedTuple):
-    """The receipt of an append: entry `n` of `segment`, the `position`-th line that this process wrote."""
+    """The receipt of an append: entry `n` of `segment`. It is the `position`-th line that this process wrote."""
 
     segment: str
     n: int
@@ -18,9 +19,9 @@ class Mark(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of the log. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1 in its segment.
+    """A line of the ledger. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1 in its segment.
 
-    Entries sort in the log's order.
+    The sort order of entries is the order of the ledger.
     """
 
     at: str
@@ -31,9 +32,9 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How far a segment was read: to byte `offset`, after entry `n` with chain `hash`, when it had `size` bytes.
+    """The position up to which a segment was read: byte `offset`, after entry `n` with chain `hash`. The segment had `size` bytes.
 
-    `n` is -1 before the segment's header, 0 after it.
+    `n` is -1 before the segment's header and 0 after the header.
     """
 
     offset: int = 0
@@ -43,15 +44,16 @@ class Place(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """How far each segment of the log was read; the empty cursor is before everything. It can be dumped as JSON."""
+    """The position up to which each segment of the ledger was read. An empty cursor is at the beginning. It is JSON-compatible."""
 
     places: Mapping[str, Place] = {}
 
 
 class RunSummary(NamedTuple):
-    """A run in a listing. `created` is ISO 8601; `last` is its last entry, not verified; `problem` says why it can't be read.
+    """A run in a list. `created` is ISO 8601. `last` is the run's last entry, not verified. `problem` says why the run can't be
+    read.
 
-    `held` is whether a living process runs it, `cancelled` whether a cancel was requested.
+    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
     """
 
     id: str
@@ -65,7 +67,7 @@ class RunSummary(NamedTuple):
 
 
 class LoadedRun(NamedTuple):
-    """A run's journal, verified. `torn` is whether a crash left an incomplete entry at its end, which does not count."""
+    """A run's verified journal. `torn` says whether a crash left an incomplete entry at its end. This entry is ignored."""
 
     id: str
     created: str
@@ -77,14 +79,14 @@ class LoadedRun(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a value: its first byte's offset in it, and its text without the newline."""
+    """A line of a value: the offset of its first byte in the value, and its text without the newline."""
 
     offset: int
     text: str
 
 
 class Matches(NamedTuple):
-    """The matching lines of a value, and the offset to continue from if the limit stopped the search; else None."""
+    """The matching lines of a value. If the limit stopped the search, also the offset to continue from; otherwise None."""
 
     lines: list[Line]
     next_offset: int | None

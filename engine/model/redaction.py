@@ -1,7 +1,7 @@
-"""Redaction of values for the record: secrets are replaced, and long texts become their size and hash.
+"""Redact values for the record: secrets are replaced, and long texts become their size and hash.
 
-Many people read a record, and it is never deleted. So it keeps no value whose name or form looks like a secret. The size
-and hash of a long text are enough to check later whether it was this text.
+Many people read a record, and it is never deleted. So the record contains no value whose name or form looks like a secret. The size
+and hash of a long text are sufficient to compare it with a given text later.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _FORMS = re.compile(
     r"|\balb_[0-9a-f]{64}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
     r"|://[^/\s:@]*:[^/\s@]+@|\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"
 )
-#: A whole private key; without an end marker it extends to the end of the text.
+#: A complete private key. Without an end marker, the key extends to the end of the text.
 _KEYS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
-#: A secret after its name: in a command, a URL's query, a header, a piece of JSON.
+#: A secret after its name: in a command, in a URL's query, in a header, or in JSON.
 _ASSIGNED = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|cookie"
     r"|session[_-]?id)[A-Za-z0-9_]*(?:[\"']?\s*[=:]\s*|\s+(?=[\"'])|(?<=--password)\s+|(?<=--token)\s+)[\"']?)(?![\s\"'$])[^\s&\"']{4,}"
 )
 
 
-#: Names of counts that look like names of secrets: ``max_tokens``.
+#: Names of counts that look like names of secrets, for example ``max_tokens``.
 _COUNTS = re.compile(r"(?i)_tokens\Z")
-#: Characters of one whole value; containers after that are recorded by their length only.
+#: The most characters of one value. After that, only the length of further containers is recorded.
 MAX_ALL = 64 * 1024
 
 
 def redacted(value: Any, name: str = "") -> Any:
-    """A copy of a value for the record: JSON of bounded size. `name` is the value's key or parameter."""
+    """A copy of a value for the record: JSON of limited size. `name` is the value's key or parameter."""
     try:
         return _Redaction().of(value, name, 0)
     except Exception as error:
-        # A caller's object may raise when it is read; the entry is written all the same.
+        # A caller's object may raise when it is read. The entry must be written nevertheless.
         return {"$unreadable": type(error).__name__[:100]}
 
 
 def redacted_text(text: str, most: int = 500) -> str:
-    """A message for the record: secrets are replaced, and it is cut after `most` characters."""
-    # Longer than the result, so that a secret at the cut is still recognised.
+    """A message for the record. Secrets are replaced, and the text is cut after `most` characters."""
+    # This text is longer than the result, so that a secret at the cut is still recognized.
     text = _KEYS.sub(REDACTED, text[: most + 10_000])
     text = _ASSIGNED.sub(rf"\1{REDACTED}", _FORMS.sub(REDACTED, text))
     return _unicode(text[:most])
@@ -63,7 +63,7 @@ def _unicode(text: str) -> str:
 
 
 def recorded(arguments: Any, by_hash: Collection[str]) -> Any:
-    """The arguments of a call for the record, as `redacted`; those in `by_hash` only as their hash."""
+    """The arguments of a call for the record, as `redacted`. Parameters in `by_hash` are replaced by their hash."""
     if not by_hash or not isinstance(arguments, Mapping):
         return redacted(arguments)
     kept = redacted({name: value for name, value in arguments.items() if name not in by_hash})
@@ -81,7 +81,7 @@ def _named(value: Any) -> Any:
     return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
 
 
-#: Names up to this length are cached: the same parameters come with each call.
+#: Names up to this length are cached, because the same parameters are used in many calls.
 MAX_REMEMBERED = 64
 
 
@@ -91,18 +91,18 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _secret(name: str) -> bool:
-    """Whether the value of this name is a secret."""
+    """Whether the value with this name is a secret."""
     return _is_secret_name(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
 
 
 @lru_cache(4096)
 def _known_key(key: str) -> str | None:
-    """A short key as the record keeps it; None if it may contain a secret."""
+    """A short key as it appears in the record; None if the key may contain a secret."""
     return None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
 
 
 class _Redaction:
-    """Makes one copy; `left` is what remains of `MAX_ALL`."""
+    """Creates one copy. `left` is the remaining part of `MAX_ALL`."""
 
     def __init__(self) -> None:
         self.left = MAX_ALL

@@ -14,7 +14,7 @@ from albert_tools.engine.model.schema import Violation, violations
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_IDENTIFIER}
 _NAME_OR_NONE: Schema = {**_NAME, "type": ["string", "null"]}
 
-#: The schemas of an invocation's fields. The tool's own schema judges the arguments.
+#: The schemas of an invocation's fields. The arguments are checked against the tool's own schema.
 INVOCATION_FIELDS: dict[str, Schema] = {
     "tool": _NAME,
     "version": _NAME_OR_NONE,
@@ -32,10 +32,10 @@ _MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """One request to run a tool. `version` pins a composite.
+    """One request to run a tool. `version` selects a version of a composite.
 
-    A repeat with the same `dedupe_key` gets the recorded result instead of a second execution; an empty key has no effect.
-    `timestamp` is when the request was made, ISO 8601, or empty.
+    If the same `dedupe_key` was used before, the recorded result is returned and nothing is executed. An empty key has no effect.
+    `timestamp` is when the request was made (ISO 8601), or empty.
     """
 
     tool: str
@@ -46,11 +46,11 @@ class ToolInvocation:
     dedupe_key: str | None = None
     trace: str | None = None
     timestamp: str = ""
-    #: What the agent says the call is for. A person who approves the call sees it; no rule trusts it.
+    #: The purpose of the call, as the agent states it. A person who approves the call sees it. No rule uses it.
     reason: str | None = None
 
     def violations(self) -> list[Violation]:
-        """Everything that is wrong with the fields, except the arguments."""
+        """All errors in the fields, except in the arguments."""
         found: list[Violation] = []
         for name, schema in INVOCATION_FIELDS.items():
             value = getattr(self, name)
@@ -63,7 +63,7 @@ class ToolInvocation:
 
 @lru_cache(1024)
 def _good_name(tool: str) -> bool:
-    """Whether this can be a tool's name. Cached, because every call asks."""
+    """Whether the text can be a tool's name. The result is cached, because it is needed for every call."""
     return not violations(tool, _NAME, "tool")
 
 
@@ -80,7 +80,7 @@ class Effect:
         return {"kind": self.kind, "tool": self.tool, **self.facts}
 
     def strict(self) -> dict[str, Json]:
-        """``{path, size_bytes, sha256, kind, tool, …}``: these five always, null for a missing fact."""
+        """``{path, size_bytes, sha256, kind, tool, …}``. The first five keys are always present; a missing fact is null."""
         named = {name: self.facts.get(name) for name in ("path", "size_bytes", "sha256")}
         return {**named, "kind": self.kind, "tool": self.tool, **self.facts}
 
@@ -89,7 +89,7 @@ class Effect:
 class ToolResult:
     """The answer to an invocation: an output or an error. Times are in seconds.
 
-    `effects` are in order, and include those before a failure. `log` is what the program printed.
+    `effects` are in order. They include the effects before a failure. `log` contains the text that the program printed.
     """
 
     tool: str
@@ -103,44 +103,44 @@ class ToolResult:
     own_seconds: float = 0.0
     calls: int = 0
     repeated: bool = False
-    #: When the call was made: ISO 8601, UTC.
+    #: When the call was made (ISO 8601, UTC).
     timestamp_utc: str = ""
     #: The decision about the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
     policy: dict[str, Json] | None = None
-    #: The family of the tool; `strict` reports it.
+    #: The family of the tool, for `strict`.
     family: str = ""
-    #: What the call used of the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
+    #: The amounts that the call used from the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
     budget_consumed: dict[str, int | float] = field(default_factory=dict)
-    #: Its place in a trace, in hex.
+    #: The ids of the call in a trace, in hex.
     trace_id: str | None = None
     span_id: str | None = None
-    #: The run whose journal has it, if there is one.
+    #: The run whose journal contains the call, if there is such a run.
     run_id: str | None = None
-    #: Free for the maker of the result.
+    #: Data of the component that made the result. Its content is not defined.
     metadata: dict[str, Json] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
-        """Whether there is an output."""
+        """Whether the result is an output and not an error."""
         return self.error is None
 
     @property
     def result_hash(self) -> str | None:
-        """`hash_of_output` of the output; None when there is an error."""
+        """`hash_of_output` of the output; None if there is an error."""
         return hash_of_output(self.output) if self.error is None else None
 
     def value(self) -> Json:
         """The output.
 
         Raises:
-            Failure: the error, when there is one.
+            Failure: The error, if there is one.
         """
         if self.error is not None:
             raise self.error
         return self.output
 
     def simple(self) -> dict[str, Json]:
-        """``{success, output, error}``, a form that many callers know; the error is its message."""
+        """``{success, output, error}``, a form that many callers know. The error is its message."""
         return {
             "success": self.ok,
             "output": self.output,
@@ -148,14 +148,14 @@ class ToolResult:
         }
 
     def strict(self, family: str = "") -> dict[str, Json]:
-        """The form with all keys, always: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
+        """The form in which all keys are always present: ``{timestamp_utc, ok, tool, action, policy, output, effects, error, …}``.
 
-        ``tool`` is the family of the tool, ``action`` the tool itself.
+        ``tool`` is the family of the tool, and ``action`` is the tool itself.
         """
         denied = self.error is not None and self.error.denied
         policy: Mapping[str, Json] = self.policy or {"rule_id": None, "rationale_code": None}
         if denied and self.error is not None:
-            # The denied call may be a nested one, while this call itself was allowed.
+            # The denied call may be a nested call, while this call was allowed.
             policy = {"rule_id": self.error.rule, "rationale_code": self.error.rationale}
         return {
             "timestamp_utc": self.timestamp_utc,
@@ -187,7 +187,7 @@ class ToolResult:
         return isinstance(self.output, Mapping) and self.output.get("truncated") is True
 
     def as_dict(self) -> dict[str, Json]:
-        """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, with the other keys that have a value."""
+        """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, and the other keys that have a value."""
         found: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
         if self.error is None:
             found["output"] = self.output
@@ -211,7 +211,7 @@ class ToolResult:
 
 
 def hash_of_output(output: Json) -> str:
-    """The hash that records have of an output: ``b3:`` and the BLAKE3 (hex) of its canonical JSON."""
+    """The hash of an output in the record: ``b3:`` and the BLAKE3 (hex) of its canonical JSON."""
     import msgspec
     from blake3 import blake3
 

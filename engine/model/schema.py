@@ -1,10 +1,10 @@
-"""The part of JSON Schema (2020-12) that types need.
+"""The part of JSON Schema (2020-12) that parameter types need.
 
-`schema_of` turns a Python annotation into a schema: common annotations here, others by pydantic, which is imported only
-then. `violations` checks a value against a schema and reports all problems at once, as ``{field, rule, message}``, so that
-a model can correct them in one turn. The evaluator is our own because a library's import is too slow for a run, and because
-the messages are a user interface. It has two extensions: the formats of `string_formats`, and ``x-excludes`` (see
-`definition.Invariant`).
+`schema_of` turns a Python annotation into a schema. It handles common annotations itself. For other annotations it uses pydantic,
+which is only imported then. `violations` checks a value against a schema. It reports all problems at once, as ``{field, rule,
+message}``, so that a model can correct them in one turn. The evaluator is part of this project for two reasons: importing a library
+takes too long for a run, and the messages are a user interface. It has two extensions: the formats of `string_formats`, and
+``x-excludes`` (see `definition.Invariant`).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _PLAIN: dict[Any, Schema] = {
 }
 
 
-#: Packages whose annotations pydantic reads.
+#: Packages whose annotations are passed to pydantic.
 _RICHER = ("pydantic", "annotated_types")
 
 
 class Bound:
     """A part of a JSON Schema inside an annotation: ``Annotated[str, Bound(maxLength=80)]``.
 
-    Pydantic adds it to its schema, too.
+    Pydantic also adds it to the schemas that it makes.
     """
 
     __slots__ = ("schema",)
@@ -63,7 +63,7 @@ class Bound:
 def schema_of(annotation: Any) -> Schema:
     """The JSON Schema of a resolved Python annotation (``str``, ``list[int]``, a TypedDict, ``X | None``, …).
 
-    The `Bound`s of an ``Annotated`` are merged over the schema of its type.
+    The `Bound`s in an ``Annotated`` are merged over the schema of its type.
     """
     try:
         if annotation in _PLAIN:
@@ -90,7 +90,7 @@ def schema_of(annotation: Any) -> Schema:
         return schema_of(arguments[0])
     if is_typeddict(annotation):
         hints = typing.get_type_hints(annotation, include_extras=True)
-        # With `from __future__ import annotations` Python itself does not see `NotRequired`.
+        # With `from __future__ import annotations`, Python itself does not recognize `NotRequired`.
         marks = {name: get_origin(hint) for name, hint in hints.items()}
         usual = annotation.__required_keys__
         return {
@@ -107,7 +107,7 @@ def schema_of(annotation: Any) -> Schema:
 
 
 def union_of(schemas: list[Schema]) -> Schema:
-    """``anyOf``, or a list of types if all are plain types."""
+    """``anyOf``, or a list of types if all schemas are plain types."""
     if all(set(s) == {"type"} and isinstance(s["type"], str) for s in schemas):
         kinds = list(dict.fromkeys(s["type"] for s in schemas))
         return {"type": kinds[0] if len(kinds) == 1 else kinds}
@@ -147,14 +147,14 @@ def _is(value: Any, kind: str) -> bool:
 def violations(value: Any, schema: Schema, field: str = "", root: Schema | None = None) -> list[Violation]:
     """All violations of `schema` in `value`, in the order of its fields.
 
-    `field` is the path to `value`, which the reports extend: ``rows[3].name``.
+    `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
     """
     found: list[Violation] = []
     _walk(value, schema, field, schema if root is None else root, found)
     return found
 
 
-#: Rules whose violation shows that another alternative was meant.
+#: If one of these rules is violated, the caller probably meant another alternative.
 _OTHER_ALTERNATIVE = ("type", "enum", "const")
 
 
@@ -166,7 +166,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
     if not schema:
         return
     if "$defs" in schema:
-        # Schemas that were made separately have their own definitions.
+        # A schema that was made separately has its own definitions.
         root = schema
     if "$ref" in schema:
         target: Any = root
@@ -178,7 +178,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
         if combiner in schema:
             tried = [violations(value, s, field, root) for s in schema[combiner]]
             if all(tried):
-                # If exactly one has the right type, its report says what is wrong.
+                # If exactly one alternative has the right type, its violations explain the problem.
                 meant = [
                     t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
                 ]
@@ -212,7 +212,7 @@ def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Viol
 
 
 def _near(value: Any, choices: list[Any]) -> str | None:
-    """The choice that a misspelt text most likely means."""
+    """The choice that is most similar to a misspelled text."""
     from albert_tools.engine.model.nearest_name import nearest
 
     return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
@@ -277,7 +277,7 @@ def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, fou
         elif isinstance(others, dict):
             _walk(item, others, at, root, found)
     for names in schema.get("x-excludes", ()):
-        # Not `in`: 0 is equal to False, and given.
+        # `in` can't be used here, because 0 equals False, but 0 counts as given.
         given = [n for n in names if value.get(n) is not None and value[n] is not False]
         if len(given) > 1:
             at = f"{field}.{given[1]}" if field else given[1]

@@ -1,7 +1,7 @@
-"""Checks a schema that was written by hand, when its tool is declared.
+"""Check a hand-written schema when its tool is declared.
 
-A mistake in it would otherwise appear only when a call is checked, and would deny every call. Schemas made from annotations
-need no check.
+Without this check, an error in the schema would only appear when a call is checked, and would deny every call. Schemas that are
+made from annotations need no check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ONE = ("items", "additionalProperties")
 
 
 def fault_in(schema: Any) -> str | None:
-    """What is wrong with a schema, in a few words; None if it is valid."""
+    """A short description of the error in a schema; None if the schema is valid."""
     if not isinstance(schema, dict):
         return f"a schema is a dict, not {schema!r:.100}"
     for key, value in schema.items():

@@ -1,8 +1,8 @@
-"""Conditions on strings that JSON Schema cannot express, as values of ``format``.
+"""Conditions on strings that JSON Schema cannot express. They are values of ``format``.
 
-JSON Schema counts characters where the system counts bytes, has no word for NUL or the parts of a path, and cannot say what
-is wrong with a string that does not match a ``pattern``. Other validators ignore an unknown ``format``, so the schemas stay
-usable elsewhere.
+JSON Schema counts characters, but the operating system counts bytes. It has no condition for NUL or for the parts of a path. If a
+string does not match a ``pattern``, JSON Schema cannot explain why. Other validators ignore an unknown ``format``, so they can
+still use the schemas.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _HASH = re.compile(rf"(?:b3:)?[0-9a-f]{{{2 * HASH_BYTES}}}")
 
 
 def _bytes(text: str, most: int) -> Iterator[Fault]:
-    """`max_bytes`; not if there are even too many characters, which ``maxLength`` reports."""
-    # A character has at most 4 bytes, so most texts need not be encoded.
+    """The rule `max_bytes`. It yields nothing if there are too many characters, because ``maxLength`` already reports that."""
+    # A character has at most 4 bytes, so most texts need not be encoded for the check.
     if len(text) * 4 > most >= len(text) and not text.isascii():
         count = len(text.encode("utf-8", "surrogatepass"))
         if count > most:
@@ -98,7 +98,7 @@ def _time(text: str) -> Iterator[Fault]:
         yield "time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty"
 
 
-#: Name of a format → its check, which yields all violations.
+#: The check of each format. A check yields all violations.
 FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
     "albert-path": _path,
     "albert-folder": _folder,

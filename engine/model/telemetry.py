@@ -1,8 +1,8 @@
-"""What observers see of calls: one notice when a call starts, one when it ends.
+"""The notices that observers get: one when a call starts, and one when it ends.
 
-Each call is a *span* of a *trace*, as in the W3C's Trace Context: all calls of one request share a trace, and a span names its
-parent. The record and all observers use the same ids. This module defines the contract and imports nothing heavy;
-`albert_tools.telemetry` has observers.
+Each call is a *span* of a *trace*, as in the W3C's Trace Context. All calls of one request share a trace, and a span contains the
+id of its parent. The record and all observers use the same ids. This module only defines the interface and is fast to import. The
+observers are in `albert_tools.telemetry`.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import os
 import re
 from typing import Any, Literal, NamedTuple, Protocol
 
-#: How a call ended. A blocked call was not executed: it was denied, invalid, or named an unknown tool.
+#: How a call ended. A blocked call was not executed: it was denied, it was invalid, or its tool is unknown.
 Outcome = Literal["completed", "failed", "blocked"]
 
 
 class Span(NamedTuple):
-    """A call's place in a trace: 32, 16 and 16 lower-case hex digits. The parent may be an outside caller's span."""
+    """The ids of a call in a trace: 32, 16 and 16 lower-case hex digits. The parent may be the span of an outside caller."""
 
     trace_id: str
     span_id: str
     parent_id: str | None = None
-    #: False if the outside caller asked not to record this trace.
+    #: False if the outside caller requested that this trace is not recorded.
     sampled: bool = True
 
 
 class Started(NamedTuple):
-    """A call that starts. `verdict`, `rule` and `mode` belong to the decision; None if the call was blocked before it.
+    """The start of a call. `verdict`, `rule` and `mode` belong to the decision; they are None if the call was blocked earlier.
 
-    If the tool is unknown, `kind`, `version` and `description` are None and `tool` is the requested name. `arguments` are as
-    given, secrets included: observers redact. `session` is a session's id, never its token. `callers` are the saved tools that
-    made this call, outermost first.
+    If the tool is unknown, `kind`, `version` and `description` are None, and `tool` is the requested name. `arguments` are not
+    redacted, so observers must redact secrets. `session` is a session's id, never its token. `callers` are the saved tools through
+    which this call was made, outermost first.
     """
 
     tool: str
@@ -47,14 +47,14 @@ class Started(NamedTuple):
     verdict: str | None = None
     rule: str | None = None
     mode: str | None = None
-    #: The arguments that may be kept as a hash only.
+    #: The arguments of which only a hash may be stored.
     by_hash: tuple[str, ...] = ()
 
 
 class Ended(NamedTuple):
-    """The end of `started`. `code`, `category`, `message` and `rule` belong to the failure; None on success.
+    """The end of `started`. `code`, `category`, `message` and `rule` belong to the failure; they are None on success.
 
-    `retried` counts further attempts, `effects` the effects. `output` is as the caller gets it, secrets included.
+    `retried` is the number of further attempts, and `effects` lists the effects. `output` is not redacted.
     """
 
     started: Started
@@ -71,27 +71,28 @@ class Ended(NamedTuple):
 
 
 class Observer(Protocol):
-    """Gets the notices of calls, in the call's own task: its methods must not wait. Their exceptions are dropped."""
+    """Gets the notices of calls, in the call's own task. Its methods must not block. Their exceptions are dropped."""
 
     def started(self, span: Span, call: Started) -> None:
-        """A call starts."""
+        """Called when a call starts."""
 
     def ended(self, span: Span, call: Ended) -> None:
-        """A call has ended; called once for each call that started."""
+        """Called when a call has ended, once for each call that started."""
 
 
 _TRACE = re.compile(r"[0-9a-fA-F]{32}")
-#: Version, trace, parent, flags. Later versions may append more (https://www.w3.org/TR/trace-context/#traceparent-header).
+#: Version, trace, parent, flags. Later versions may have more fields (https://www.w3.org/TR/trace-context/#traceparent-header).
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL)
-#: A caller's trace with more characters is ignored.
+#: The maximum length of a caller's trace, in characters. A longer trace is ignored.
 _MAX_TRACE = 512
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
 def new_span(parent: Span | None = None, trace: str | None = None) -> Span:
-    """A new span: a child of `parent`, else part of the caller's `trace`, else of a new trace.
+    """A new span. It is a child of `parent` if given, otherwise part of the caller's `trace` if valid, otherwise part of a new
+    trace.
 
-    `trace` is a W3C traceparent or a trace id of 32 hex digits; anything else is ignored.
+    `trace` is a W3C traceparent or a trace id of 32 hex digits. Any other text is ignored.
     """
     if parent is not None:
         return Span(parent.trace_id, _id(), parent.span_id, parent.sampled)
@@ -105,7 +106,7 @@ def new_span(parent: Span | None = None, trace: str | None = None) -> Span:
 
 
 def traceparent(span: Span) -> str:
-    """The span as a W3C traceparent, to pass to another service."""
+    """The span as a W3C traceparent, for another service."""
     return f"00-{span.trace_id}-{span.span_id}-{'01' if span.sampled else '00'}"
 
 
@@ -113,7 +114,7 @@ def _valid_version(version: str, more: str | None) -> bool:
     return version != "ff" and (version != "00" or more is None)
 
 
-#: Ids for later: asking the system for many random bytes at once costs a tenth of asking for each id.
+#: Ids for later use. Requesting many random bytes at once is ten times faster than requesting bytes for each id.
 _drawn: list[str] = []
 _BATCH = 256
 
@@ -123,7 +124,7 @@ os.register_at_fork(after_in_child=_drawn.clear)
 
 def _id() -> str:
     try:
-        # Atomic, so threads need no lock.
+        # `pop` is atomic, so threads need no lock.
         return _drawn.pop()
     except IndexError:
         digits = os.urandom(8 * _BATCH).hex()

@@ -1,12 +1,11 @@
-"""The words that programs may use: built-ins, façades, methods, attributes.
+"""The names that programs may use: built-ins, façades, methods, attributes.
 
-Default-deny, as tables: a name that is not here does not resolve. Everything here is pure, deterministic and harmless on
-every value that can exist in a program. The checker knows no types, so a method's name must be safe on any value. The
-checker and the worker read these tables; the compiler's second gate has its own list on purpose.
+The tables follow the principle of default-deny: a name that is not in a table can't be used. Everything in the tables is pure,
+deterministic, and harmless for every value that a program can create. The checker does not know types, so a method's name must be
+safe on any value. The checker and the worker read these tables. The compiler's second gate deliberately has its own list.
 
-Façade entries are written compactly: ``name`` is a function, ``name=`` a constant, ``Name!`` an exception, ``Name#`` a class.
-``~`` marks a function that returns a lazy iterator, ``@0`` the position of a callback. The keywords that may be given by name
-follow a ``:``.
+Façade entries have a compact form: ``name`` is a function, ``name=`` a constant, ``Name!`` an exception, ``Name#`` a class. ``~``
+marks a function that returns a lazy iterator, and ``@0`` is the position of a callback. The allowed keywords follow a ``:``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 
 class Builtin(NamedTuple):
-    """A built-in function or type: its number of positional arguments, its keywords, the position of a callback."""
+    """A built-in function or type: its number of positional arguments, its keywords, and the position of a callback."""
 
     least: int
     most: int | None
@@ -85,22 +84,22 @@ BUILTINS: dict[str, Builtin] = {
 #: Class methods of built-in types, as ``type.name``.
 TYPE_METHODS = frozenset({"dict.fromkeys", "str.maketrans", "bytes.fromhex", "int.from_bytes", "float.fromhex"})
 
-#: Exceptions a program may name, raise and catch, besides `ToolError` and the façades' own.
+#: The exceptions that a program may name, raise and catch. `ToolError` and the exceptions of façades are allowed, too.
 EXCEPTIONS = frozenset(
     """ArithmeticError AssertionError Exception IndexError KeyError LookupError OverflowError RuntimeError
     TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
     AttributeError StopIteration""".split()
 )
 
-#: The names the prelude defines. None can be rebound.
+#: The names that the prelude defines. They cannot be rebound.
 PRELUDE = frozenset({"tools", "tool", "example", "parallel", "ToolError"})
 
-#: Names for annotations only.
+#: Names that may only be used in annotations.
 TYPING = frozenset({"Any", "Literal", "Optional", "TypedDict", "Required", "NotRequired"})
 
 
 class Entry(NamedTuple):
-    """A façade's entry; `kind` is ``function``, ``constant``, ``exception`` or ``class``."""
+    """An entry of a façade; `kind` is ``function``, ``constant``, ``exception`` or ``class``."""
 
     kind: str
     lazy: bool = False
@@ -175,7 +174,7 @@ _KIND = {"": "function", "=": "constant", "!": "exception", "#": "class"}
 
 @cache
 def facades() -> dict[str, dict[str, Entry]]:
-    """Module → dotted name → entry."""
+    """The entries of each façade: module → dotted name → entry."""
     tables: dict[str, dict[str, Entry]] = {}
     for module, text in _FACADES.items():
         table = tables[module] = {}
@@ -192,10 +191,10 @@ def facades() -> dict[str, dict[str, Entry]]:
     return tables
 
 
-#: The modules whose façades exist.
+#: The modules that have a façade.
 MODULES = frozenset(_FACADES)
 
-#: Modules that people reach for, and what to use instead.
+#: Modules that authors often try to import, and their replacements.
 INSTEAD: dict[str, str] = {
     "os": "use tools.list_directory for folders, and posixpath for joining and splitting paths",
     "os.path": "use posixpath: from posixpath import join, basename, splitext",
@@ -258,10 +257,10 @@ _METHODS_BY_TYPE: dict[str, str] = {
 #: Names of methods that may be called.
 METHODS = frozenset(name for names in _METHODS_BY_TYPE.values() for name in names.split())
 
-#: Methods of text; their results are new or immutable.
+#: Methods of text. They return new or immutable values.
 TEXT_METHODS = frozenset(_METHODS_BY_TYPE["str"].split())
 
-#: Methods that change what they are called on: never a callback, never inside `parallel` on outer values.
+#: Methods that change their object. They can't be callbacks, and bodies of `parallel` can't call them on outer values.
 MUTATORS = frozenset(
     """add append appendleft clear difference_update discard extend extendleft insert intersection_update move_to_end
     pop popitem popleft read readline readlines remove reverse rotate seek setdefault sort subtract
@@ -277,14 +276,14 @@ GROWERS = frozenset(
 #: Methods that return a lazy iterator.
 LAZY_METHODS = frozenset({"finditer", "elements"})
 
-#: Methods that consume an iterator they are given.
+#: Methods that consume an iterator given as an argument.
 CONSUMING_METHODS = frozenset(
     """difference difference_update extend extendleft fromkeys intersection intersection_update isdisjoint issubset
     issuperset join symmetric_difference symmetric_difference_update union update writelines writerow writerows
     subtract""".split()
 )
 
-#: Attributes that may be read.
+#: Attributes that programs may read.
 ATTRIBUTES = frozenset(
     """args code message retryable tool
     day days fold hour microsecond microseconds minute month second seconds tzinfo year
@@ -296,7 +295,7 @@ ATTRIBUTES = frozenset(
     block_size digest_size name""".split()
 )
 
-#: Names of text encodings, all preloaded in the worker; `encode`, `decode`, `str` and `bytes` take no others.
+#: Names of text encodings. The worker loads all of them at its start. `encode`, `decode`, `str` and `bytes` accept no others.
 ENCODINGS = frozenset(
     """utf-8 utf8 utf_8 ascii us-ascii latin-1 latin1 latin_1 iso-8859-1 iso8859-1 utf-16 utf16 utf-16-le utf-16-be
     utf-32 utf-32-le utf-32-be

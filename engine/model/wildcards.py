@@ -1,6 +1,6 @@
-"""Patterns in which ``*`` matches any characters, in linear time.
+"""Patterns in which ``*`` matches any characters. Matching takes linear time.
 
-A regular expression would backtrack at each star: with a few stars, a long name from an agent would take for ever.
+A regular expression would backtrack at each star. With a few stars, a long name from an agent would take extremely long.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Starred(NamedTuple):
-    """The texts between the stars, in order; `last` is None if there is no star."""
+    """The texts between the stars, in order. `last` is None if there is no star."""
 
     first: str
     middle: tuple[str, ...]
@@ -17,7 +17,7 @@ class Starred(NamedTuple):
 
     @classmethod
     def of(cls, pattern: str) -> Starred:
-        """Read a pattern; every character except the star is literal."""
+        """Read a pattern. Every character except the star is literal."""
         first, *others = pattern.split("*")
         return cls(first, tuple(filter(None, others[:-1])), others[-1] if others else None)
 
@@ -29,7 +29,7 @@ class Starred(NamedTuple):
         if at > end or not text.startswith(self.first) or not text.endswith(self.last):
             return False
         for part in self.middle:
-            # The first match is the best one: it leaves the most for the rest.
+            # The first match is the best one, because it leaves the longest remaining text.
             at = text.find(part, at, end)
             if at < 0:
                 return False

@@ -1,8 +1,9 @@
-"""Asking a person: the question and the answer are entries of the ledger, and the call continues when there is an answer.
+"""Ask a person for approval. Question and answer are entries of the ledger, and the call continues after the answer.
 
-If the application can ask, it is asked within the call, while all clocks of the request are stopped. Otherwise the call waits for
-as long as `ServiceContext.patience` says for an answer from another process; then its run is suspended, and can be resumed after
-the answer. After any answer the call is judged again from the start: the rules, the mode or the file may have changed meanwhile.
+If the application can ask a person, it asks during the call. All clocks of the request are stopped meanwhile. Otherwise the call
+waits for an answer from another process, at most `ServiceContext.patience` seconds. Then its run is suspended; it can be resumed
+after the answer. After any answer the call is authorized again from the start, because the rules, the mode or the file may have
+changed in the meantime.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, expor
 
 #: Seconds between two checks for an answer from another process.
 _POLL_SECONDS = 0.1
-#: Who answered, if the application doesn't say; and the longest name that is recorded, in characters.
+#: The name of the person who answered, if the application gives no name; and the longest recorded name, in characters.
 UNNAMED = "the application, asked in the call"
 MAX_BY = 256
 
@@ -46,43 +47,44 @@ async def approved(
     call: Call,
     clock: Callable[[], float],
 ) -> Approval | None:
-    """The approval for a call, asking a person if there is none yet.
+    """Find the approval for a call. If there is none yet, ask a person.
 
     Args:
         target: The tool.
         arguments: The valid arguments.
-        decision: The decision to ask, made in `mode` by the rules of revision `rules`.
-        mode: See `decision`.
-        rules: See `decision`.
+        decision: The decision to ask. It was made in `mode` by the rules of revision `rules`.
+        mode: The mode of the decision.
+        rules: The revision of the rules that made the decision.
         call: The call.
-        clock: Seconds from any point.
+        clock: A monotonic clock, in seconds.
 
     Returns:
-        The approval, which is used up as the call begins; None if a person has just answered, so the call is to be judged again.
+        The approval, which is used up when the call begins; None if a person has just answered. The call must then be authorized
+        again.
 
     Raises:
-        Failure: `permission_denied`: nobody can be asked, or the answer is no; `suspended`: the run waits for the answer.
+        Failure: `permission_denied` if nobody can be asked or the answer is no; `suspended` if the run waits for the answer.
     """
     request = call.request
     name, approvals = target.definition.name, request.context.approvals
     if approvals is None:
-        # Nothing is recorded here, so only an answer within the call counts.
+        # Without a ledger, nothing is recorded, so only an answer during the call counts.
         if request.context.ask is None:
             raise nobody_to_ask(decision, name)
         if _choice(await _ask_application(_question(target, arguments, decision, call), call, clock))[0] == "no":
             raise refused_by_person(decision, name)
         return Approval("", "", name, "", None, decision.rule, "", 0, 0)
-    # A lasting answer doesn't cover an interrupted step: the question is about this very step.
+    # A lasting answer doesn't cover an interrupted step, because the question concerns this one step.
     interrupted = decision.rationale == "interrupted"
     scope = None if interrupted else _scope(target, arguments, mode, call)
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
         return lasting
-    # A call from outside is the same call whenever it is made. A call of a program is one step of one run.
+    # A call from outside keeps its identity when it is repeated. A call by a program is identified by its run and its step.
     caller = request.origin or "owner"
     place = f"{caller} {request.run.id}:{call.step}" if call.depth else caller
     if interrupted and request.run.journal is not None:
-        # An unused yes to the first attempt must not answer for the second.
+        # An unused yes to the first attempt must not authorize the second attempt.
         begun = request.run.journal.times_begun(call.step or "0")
         place = f"{caller} {request.run.id}:{call.step} begun {begun} times"
     authority = request.context.ruling()[1]
@@ -122,7 +124,7 @@ async def approved(
             return None
         choice, by = _choice(answer)
         if not _record_answer(approvals, approval, choice, by) and choice == "no":
-            # Another answer came first. A no within the call still denies it.
+            # Another answer was recorded first. A no during the call still denies the call.
             if approvals.get(approval.id).state == "yes":
                 with suppress(Failure):
                     approvals.revoke(approval.id)
@@ -142,13 +144,13 @@ async def approved(
 
 
 def _scope(target: Target, arguments: dict[str, Any], mode: str, call: Call) -> Scope:
-    """The calls that a lasting answer would cover."""
+    """The calls to which a lasting answer would apply."""
     definition, digest = target.definition, "" if call.trail else arguments_digest(arguments)
     return Scope(definition.name, definition.version, call.request.principal, mode, call.trail, digest, call.asks)
 
 
 def _write_question(approval: Approval, arguments: dict[str, Any], call: Call) -> None:
-    """Write the question to the journal with its whole arguments, which the ledger shortens."""
+    """Write the question to the journal with its complete arguments. The ledger contains shortened arguments."""
     journal = call.request.run.journal
     if journal is not None:
         with suppress(Failure):
@@ -158,7 +160,7 @@ def _write_question(approval: Approval, arguments: dict[str, Any], call: Call) -
 def _question(
     target: Target, arguments: dict[str, Any], decision: Decision, call: Call, approval: Approval | None = None
 ) -> Question:
-    # A copy, so that the application can't change the arguments of the call.
+    # The application gets a copy, so it can't change the arguments of the call.
     shown = export(arguments, MAX_ANSWER)
     reason = reason_of(call.request.invocation)
     if approval is None:
@@ -189,7 +191,7 @@ def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action
 async def _ask_application(
     question: Question, call: Call, clock: Callable[[], float], approvals: Approvals | None = None
 ) -> Answer | Any:
-    """The person's answer; None if another process has answered meanwhile. All clocks of the request are stopped."""
+    """The person's answer; None if another process has answered in the meantime. All clocks of the request are stopped."""
     request = call.request
     assert request.context.ask is not None
     with _stopped_clocks(request, clock):
@@ -203,7 +205,7 @@ async def _ask_application(
                     if approval is not None and approval.state != "open":
                         asked.cancel(_why_closed(approval))
                         await asyncio.wait({asked})
-                        # An answer given at the same moment is still taken.
+                        # An answer that arrives at the same moment still counts.
                         return None if asked.cancelled() else asked.result()
             except asyncio.CancelledError:
                 asked.cancel()
@@ -216,7 +218,7 @@ async def _ask_application(
 
 @contextmanager
 def _stopped_clocks(request: Request, clock: Callable[[], float]) -> Iterator[None]:
-    """Stop all clocks of a request. Several of its calls can ask at once; the clocks run again after the last answer."""
+    """Stop all clocks of a request. Several of its calls can ask at the same time. The clocks restart after the last answer."""
     request.open_questions += 1
     try:
         if request.open_questions == 1:
@@ -233,7 +235,7 @@ def _stopped_clocks(request: Request, clock: Callable[[], float]) -> Iterator[No
 
 
 def _choice(answer: Any) -> tuple[Choice, str]:
-    """The choice and who made it. Anything but one of the choices is a no."""
+    """The choice and the name of the person. An invalid answer counts as no."""
     by = UNNAMED
     if isinstance(answer, Answer):
         if isinstance(answer.by, str) and answer.by:
@@ -245,13 +247,13 @@ def _choice(answer: Any) -> tuple[Choice, str]:
 
 
 def _why_closed(approval: Approval) -> str:
-    """Why the question is closed, for the application that is asking it."""
+    """The reason why the question is closed, for the application that is asking it."""
     by = f", by {approval.by}" if approval.by else ""
     return f"answered elsewhere: {approval.choice}{by}" if approval.choice else f"the question is {approval.state}"
 
 
 def _record_answer(approvals: Approvals, approval: Approval, choice: Choice, by: str) -> bool:
-    """Record an answer; False if there is another answer, or the question was revoked or has expired."""
+    """Record an answer. Returns False if another answer exists, or the question was revoked or has expired."""
     try:
         approvals.answer(approval.id, choice if choice in approval.choices else "once", by)
     except Failure as failure:
@@ -262,7 +264,7 @@ def _record_answer(approvals: Approvals, approval: Approval, choice: Choice, by:
 
 
 async def _answered_elsewhere(approvals: Approvals, approval: Approval, call: Call, clock: Callable[[], float]) -> bool:
-    """Wait for an answer from another process; False if there is none in time."""
+    """Wait for an answer from another process. Returns whether it arrived in time."""
     request = call.request
     began, patience = clock(), request.context.patience or 0.0
     if not patience:

@@ -1,7 +1,7 @@
-"""Stages 2 and 3 of the pipeline: whether a call may be made, and its beginning.
+"""Stages 2 and 3 of the pipeline: validate and authorize a call, and record that it begins.
 
-The beginning is one exclusive section that only one process can be in: the call is charged, its approval is used up, and its
-decision is recorded. Any fault on the way is a denial.
+A call begins in an exclusive section, which only one process can enter at a time. There the call is charged, its approval is used
+up, and its decision is recorded. Any fault before the call begins is a denial.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
     from albert_tools.engine.authority.rate_limit import RateLimits
 
-#: How often a person is asked about one call, if what it touches changes each time while they think.
+#: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 
 
 class Authorizer:
-    """Authorizes calls, or raises the failure that says why not."""
+    """Authorizes calls. If a call is not authorized, raises the failure with the reason."""
 
     def __init__(self, lookup: Lookup, clock: Callable[[], float]) -> None:
         self._lookup = lookup
@@ -54,15 +54,15 @@ class Authorizer:
             target: The tool.
             given: The arguments as the caller gave them.
             call: The call.
-            step: The step of the journal, if the call was begun before and cut short.
-            effects: Takes the effects that such a call turns out to have had.
+            step: The step of the journal, if the call had begun before it was interrupted.
+            effects: A list to which the effects of such an interrupted call are added.
 
         Returns:
-            The call, to be made at once.
+            The authorized call. It must be executed immediately.
 
         Raises:
-            Failure: the arguments are invalid, the call is denied, or a fault made the decision impossible.
-            Repeated: it was made before, under the same dedupe key.
+            Failure: The arguments are invalid, the call is denied, or a fault prevented the decision.
+            Repeated: The call was already made with the same dedupe key.
         """
         request, definition = call.request, target.definition
         context, began = request.context, self._clock()
@@ -86,7 +86,7 @@ class Authorizer:
                 authorized, decision = self._authorize(target, arguments, call, mode)
                 governance, authority = authorized.governance, authorized.authority
                 if not call.depth:
-                    # The rules can only shorten it.
+                    # The rules can only shorten the deadline.
                     call.deadline = min(call.deadline, began + governance.limits.run_seconds)
                 if decision is None or authority is None or request.run.dry:
                     return authorized
@@ -178,10 +178,11 @@ async def _begin(
 ) -> None:
     """Charge the call, use up its approval and record its decision, in one exclusive section.
 
-    If the call may change something, all of it is on the disk before this returns.
+    If the call may change something, all these entries are on the disk before the function returns.
 
     Raises:
-        Failure: `rate_limited`, `budget_exceeded`, `permission_denied`: another call was quicker; `governance_unavailable`.
+        Failure: `rate_limited`, `budget_exceeded`; `permission_denied` if another call used the approval first;
+            `governance_unavailable`.
     """
     request = call.request
     context, recorder, definition = request.context, request.recorder, target.definition
@@ -196,7 +197,7 @@ async def _begin(
             if windows:
                 _rate_limits(context).demand(windows, _session_line(request), definition.name)
             if request.session is not None and context.sessions is not None:
-                # The lease can have ended while a person thought: a question stops the clock of the call only.
+                # The lease may have expired while a person decided, because a question only stops the clock of the call.
                 context.sessions.demand(request.session, definition.name)
                 if before is None:
                     context.sessions.afford(request.session, definition.name)
@@ -257,7 +258,7 @@ def _valid(target: Target, given: Any, context: ServiceContext) -> dict[str, Any
 
 
 def _check_session(tool: str, request: Request, first: bool) -> None:
-    """Find the session of the first call, and check that it is alive and that its lease has the tool.
+    """Find the session of the first call. Check that it is active and that its lease includes the tool.
 
     Raises:
         Failure: `permission_denied`.
@@ -298,7 +299,7 @@ def _decide(target: Target, arguments: dict[str, Any], call: Call, authority: Au
 
 
 def _rules_unchanged(context: ServiceContext, mode: str, governance: Governance) -> bool:
-    """Whether the rules and the mode are still those that a call was judged by."""
+    """Whether the rules and the mode are still those that authorized the call."""
     context.modes.look()
     return context.modes.mode == mode and context.ruling()[0].revision == governance.revision
 
@@ -312,7 +313,7 @@ def _rate_limits(context: ServiceContext) -> RateLimits:
 
 
 def _approved_before(begun: Entered, mode: Mode, request: Request) -> bool:
-    """Whether a person has allowed the call that was begun, by the journal and by the record of the answer."""
+    """Whether a person has allowed the call that had begun, according to the journal and the record of the answer."""
     approvals = request.context.approvals
     if not begun.approval or begun.mode != mode or approvals is None:
         return False
@@ -324,13 +325,13 @@ def _approved_before(begun: Entered, mode: Mode, request: Request) -> bool:
 
 
 def _session_line(request: Request) -> list[str]:
-    """The session and the sessions around it, which all count the call."""
+    """The session and its parent sessions. The call counts for all of them."""
     sessions = request.context.sessions
     return [] if request.session is None or sessions is None else sessions.lineage(request.session)
 
 
 def _check_example(target: Target, call: Call, governance: Governance) -> None:
-    """Check that a call of an example has no effect outside its scratch workspace.
+    """Check that a call of an example has no effect outside its temporary workspace.
 
     Raises:
         Failure: `permission_denied`.
@@ -352,7 +353,7 @@ def _check_example(target: Target, call: Call, governance: Governance) -> None:
 
 
 def _stays_inside(primitive: Primitive) -> bool:
-    """Whether a call can only change the workspace that it is given, and needs no permission."""
+    """Whether a call can only change its workspace and needs no permission."""
     if primitive.gated:
         return False
     effects = set(primitive.definition.effects)

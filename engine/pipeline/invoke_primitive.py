@@ -1,6 +1,6 @@
-"""Calling a primitive: in its guarded workspace or confined, with its locks and a time limit.
+"""Call a primitive with its locks and a time limit, either in the guarded workspace or confined.
 
-A transient failure is retried once, after a short pause, if the call is idempotent and had no effect yet.
+A transient failure is retried once, after a short pause, if the call is idempotent and has had no effect yet.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
 
-#: The codes that are retried, if the failure says that it is retryable.
+#: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
-#: The longest pause before the second attempt, in seconds. It is random, so that many calls don't retry at once.
+#: The longest pause before the second attempt, in seconds. The pause is random, so that many calls don't retry simultaneously.
 MAX_BACKOFF = 0.5
 
 
 async def run_primitive(
     primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
 ) -> Any:
-    """Call an authorized primitive; `effects` takes its effects.
+    """Call an authorized primitive and add its effects to `effects`.
 
     Raises:
-        Failure: the primitive's own; `timeout`, `run_limit`, `budget_exceeded`.
-        Exception: a fault of the primitive.
+        Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.
+        Exception: A fault of the primitive.
     """
     try:
         return await _once(primitive, authorized, call, effects, clock)
@@ -130,7 +130,7 @@ async def _once(
         async with timer, request.context.resource_locks.hold(locks):
             return await run()
     except TimeoutError:
-        # The primitive can raise a TimeoutError of its own, for example of a socket.
+        # The primitive itself can raise a TimeoutError, for example from a socket.
         if not timer.expired():
             raise
         raise Failure(
@@ -143,7 +143,7 @@ async def _once(
     except Failure as failure:
         failure.tool = failure.tool or name
         if failure.rule == "outside_workspace":
-            # A link leads out of the workspace, which is only found when the file is opened.
+            # A link leads out of the workspace. This is only detected when the file is opened.
             request.context.modes.violation()
         raise
     except asyncio.CancelledError as stray:
@@ -152,14 +152,14 @@ async def _once(
             raise
         raise RuntimeError("it cancelled itself") from stray
     except SystemExit as leaving:
-        # Code made for a command line; it must not end the service.
+        # The function was written for a command line. Its exit must not end the service.
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
 
 def _budget_locks(primitive: Primitive, request: Request) -> list[str]:
-    """Locks on the bounded budgets that the call may use, so that two calls can't both use what is left.
+    """Locks on the limited budgets that the call may use. Without them, two calls could both use the same remainder.
 
-    What a command writes is not counted, so it needs no lock.
+    The bytes that a command writes are not counted, so commands need no lock.
     """
     definition = primitive.definition
     found = []
@@ -174,7 +174,7 @@ def _budget_locks(primitive: Primitive, request: Request) -> list[str]:
 
 
 def _bounded_sessions(request: Request, unit: str, label: str) -> list[str]:
-    """A lock name for each session in the request's line whose budget bounds `unit`."""
+    """A lock name for each session with a limited budget for `unit`: the request's session and its parent sessions."""
     sessions = request.context.sessions
     if request.session is None or sessions is None:
         return []
@@ -182,7 +182,7 @@ def _bounded_sessions(request: Request, unit: str, label: str) -> list[str]:
 
 
 def _room(primitive: Primitive, request: Request) -> int | None:
-    """The bytes that the budget lets the call write; the call holds the lock on the budget."""
+    """The number of bytes that the budget lets the call write. The call has locked the budget."""
     declared = primitive.definition.effects
     if "write" not in declared or "execute" in declared or not _bounded_sessions(request, "bytes_written", "bytes"):
         return None
@@ -190,5 +190,5 @@ def _room(primitive: Primitive, request: Request) -> int | None:
 
 
 def _changed_paths(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
-    """The paths that the call changes, absolute and canonical."""
+    """The absolute and canonical paths that the call changes."""
     return [str(workspace.absolute(path)) for path, use in primitive.paths_in(arguments) if use != "read"]

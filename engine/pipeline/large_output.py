@@ -1,6 +1,6 @@
-"""Large outputs: the caller gets the beginning and the end, and a handle to the stored value.
+"""Large outputs. The caller gets the beginning, the end, and a handle to the stored value.
 
-Only results of requests are cut. Between the steps of a program values are whole.
+Only the results of requests are shortened. The steps of a program exchange complete values.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from albert_tools.engine.call.context import Request
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
-#: Bytes of the beginning and of the end that the caller gets.
+#: The number of bytes that the caller gets from the beginning, and from the end.
 SHOWN_BYTES = 4096
-#: The family of the tools that read stored values. Their results are bounded and never stored again.
+#: The family of the tools that read stored values. The results of these tools have a maximum size and are never stored again.
 READERS = "artifacts"
 
 
 def output_or_handle(output: Json, request: Request, family: str) -> Json:
-    """The output, or ``{truncated, handle, size_bytes, kind, head, tail}`` if it is larger than `ServiceContext.output_bytes`.
+    """The output; or ``{truncated, handle, size_bytes, kind, head, tail}`` if it exceeds `ServiceContext.output_bytes`.
 
-    `read_result` takes the handle. A string is stored as text and any other value as JSON; `kind` is ``text`` or ``json``.
+    The tool `read_result` accepts the handle. A string is stored as text and any other value as JSON; `kind` is ``text`` or
+    ``json``.
     """
     context = request.context
     if (
@@ -41,7 +42,7 @@ def output_or_handle(output: Json, request: Request, family: str) -> Json:
         handle = context.contents.put(data)
         request.recorder.handed(request.run.id, handle, len(data))
     except Failure:
-        # It can't be stored, so the caller gets all of it.
+        # The output can't be stored, so the caller gets all of it.
         return output
     return {
         "truncated": True,

@@ -1,4 +1,4 @@
-"""Telling the observer about calls: once when a call begins, once when it ends. An observer's exception never affects the call."""
+"""Notify the observer when a call begins and when it ends. An observer's exception never affects the call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexp
 
 
 def span_of(call: Call, parent: Span | None) -> Span | None:
-    """The span of a call. A request always has one, for its result; its calls have one only if there is an observer."""
+    """The span of a call. A request always has a span, for its result. Nested calls only have a span if there is an observer."""
     request = call.request
     if parent is None and not call.depth:
         return new_span(None, request.invocation.trace)
@@ -21,7 +21,7 @@ def span_of(call: Call, parent: Span | None) -> Span | None:
 
 
 def started(call: Call, target: Target | None, tool: Any, arguments: Any) -> None:
-    """Report that a call begins or is refused; `target` is None for an unknown tool."""
+    """Report that a call begins or is refused. `target` is None for an unknown tool."""
     request = call.request
     if request.context.observer is None or call.span is None:
         return
@@ -59,7 +59,7 @@ def ended(
     *,
     blocked: bool = False,
 ) -> None:
-    """Report the end of a call whose beginning was reported. `blocked` says that it was refused."""
+    """Report the end of a call whose beginning was reported. `blocked` states whether the call was refused."""
     observer, notice, span = call.request.context.observer, call.notice, call.span
     if observer is None or notice is None or span is None:
         return
@@ -85,11 +85,11 @@ def ended(
 
 
 def _copy(value: Any) -> Any:
-    """A copy, so that an observer can't change what is executed or returned."""
+    """A copy, so that an observer can't change the values that are executed or returned."""
     try:
         return export(value, MAX_ANSWER)
     except Unexportable:
-        # Such a value is refused, so nothing is done with it.
+        # The pipeline refuses a value that can't be copied, so nothing uses it.
         return value
 
 

@@ -1,16 +1,18 @@
-"""The pipeline: the one way to an effect, for calls of a person, an agent and a program alike.
+"""The pipeline. Every call of a person, an agent or a program passes through the pipeline. Nothing else can cause an effect.
 
 1. **Look up** the tool.
 2. **Validate** the arguments and report all violations at once.
-3. **Authorize**, default-deny; the first check that fails ends the call: the session and its lease; the dedupe key; the workspace
-   and the rules, nesting depth, the rules for the tool, its category and its objects in the present mode; whether a composite is
-   outdated; rate limits and budget; a person's approval where the rules *ask*. As the call begins, session, rate and budget are
-   checked again. A fault of the service in stages 1 to 3 is a denial.
-4. **Execute** with a time limit: a primitive in the guarded workspace, which asks the rules again about each file it opens; a
-   composite in the sandbox, where each of its calls starts again at 1, with what is left of its caller's time and depth.
-5. **Record** one result, with every effect that happened, also when the call failed after them. The decision is in the ledger
-   before the call, and on the disk before any call that may change something. The ledger redacts values; the journal of the run has
-   each step unredacted, so that an interrupted run can be resumed.
+3. **Authorize** the call. Every call is denied unless all checks pass, and the first failed check ends the call. The checks are, in
+   this order: the session and its lease; the dedupe key; the workspace and the rules; the nesting depth; the rules for the tool,
+   its category and its objects in the current mode; whether a composite is outdated; rate limits and budget; a person's approval if
+   the rules *ask*. When the call begins, session, rate limits and budget are checked again. A fault of the service in stages 1 to 3
+   is a denial.
+4. **Execute** the call with a time limit. A primitive runs in the guarded workspace, which checks the rules again for each opened
+   file. A composite runs in the sandbox. Each call of the composite passes through stages 1 to 5, limited by the remaining time and
+   depth of its caller.
+5. **Record** one result. It contains every effect, even if the call failed after an effect. The ledger contains the decision before
+   the call begins. If the call may change something, the decision is on the disk before the call begins. The ledger redacts values.
+   The journal of the run contains each step unredacted, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from albert_tools.engine.runs.lifecycle import cancellation, end_run
 from albert_tools.engine.runs.replay import end_step, find_step, is_step, not_in_journal, replay_step
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
-#: Requests from outside that run at once; more wait. Calls of a program never wait.
+#: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
 MAX_RUNS = 32
 
 #: The number of a call within a program: `3`, or `2.0.1` inside `parallel`.
@@ -60,8 +62,8 @@ class Pipeline:
     Args:
         registry: The primitives and saved tools.
         store: The saved tools.
-        sandbox: Starts the sandbox; awaited when a composite runs.
-        clock: Seconds from any point, never going back.
+        sandbox: Starts the sandbox. It is awaited when a composite runs.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Pipeline:
         self._sandbox = sandbox
         self._clock = clock
         self._slots = asyncio.Semaphore(MAX_RUNS)
-        #: The requests under way, by the id of their run.
+        #: The active requests, by the id of their run.
         self.active: dict[str, Request] = {}
 
     async def invoke(
@@ -91,18 +93,18 @@ class Pipeline:
         """Run one invocation from outside.
 
         Args:
-            invocation: What to run.
-            context: The service to run it in.
-            log: Receives each text that the program prints.
-            unsaved: A version to run instead of the stored one: in the examples of a source.
-            watch: Receives the name of each tool that the program calls, when the call begins.
-            resumed: The run that this resumes.
+            invocation: The request.
+            context: The service in which the request runs.
+            log: Called with the tool and the text for each print of the program.
+            unsaved: A version to run instead of the stored one. Only the examples of a source use it.
+            watch: Called with the name of each tool that the program calls, when the call begins.
+            resumed: The earlier run that this request resumes.
 
         Returns:
-            The result; a failure of any kind is its `error`.
+            The result. If the call failed in any way, its `error` contains the failure.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled.
+            asyncio.CancelledError: The caller was cancelled.
         """
         began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -137,7 +139,8 @@ class Pipeline:
             except asyncio.CancelledError:
                 if run.stop is None:
                     raise
-                # The run was cancelled by name, so its caller gets a result. Otherwise the caller itself is gone.
+                # The run was cancelled by its id, so its caller still gets a result. In the other case the caller itself was
+                # cancelled.
                 if run.task is not None:
                     run.task.uncancel()
                 error = cancellation(run)
@@ -152,7 +155,7 @@ class Pipeline:
     async def _close(
         self, request: Request, target: Target | None, output: Json, error: Failure | None, began: float
     ) -> None:
-        """Charge the time, and record the end of the run and of the call under the dedupe key."""
+        """Charge the time, and record the end of the run and of the call with the dedupe key."""
         caller_is_gone = error is None and request.run.task is not None and request.run.task.cancelling() > 0
         if caller_is_gone:
             error = cancellation(request.run)
@@ -205,11 +208,11 @@ class Pipeline:
         return argument_violations(self.lookup.look_up(name, version).definition, arguments)
 
     async def _invoke(self, target: Target, given: Any, call: Call) -> Any:
-        """Stages 2 to 5, for a call from outside and for a call of a program.
+        """Stages 2 to 5, for a call from outside and for a call by a program.
 
         Raises:
-            Failure: the call was refused, or it failed.
-            Repeated: it was made before, under the same dedupe key.
+            Failure: The call was refused, or it failed.
+            Repeated: The call was already made with the same dedupe key.
         """
         request = call.request
         recorder, definition = request.recorder, target.definition
@@ -253,23 +256,23 @@ class Pipeline:
 
     @staticmethod
     async def _sync_step(call: Call, target: Target) -> None:
-        """Wait until the end of a step that may have changed something is on the disk, before anything relies on it."""
+        """Wait until the end of a step that may have changed something is on the disk. Only then may its result be used."""
         journal = call.request.run.journal
         if journal is not None and target.changes:
             await journal.sync()
 
     async def _execute(self, target: Target, authorized: Authorized, call: Call, effects: list[Effect]) -> Any:
-        """Stage 4; `effects` takes the effects of a primitive.
+        """Stage 4: execute the call. The effects of a primitive are added to `effects`.
 
         Raises:
-            Failure: the call failed; a fault of the tool is `internal_error`.
+            Failure: The call failed. A fault of the tool becomes `internal_error`.
         """
         if call.settled is not None and call.answered:
             return call.settled.value
         stub = call.request.context.stubs.get(target.definition.name)
         try:
             if stub is not None and call.depth:
-                # An example states as much of an answer as it needs, so a stub's output is not validated.
+                # A stub's output is not validated, because an example only contains the parts of an answer that it needs.
                 return stub(authorized.arguments)
             if target.primitive is not None:
                 output = await run_primitive(target.primitive, authorized, call, effects, self._clock)
@@ -309,7 +312,7 @@ class Pipeline:
         deadline = self._clock() + seconds - request.waited
 
         async def call_tool(name: str, given: dict[str, Any], key: str) -> Any:
-            # The worker is not trusted, and ids in the record are made of the key.
+            # The worker is not trusted, and ids in the record contain the key.
             if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
                 raise Failure("sandbox_violation", f"invalid call number {key[:_MAX_KEY]!r}", tool=version.name)
             step = f"{call.step}/{key}" if call.step else key
@@ -380,7 +383,7 @@ class Pipeline:
 def _refused(
     target: Target, given: Any, call: Call, error: Failure | Repeated | asyncio.CancelledError, seconds: float
 ) -> Failure | Repeated | asyncio.CancelledError:
-    """Record a call that is not made, because it is a repeat or refused. Returns the exception for its caller."""
+    """Record a call that is not executed, because it is refused or repeated. Returns the exception for its caller."""
     request, definition = call.request, target.definition
     started(call, target, definition.name, given)
     if isinstance(error, Repeated):
@@ -395,7 +398,7 @@ def _refused(
     if isinstance(error, Failure) and denied_for_now(error, target, call):
         error = suspended_by(error, request.run.id)
     if failure.code != "suspended":
-        # A call that waits for an answer has its question as its entry.
+        # If a call waits for an answer, the question is already its entry in the ledger.
         request.recorder.denied(call, definition.name, given, failure, definition.by_hash)
     ended(call, failure, seconds, 0, blocked=True)
     if isinstance(error, Failure):
@@ -404,7 +407,7 @@ def _refused(
 
 
 def _needs_close(request: Request, error: Failure | None) -> bool:
-    """Whether the end of a request is recorded. Most requests for a primitive have only their ledger entries."""
+    """Whether the end of a request must be recorded. Most requests for a primitive only have their ledger entries."""
     if request.context.scratch:
         return False
     recorded = request.run.journal is not None or request.session is not None or request.repeat is not None
@@ -412,7 +415,7 @@ def _needs_close(request: Request, error: Failure | None) -> bool:
 
 
 def _decision_of(request: Request) -> dict[str, Json] | None:
-    """The decision on the request: that of a rule, or the refusal by another check."""
+    """The decision on the request: the decision of a rule, or the refusal by another check."""
     decision, refused = request.decision, request.refused
     if refused is not None and refused.denied and (decision is None or decision.rule != refused.rule):
         return {

@@ -1,6 +1,6 @@
-"""Idempotency: a request under a dedupe key that was used before gets the result of the first one.
+"""Idempotency. A request with a dedupe key that was already used gets the result of the first request.
 
-This is checked once the session is first, before anything is charged or asked.
+This check follows the check of the session. Nothing has been charged at this point, and nobody has been asked.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _POLL_SECONDS = 0.05
 async def begin_once(
     request: Request, target: Target, arguments: dict[str, Any], deadline: float, clock: Callable[[], float]
 ) -> None:
-    """Begin the call under the request's dedupe key, or wait for the request that began it.
+    """Begin the call with the request's dedupe key, or wait for the request that already began it.
 
     Args:
         request: The request.
         target: Its tool.
         arguments: Its valid arguments.
-        deadline: Until when to wait, by `clock`.
-        clock: Seconds from any point.
+        deadline: When to stop waiting, in the time of `clock`.
+        clock: A monotonic clock, in seconds.
 
     Raises:
-        Repeated: the call was made before; carries its result.
-        Failure: `dedupe_conflict`: the key was used for another call; `unknown_outcome`: the process that began the call has died;
-            `timeout`: the first request has not ended in time.
+        Repeated: The call was already made. The exception contains its result.
+        Failure: `dedupe_conflict` if the key was used for another call; `unknown_outcome` if the process that began the call has
+            died; `timeout` if the first request has not ended in time.
     """
     keys, key = request.context.dedupe_keys, request.invocation.dedupe_key
     if keys is None:
@@ -50,7 +50,7 @@ async def begin_once(
     if not key:
         return
     key_id = key_of(request.origin, name, key)
-    # The version as the caller gave it: if the tool is replaced meanwhile, the request is still the same.
+    # This is the version as the caller gave it. If the tool is replaced in the meantime, the request is still the same.
     call_digest = digest([request.invocation.version, arguments])
     while True:
         first = keys.begin(key_id, call_digest, request.run.id)
@@ -72,13 +72,13 @@ async def begin_once(
             definition, contents = target.definition, request.context.contents
             result = result_of(last, contents, first.run, definition.name, definition.version, definition.family)
             if first.state == "begun" and _is_denial(result.error) and not may_have_changed(run.entries):
-                # The process that was denied died before it dropped the key, or is about to drop it.
+                # The process whose call was denied died before it dropped the key, or is about to drop it.
                 keys.finish(key_id, first.run, "dropped")
                 continue
             raise Repeated(result)
         ledger = request.context.ledger
         if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, first.segment)):
-            # It may have ended since the first look.
+            # The call may have ended since the first check.
             now = keys.find(key_id)
             if now is not None and now.run == first.run and now.state == "begun" and _run(request, first) is None:
                 raise _unknown(name, first)
@@ -121,11 +121,11 @@ def _is_denial(error: Failure | None) -> bool:
 
 
 def ended_once(request: Request, error: Failure | None) -> None:
-    """Record that the call under the key has ended. Its result is kept, but a denied call drops the key."""
+    """Record that the call with the key has ended. The key retains the result. If the call was denied, the key is dropped."""
     keys = request.context.dedupe_keys
     if request.repeat is None or keys is None or (error is not None and error.code == "suspended"):
         return
-    # Without a journal the request was refused. A program can have changed something before a call of it is denied.
+    # A request without a journal was refused. A program may have changed something before one of its calls was denied.
     journal = request.run.journal
     dropped = journal is None or (_is_denial(error) and not journal.may_have_changed())
     with suppress(Failure):
@@ -133,7 +133,7 @@ def ended_once(request: Request, error: Failure | None) -> None:
 
 
 def _run(request: Request, first: DedupeKey) -> LoadedRun | None:
-    """The run that was begun under a key, with its form checked; None if it has no journal yet.
+    """The run that was begun with a key, after its form is checked; None if it has no journal yet.
 
     Raises:
         Failure: `damaged`, `io_error`, `not_found`.
@@ -151,7 +151,7 @@ def _run(request: Request, first: DedupeKey) -> LoadedRun | None:
 
 
 def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
-    """The entry that says how the run ended, or that it is suspended; None if its end is not known."""
+    """The entry that states how the run ended, or that it is suspended; None if its end is not known."""
     last = last_state(run.entries)
     return None if last is None or last["state"] == "resumed" else last
 

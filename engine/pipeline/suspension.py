@@ -1,8 +1,8 @@
-"""Suspending a resumed run again when its next call is denied for a temporary reason.
+"""Suspend a resumed run again when its next call is denied for a temporary reason.
 
-A resumed run has done part of its work, which would be lost if a lockdown or a full rate limit ended it at that moment. So if the
-call at which it was interrupted is denied by something temporary, the run is suspended again. Denials of later calls go to the
-program as usual, because it may have another way.
+A resumed run has already done part of its work. That work would be lost if a lockdown or an exhausted rate limit ended the run. So
+the run is suspended again if the call at which it was interrupted is denied for a temporary reason. The program gets the denials of
+all later calls, because it may have another way to continue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def denied_for_now(failure: Failure, target: Target, call: Call) -> bool:
 
 def _is_temporary(failure: Failure, target: Target, call: Call) -> bool:
     if failure.code == "rate_limited":
-        # A limit of zero calls has no `retry_after_ms`: it never allows a call.
+        # A limit of zero calls has no `retry_after_ms`, because it never allows a call.
         return failure.retry_after_ms is not None
     if failure.code in ("governance_unavailable", "sandbox_unavailable"):
         return True
@@ -32,7 +32,7 @@ def _is_temporary(failure: Failure, target: Target, call: Call) -> bool:
     try:
         return _forbidden(target, call, call.mode) and not _forbidden(target, call, "NORMAL")
     except Exception:
-        # The fault may be gone at the next attempt.
+        # The fault may no longer exist at the next attempt.
         return True
 
 
@@ -46,7 +46,7 @@ def _forbidden(target: Target, call: Call, mode: str) -> bool:
 
 
 def suspended_by(failure: Failure, run: str) -> Failure:
-    """The suspension of a run by a temporary denial."""
+    """The failure that suspends a run after a temporary denial."""
     when = "" if failure.retry_after_ms is None else f" in {max(1, round(failure.retry_after_ms / 1000)):,} seconds"
     return Failure(
         "suspended",

@@ -1,8 +1,8 @@
 """What makes up a kind of rule: its keys in a section, how they are written, who judges by them, what lint finds in them.
 
 Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. Reading a file, judging, lint and the table in
-`docs/governance.md` go through that list. A rule about a kind of resource needs its module, its tests, its line in the list and its row
-in the page. A rule about the whole call also needs a method in `rules` and a caller.
+`docs/governance.md` go through that list. A rule about a kind of resource needs its module, its tests, its line in the list and its
+row in the page. A rule about the whole call also needs a method in `rules` and a caller.
 
 All layers and all sections on a tool apply together: a call must satisfy every list, and the lowest number applies.
 """

@@ -1,8 +1,9 @@
-"""Comparing a run's journal with the ledger before the run is resumed.
+"""Compare a run's journal with the ledger before the run is resumed.
 
-Both record how each step was decided and how it ended, and they are written separately. A forged journal can have a valid chain,
-but the ledger shows effects that were never decided on, other results, and steps that are missing from the journal. If the ledger
-lacks the end of a step (an entry could not be written, or old entries were folded), the journal is believed.
+Both files record the decision on each step and its result, and they are written separately. An attacker can forge a journal with a
+valid hash chain. The ledger then reveals the forgery: effects without a decision, different results, or missing steps. The ledger
+may lack the end of a step, because an entry could not be written or old entries were compacted. In that case the journal is
+trusted.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Recorded:
-    """The ledger's entries about one call: how often it began, and its ends (``result`` or ``denied``)."""
+    """The ledger's entries about one call: how often the call began, and its ends (``result`` or ``denied``)."""
 
     begun: int = 0
     ends: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 async def check_against_ledger(journal: RunJournal, ledger: Ledger, created: str, single: bool) -> None:
-    """Compare the steps of a journal with the ledger. A read that the ledger doesn't know is dropped, so it is made again.
+    """Compare the steps of a journal with the ledger. A read that is not in the ledger is dropped, so the run makes it again.
 
     Args:
         journal: The journal.
         ledger: The ledger.
-        created: When the run was created, in ISO format; older entries aren't read.
-        single: Whether it is the run of a primitive, whose one step is the request itself.
+        created: When the run was created, in ISO format. Older entries are not read.
+        single: Whether the run executes a primitive. Its only step is then the request itself.
 
     Raises:
-        Failure: `damaged`, naming the first step that differs; `io_error`.
+        Failure: `damaged` with the name of the first step that differs; `io_error`.
     """
     recorded, folded = await asyncio.to_thread(_entries_of, ledger, journal.id, created)
     for name, step in journal.steps():
@@ -60,7 +61,7 @@ async def check_against_ledger(journal: RunJournal, ledger: Ledger, created: str
 
 
 def _entries_of(ledger: Ledger, run: str, created: str) -> tuple[dict[str, _Recorded], bool]:
-    """The ledger's entries about a run's calls by step, "" for the request itself; and whether some may have been folded."""
+    """The ledger's entries about a run's calls by step ("" is the request itself), and whether old entries may be missing."""
     found: dict[str, _Recorded] = {}
     folded = False
     within = f"{run}:"
@@ -83,9 +84,9 @@ def _had_effect(recorded: _Recorded) -> bool:
 
 
 def _same_end(step: Step, recorded: _Recorded) -> bool:
-    """Whether the ledger has this end of the step, or lacks one of its ends."""
+    """Whether the ledger contains this end of the step, or lacks one of the step's ends."""
     if step.failure is not None:
-        # A denial changes nothing, and a step that was begun can be denied when it is tried again.
+        # A denial changes nothing. A step that had begun can be denied when it is tried again.
         same = step.failure.denied or any(end.get("code") == step.failure.code for end in recorded.ends)
     else:
         value = hash_of_output(step.value)

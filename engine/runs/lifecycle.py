@@ -1,8 +1,8 @@
 """The beginning and the end of a run in its journal.
 
-A request for a composite, a request under a dedupe key and a request that waits for an answer have a journal. Its header has all
-that is needed to resume the run: what was asked for, by which session, and the versions of language and interpreter, because
-another interpreter might take other steps.
+Three kinds of requests have a journal: a request for a composite, a request with a dedupe key, and a request that waits for an
+approval. The journal's header contains everything that is needed to resume the run: the invocation, the session, and the versions
+of the language and the interpreter. The versions matter because another interpreter might make other calls.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from albert_tools.engine.model.failure import Failure
 
 #: The version of the header. A run with another version is not resumed.
 JOURNAL_VERSION = 1
-#: The state in which an error leaves the run, by its code; any other error is ``failed``.
+#: The state of a run after an error, by the error's code. After any other error the state is ``failed``.
 _STATES = {"suspended": "suspended", "cancelled": "cancelled", "unknown_outcome": "interrupted"}
 
 
 def begin_run(request: Request, target: Target, arguments: Json, call: Call) -> None:
-    """Create the journal of an authorized request, if it needs one and has none yet.
+    """Create the journal of an authorized request, unless the request needs no journal or already has one.
 
     Raises:
         Failure: `io_error`, `too_large`.
@@ -67,7 +67,7 @@ def _create(request: Request, target: Target, arguments: Json) -> None:
 
 
 def interpreter(target: Target) -> dict[str, Json]:
-    """What the steps of a program depend on besides its source."""
+    """The facts, besides the source, that determine which steps a program makes."""
     return {
         "language": target.version.language if target.version is not None else 0,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -76,7 +76,7 @@ def interpreter(target: Target) -> dict[str, Json]:
 
 
 async def end_run(request: Request, target: Target | None, output: Json, error: Failure | None) -> None:
-    """Write the final state of the run, or that it is suspended, to the journal and the ledger; close the journal."""
+    """Write the final state of the run, or its suspension, to the journal and the ledger, and close the journal."""
     run = request.run
     suspended = error is not None and error.code == "suspended"
     with suppress(Failure):
@@ -103,12 +103,12 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
 
 
 def _grant(request: Request, error: Failure) -> str | None:
-    """The session in which the run is resumed."""
+    """The session in which the run will be resumed."""
     sessions = request.context.sessions
     if request.session is None or sessions is None:
         return request.run.session
     if "expires" not in error.details:
-        # It doesn't wait for an answer, so it gets no grant with more time.
+        # The run doesn't wait for an answer, so its grant is not extended.
         return request.session.id if request.session.grant else None
     return sessions.grant(request.session, request.run.id, float(error.details["expires"])).id
 
@@ -123,7 +123,7 @@ def _totals(request: Request) -> dict[str, Json]:
 
 
 def cancellation(run: Run) -> Failure:
-    """The failure of a cancelled run: how many calls changed something, and which ones have an unknown outcome."""
+    """The failure of a cancelled run. It lists how many calls changed something, and which calls have an unknown outcome."""
     message = run.stop.message if run.stop is not None else "the run was cancelled"
     if run.journal is None:
         return Failure("cancelled", message, details={"applied": 0, "unknown": []})

@@ -1,8 +1,9 @@
-"""Recovering a step that was begun and whose end is not in the journal.
+"""Recover a step that has a beginning but no end in the journal.
 
-If its primitive can find out what became of the call (`settle`), it is asked. A call that was *applied* with a known result ends
-with that result; one that was *not applied* is made; otherwise the outcome is *unknown*, and a person is asked. The primitive gets
-a read-only workspace and as much time as the call itself. Without `settle`, a step is made again if that is harmless.
+Some primitives have a `settle` function that finds out whether the interrupted call took effect. If the call was *applied* and its
+result is known, the step ends with that result. If the call was *not applied*, it is made again. Otherwise the outcome is *unknown*
+and a person is asked. `settle` gets a read-only workspace and the same time limit as the call. Without `settle`, a step is only
+made again if that is harmless.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class _Interrupted(PrimitiveContext):
 
 
 async def state_before(target: Target, authorized: Authorized, call: Call) -> str | None:
-    """A hash of what the call is about to change, for `settle` to compare; None if nobody would."""
+    """A hash of the objects that the call will change, for `settle` to compare; None if the primitive does not need the hash."""
     if target.primitive is None or target.primitive.settle is None or not target.primitive.paths:
         return None
     workspace = authorized.workspace(call.request)
@@ -44,9 +45,10 @@ async def state_before(target: Target, authorized: Authorized, call: Call) -> st
 
 
 async def recover(target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect]) -> str | None:
-    """Why a person must be asked before a step that was cut short is made again; None if making it is harmless.
+    """Find out whether an interrupted step can be repeated. Sets `call.settled`.
 
-    Sets `call.settled`; `effects` takes the effects that the call turns out to have had.
+    Returns the reason to ask a person first; None if repeating the step is harmless. If the call turns out to
+    have had effects, they are added to `effects`.
     """
     primitive = target.primitive
     if primitive is not None and primitive.settle is not None and call.settled is None:

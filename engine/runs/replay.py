@@ -1,4 +1,4 @@
-"""A call as a step of its run: answered from the journal if it is there, and written to the journal when it ends."""
+"""A call as a step of its run. If the journal contains the step, it gives the result. Otherwise the call's end is written to it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from albert_tools.engine.model.result import Effect
 
 
 def is_step(call: Call, target: Target) -> bool:
-    """Whether the call is a step: a call of a program, or the single call of a run of a primitive."""
+    """Whether the call is a step: a call by a program, or the only call in the run of a primitive."""
     return call.depth > 0 or target.primitive is not None
 
 
 def step_of(call: Call) -> str:
-    """The step's name in the journal: ``0`` for the single call of a run of a primitive."""
+    """The step's name in the journal; ``0`` for the only call in the run of a primitive."""
     return call.step or "0"
 
 
@@ -30,7 +30,7 @@ def find_step(call: Call, target: Target, given: Any) -> Step | None:
     """The call's step in the journal, or None.
 
     Raises:
-        Failure: `diverged`: the journal has another call in this step.
+        Failure: `diverged` if the journal has another call in this step.
     """
     journal = call.request.run.journal
     if journal is None:
@@ -41,7 +41,7 @@ def find_step(call: Call, target: Target, given: Any) -> Step | None:
 
 
 def replay_step(step: Step, call: Call, target: Target) -> Json:
-    """The result of a step that has ended. Its effects and prints become the run's, and nothing is charged.
+    """The result of a step that has ended. Its effects and prints are added to the run. Nothing is charged.
 
     Raises:
         Failure: the step's failure.
@@ -63,7 +63,7 @@ def replay_step(step: Step, call: Call, target: Target) -> Json:
 
 
 def not_in_journal(call: Call, name: str, given: Any) -> Failure:
-    """The end of a replay: the program makes a call that the journal doesn't have."""
+    """The failure that ends a replay when the program makes a call that is not in the journal."""
     return Failure(
         "diverged",
         f"the journal ends here: step {step_of(call)}, {name}, was never made",
@@ -74,7 +74,7 @@ def not_in_journal(call: Call, name: str, given: Any) -> Failure:
 
 
 def entered(target: Target, arguments: Json, call: Call) -> Entered | None:
-    """The same call, if this run has entered it before; see `RunJournal.entered`."""
+    """The journal's entry for the same call, if this run has already begun it; see `RunJournal.entered`."""
     journal = call.request.run.journal
     return None if journal is None else journal.entered(call.step, target.definition, arguments)
 
@@ -83,7 +83,7 @@ def end_step(call: Call, target: Target, given: Any, result: Failure | Json, eff
     """Append the end of a step to the journal, unless it is a failure that ends the run.
 
     Raises:
-        Failure: as `RunJournal.end_step`.
+        Failure: See `RunJournal.end_step`.
     """
     journal = call.request.run.journal
     if journal is None or not is_step(call, target) or (isinstance(result, Failure) and result.code in ENDING):

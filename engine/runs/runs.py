@@ -1,7 +1,7 @@
 """Runs after their first request: list, show, resume, replay and cancel them.
 
-A run that waits for an answer, or whose process has died, is its journal. To resume it, the program starts from the beginning; each
-step that has ended is answered from the journal, and the first one that has not is made.
+While a run waits for an approval, or after its process has died, its whole state is its journal. To resume the run, the program
+starts from the beginning. For each step that has ended, the result is read from the journal. The first other step is executed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.runs.ledger_check import check_against_ledger
 from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, interpreter
 
-#: The state of a run that a process has open, and of a run whose process died before its end.
+#: The state of a run that a process has open, and the state of a run whose process died before the run ended.
 RUNNING, INTERRUPTED = "running", "interrupted"
 
 
@@ -31,9 +31,9 @@ RUNNING, INTERRUPTED = "running", "interrupted"
 class RunView:
     """A run, read from its journal. `state` is running, suspended, interrupted, done, failed or cancelled.
 
-    Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``; its state is ended, failed or unknown,
-    and `began` and `at` (its end) are in seconds since 1970. `history` has the states of the run, each ``{state, at, approval,
-    by}``. `questions` has what was asked, by the approval's id: ``{step, at, arguments}`` with the arguments unshortened.
+    Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
+    unknown; `began` and `at` are its beginning and end in seconds since 1970. `history` lists the states of the run, each ``{state,
+    at, approval, by}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete arguments.
     """
 
     id: str
@@ -69,7 +69,7 @@ class RunView:
 
 
 class Executor(Protocol):
-    """What runs need of the pipeline."""
+    """The part of the pipeline that runs need."""
 
     @property
     def lookup(self) -> Lookup:
@@ -77,12 +77,12 @@ class Executor(Protocol):
 
     @property
     def active(self) -> Mapping[str, Request]:
-        """The requests under way, by the id of their run."""
+        """The active requests, by the id of their run."""
 
     async def invoke(
         self, invocation: ToolInvocation, context: ServiceContext, log: Log | None = None, *, resumed: Run
     ) -> ToolResult:
-        """Resume `resumed` with the invocation that began it."""
+        """Resume `resumed` with its original invocation."""
 
 
 class RunManager:
@@ -103,7 +103,7 @@ class RunManager:
         """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
 
         Raises:
-            Failure: `not_found`: this service records no runs; `io_error`.
+            Failure: `not_found` if this service records no runs; `io_error`.
         """
         found = []
         for summary in self._store.list(limit):
@@ -115,7 +115,7 @@ class RunManager:
         return found
 
     def show(self, run: str) -> RunView:
-        """One run, by its id or the first digits of it.
+        """One run, by its id or the first digits of its id.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
@@ -128,18 +128,18 @@ class RunManager:
         return found
 
     async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Resume a run that waits or whose process has died.
+        """Resume a run that waits for an approval or whose process has died.
 
         Args:
-            run: Its id, or the first digits of it.
+            run: The run's id, or the first digits of the id.
             log: Receives each text that the program prints.
 
         Returns:
             The result of the run, as from `ToolService.invoke`.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: the run is over, or another process runs it; `diverged`: the tool, the
-                workspace or the interpreter is not the one with which it began.
+            Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
+                workspace or the interpreter has changed since the run began.
         """
         found = self._load(run)
         seen = view(found)
@@ -176,14 +176,14 @@ class RunManager:
         return await self._pipeline.invoke(invocation, context, log, resumed=going)
 
     async def replay(self, run: str, version: str | None = None) -> ToolResult:
-        """Run the program again without any effect: each call is answered from the journal.
+        """Run the program again without effects. The result of each call is read from the journal.
 
         Args:
-            run: The run's id, or the first digits of it.
+            run: The run's id, or the first digits of the id.
             version: A version of the tool to use instead of the one that ran.
 
         Returns:
-            The result. It is `diverged` at the first call that the journal doesn't have; `details` show both calls.
+            The result. It is `diverged` at the first call that is not in the journal; `details` show both calls.
 
         Raises:
             Failure: `not_found`, `damaged`, `unknown_tool`.
@@ -203,7 +203,7 @@ class RunManager:
         """The recorded result of a run of a primitive, which has no program to run.
 
         Raises:
-            Failure: `not_found`: it has no result yet.
+            Failure: `not_found` if the run has no result yet.
         """
         last = last_state(found.entries)
         if last is None or last["state"] not in OVER:
@@ -212,7 +212,7 @@ class RunManager:
         return result_of(last, context.contents, found.id, definition.name, definition.version, definition.family)
 
     def _invocation(self, header: Mapping[str, Any], context: ServiceContext) -> ToolInvocation:
-        """The invocation that began the run, if it means the same here.
+        """The invocation that began the run, if it still has the same meaning in this service.
 
         Raises:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
@@ -254,17 +254,18 @@ class RunManager:
         )
 
     def cancel(self, run: str, by: str) -> RunView:
-        """Cancel a run. A running one stops in its present call or before its next step; a waiting one can't be resumed any more.
+        """Cancel a run. An active run stops during its current call or before its next step. A waiting run can no longer be
+        resumed.
 
         Args:
-            run: Its id, or the first digits of it.
-            by: Who cancels it, for the record.
+            run: The run's id, or the first digits of the id.
+            by: The person or client who cancels the run, for the record.
 
         Returns:
             The cancelled run.
 
         Raises:
-            Failure: `not_found`, `damaged`; `exists`: the run is over.
+            Failure: `not_found`, `damaged`; `exists` if the run has ended.
         """
         found = self._load(run)
         seen = view(found)
@@ -298,7 +299,7 @@ class RunManager:
         return builtins.list(self._pipeline.active)
 
     def stop(self, run: str, by: str) -> bool:
-        """Stop a run of this service; False if it has no such run."""
+        """Stop a run of this service. Returns whether the service has such a run."""
         request = self._pipeline.active.get(run)
         if request is None:
             return False
@@ -317,7 +318,7 @@ class RunManager:
 
 
 class _ReadOnlyJournal:
-    """The `Journal` of a replay: what is appended is dropped."""
+    """The `Journal` of a replay. It ignores new entries."""
 
     def __init__(self, run: LoadedRun) -> None:
         self.id = run.id
@@ -326,24 +327,24 @@ class _ReadOnlyJournal:
         self._entries = run.entries
 
     def entries(self) -> builtins.list[dict[str, Json]]:
-        """As `Journal.entries`."""
+        """See `Journal.entries`."""
         return self._entries
 
     def append(self, entry: Mapping[str, Json]) -> None:
-        """Nothing is written."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Nothing is written."""
+        """Do nothing."""
 
     async def sync(self) -> None:
-        """Nothing is written."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 def view(run: LoadedRun) -> RunView:
-    """A run as its journal has it."""
+    """The view of a run, made from its journal."""
     states = [e for e in run.entries if e.get("t") == "state"]
     last = states[-1] if states else None
     state = RUNNING if run.held else INTERRUPTED

@@ -1,4 +1,4 @@
-"""Annotations form a closed grammar: they become JSON Schema, and nothing evaluates them.
+"""Annotations have a fixed grammar. They become JSON Schema and are never evaluated.
 
 The types are ``str int float bool None list dict tuple set frozenset bytes Any``, ``list[T]``, ``dict[str, T]``,
 ``tuple[T, ...]``, ``Literal["a", 1]``, ``Optional[T]``, ``A | B`` and the TypedDict classes of the source."""
@@ -34,7 +34,7 @@ CODES = (
 PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
 
 
-#: Names of the types in other languages, JSON Schema and `typing`.
+#: Names of types in other languages, in JSON Schema and in `typing`, with the corresponding type.
 MEANT = {
     "string": "str",
     "integer": "int",
@@ -55,7 +55,7 @@ MEANT = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every annotation."""
+    """Check every annotation."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.annotation is not None:
             yield from annotation(facts, node.annotation)
@@ -79,7 +79,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[Diagnostic]:
-    """One annotation; `field` allows ``Required`` and ``NotRequired``."""
+    """Check one annotation. `field` allows ``Required`` and ``NotRequired``."""
     match node:
         case tree.Name():
             if node.id not in PLAIN and node.id not in facts.typed_dicts:

@@ -1,9 +1,10 @@
-"""Every name has a value on each path to where it is read, and every statement can be reached.
+"""Every name has a value before it is read, and every statement can be reached.
 
-Where Python would raise `UnboundLocalError` on some path, the author learns it before the program runs. The analysis is
-one walk in the order of evaluation. Its state is the set of names that surely have a value; where branches join, the state
-is the intersection. A path that has left (return, raise, break) has the state None and takes no part. Conditions are
-followed into their parts, so a walrus in ``if (m := find(x)) and m.ok:`` counts from where it has run."""
+Python would raise `UnboundLocalError` at run time on some paths. This rule reports the problem before the program runs. The
+analysis visits the nodes once, in the order of evaluation. Its state is the set of names that certainly have a value. Where
+branches join, the state is the intersection of their states. After return, raise or break, the state is None, and the path is
+ignored at the next join. Each part of a condition has its own state. So in ``if (m := find(x)) and m.ok:``, `m` has a value in the
+second part."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ State = frozenset[str] | None
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every function, and the module's constants in their order."""
+    """Check every function, and the module's constants in their order."""
     for stmt in facts.module.body:
         if isinstance(stmt, tree.FunctionDef):
             flow = _Flow(facts, locals_of(stmt) - facts.rebound, stmt)
@@ -51,7 +52,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def meet(a: State, b: State) -> State:
-    """The names that surely have a value after either path."""
+    """The names that certainly have a value after both paths."""
     if a is None:
         return b
     return a if b is None else a & b
@@ -62,7 +63,7 @@ class _Flow:
         self.facts = facts
         self.names = names
         self.function = function
-        #: Names that a handler binds and removes at its end.
+        #: Names that a handler binds and Python deletes at the handler's end.
         self.handled = {
             n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
         }
@@ -173,7 +174,7 @@ class _Flow:
         fall: State = s
         for case in stmt.cases:
             if fall is None:
-                break  # refused: a case that matches everything is last
+                break  # a case that matches everything must be last; another rule reports further cases
             inner = fall | {b.name for b in pattern_bindings(case.pattern)}
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)
@@ -197,7 +198,7 @@ class _Flow:
     # Expressions
 
     def condition(self, node: tree.Expr, s: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-        """The states when `node` is true and when it is false."""
+        """The states if `node` is true and if it is false."""
         match node:
             case tree.BoolOp():
                 conj = node.op == "and"
@@ -216,7 +217,7 @@ class _Flow:
         return after, after
 
     def expr(self, node: tree.Expr, s: frozenset[str]) -> frozenset[str]:
-        """The state after `node` was evaluated in `s`."""
+        """The state after the evaluation of `node` in state `s`."""
         match node:
             case tree.Name():
                 self.read(node, s)
@@ -234,7 +235,7 @@ class _Flow:
                 self.expr(node.body, inner)
                 return s
             case tree.Compare():
-                # A chain stops at the first comparison that is false.
+                # The evaluation of a chain stops at the first false comparison.
                 first = self.expr(node.comparators[0], self.expr(node.left, s))
                 rest = first
                 for c in node.comparators[1:]:
@@ -320,7 +321,7 @@ class _Flow:
         )
 
     def assign_first(self, node: tree.Name, value: str) -> Fix | None:
-        """The fix that gives a name a value at the start of the function, below its docstring."""
+        """The fix that assigns a value to the name at the start of the function, after its docstring."""
         assert self.function is not None
         body = self.function.body
         first = body[1] if len(body) > 1 and isinstance(body[0], tree.ExprStmt) else body[0]

@@ -1,4 +1,4 @@
-"""Assignment changes names and items, never attributes, and ``del`` removes items only."""
+"""An assignment can change names and items, but not attributes. ``del`` can only remove items."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each assigned attribute and each ``del``."""
+    """Check each assigned attribute and each ``del``."""
     for node in facts.nodes:
         if isinstance(node, tree.Attribute) and id(node) in facts.assigned_attributes:
             yield error(

@@ -1,7 +1,7 @@
-"""Attributes and methods come from a list, and methods are called where they are named.
+"""Attributes and methods must be in a list, and a method must be called directly.
 
-Attributes such as ``__class__``, ``gi_frame`` and ``format`` have been ways out of other sandboxes. Every name on the list
-is harmless on every value that a program can hold."""
+Programs escaped from other sandboxes through attributes such as ``__class__``, ``gi_frame`` and ``format``. Every name in the list
+is harmless for every value that a program can create."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CODES = (
 )
 
 
-#: Names that are excluded on purpose or belong to other languages, and what to write instead.
+#: Names that are excluded deliberately or belong to other languages, and their replacements.
 INSTEAD: dict[str, str] = {
     "format": 'use an f-string: f"{value:>8}"',
     "format_map": 'use an f-string: f"{value}"',
@@ -95,7 +95,7 @@ INSTEAD: dict[str, str] = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each attribute, by the expression before it."""
+    """Check each attribute, according to the expression before it."""
     for node in facts.nodes:
         if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or tool_name(node) is not None:
             continue
@@ -142,17 +142,17 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
     root, _, last = name.rpartition(".")
     entry = table.get(root) if root else None
     if entry is not None and entry.kind == "constant":
-        # A method or field of a constant's value: datetime.UTC.utcoffset(…)
+        # A method or field of a constant's value, for example datetime.UTC.utcoffset(…).
         yield from _plain(facts, node)
         return
     if entry is not None and entry.kind == "class" and callback_position(facts, node) and last in vocabulary.METHODS:
         yield from _callback(node)
         return
     if root and not any(e == root or e.startswith(root + ".") for e in table):
-        return  # a shorter part of the name is reported
+        return  # the finding concerns a shorter part of the name
     near: str | None = None
     if last not in INSTEAD:
-        # A class method is looked up in the module: datetime.fromisoformat.
+        # A class method is searched in the module, for example datetime.fromisoformat.
         inside = [f"{module}.{last}"] if not root and f"{module}.{last}" in table else []
         near = next(iter(inside), None) or nearest(
             last, [n.rpartition(".")[2] for n in table if n.rpartition(".")[0] == root]
@@ -167,7 +167,7 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
 
 
 def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
-    """What a module or class offers, shortened."""
+    """The names in a module or class, shortened."""
     names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
     return (
         f"{what} offers {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else "use the value itself"
@@ -175,7 +175,7 @@ def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
 
 
 def _callback(node: tree.Attribute) -> Iterator[Diagnostic]:
-    """A method as a callback: it may neither change its value nor make a lazy value that nobody consumes."""
+    """Check a method that is used as a callback. It must not change its object or create a lazy value that nothing consumes."""
     if node.attr in vocabulary.MUTATORS:
         yield error(
             "function-value",

@@ -1,6 +1,7 @@
 """Patterns of ``match`` compare with built-in types, literals and constants of modules.
 
-A class pattern is a bare built-in type. All alternatives bind the same names, and a case that matches everything is last."""
+A class pattern is a built-in type without arguments. All alternatives bind the same names. A case that matches everything must be
+the last one."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each pattern."""
+    """Check each pattern."""
     for node in facts.nodes:
         match node:
             case tree.MatchClass():

@@ -1,6 +1,6 @@
-"""Two decorators exist: ``@tool(timeout=60)`` once and ``@example(...)`` any number of times, above the tool.
+"""There are two decorators: ``@tool(timeout=60)`` once and ``@example(...)`` any number of times, before the tool.
 
-Their arguments are constants, and an example's arguments fit the tool's parameters. Nothing evaluates a decorator."""
+Their arguments are constants, and an example's arguments must match the tool's parameters. Decorators are never evaluated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TAKES = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each decorator and its arguments."""
+    """Check each decorator and its arguments."""
     for node in facts.nodes:
         if isinstance(node, tree.ClassDef) and is_typed_dict(node):
             for d in node.decorators:
@@ -102,7 +102,7 @@ def _decorator(call: tree.Call, name: str) -> Iterator[Diagnostic]:
 
 
 def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
-    """The arguments of an example must have the shape that running it needs."""
+    """Check that the arguments of an example have the form that is needed to run it."""
     for k in call.keywords:
         if not is_literal(k.value):
             continue  # reported

@@ -1,4 +1,4 @@
-"""Encodings are literals from a list, because the worker has no files from which to load others."""
+"""Encodings are literals from a list, because the worker has no files from which it could load other encodings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each call that takes an encoding."""
+    """Check each call with an encoding."""
     for node in facts.nodes:
         if not isinstance(node, tree.Call):
             continue

@@ -1,4 +1,4 @@
-"""Only exceptions of the language are raised and caught, and a handler must name what it catches."""
+"""Programs can only raise and catch exceptions of the language, and a handler must name its exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every raise statement and every handler."""
+    """Check every raise statement and every handler."""
     for node in facts.nodes:
         match node:
             case tree.Raise(exc=None):
@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
-    """The handlers of one ``try``."""
+    """Check the handlers of one ``try``."""
     for i, handler in enumerate(node.handlers):
         if handler.type is None:
             at = handler.span._replace(end_line=handler.span.line, end_column=handler.span.column + 6)
@@ -114,7 +114,7 @@ def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
 
 
 def _unbound(facts: Facts, node: tree.Expr) -> bool:
-    """Whether the name is reported as unknown, or belongs to a refused class."""
+    """Whether another finding reports the name as unknown or as part of a refused class."""
     named = node.func if isinstance(node, tree.Call) else node
     if isinstance(named, tree.Name) and named.id in facts.typed_dicts:
         return not is_typed_dict(facts.typed_dicts[named.id])

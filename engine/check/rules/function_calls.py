@@ -1,6 +1,6 @@
-"""Only helpers, built-ins, TypedDicts and functions of modules are called, with arguments that they take.
+"""Programs can only call helpers, built-ins, TypedDicts and functions of modules, with valid arguments.
 
-Helpers are checked against their parameters, built-ins and modules against their tables."""
+Helpers are checked against their parameters. Built-ins and modules are checked against their tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CODES = (
 )
 
 
-#: How to call a built-in that does not take exactly one value.
+#: The usage of each built-in that does not take exactly one value.
 USAGE = {
     "bytes": 'bytes([65, 66]), or text.encode("utf-8")',
     "divmod": "divmod(17, 5)",
@@ -55,12 +55,12 @@ USAGE = {
 }
 
 
-#: Built-ins whose keywords don't count as positional arguments.
+#: Built-ins with keywords that don't count as positional arguments.
 _KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each call that is not a tool call."""
+    """Check each call that is not a tool call."""
     for node in facts.nodes:
         if not isinstance(node, tree.Call) or tool_name(node.func) is not None:
             continue
@@ -213,7 +213,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
-    """The fix that removes one named argument, with the comma before it."""
+    """The fix that removes a named argument and the comma before it."""
     passed = [*call.args, *call.keywords]
     place = next(i for i, part in enumerate(passed) if part is keyword)
     s = keyword.span

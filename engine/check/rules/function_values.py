@@ -1,9 +1,9 @@
 """Functions are not values.
 
-Helpers, built-ins, types, modules, exceptions and TypedDicts appear where they are called, in annotations, in
-`except` and `isinstance`, and in the callback positions: ``key=``, the first argument of ``map``, ``filter`` and
-``functools.reduce``, the replacement of ``re.sub``. There a lambda, a helper, a pure built-in or a non-mutating
-method (``counts.get``, ``str.strip``) may be used. So the call graph is exact, and no value of a program can be called."""
+Helpers, built-ins, types, modules, exceptions and TypedDicts may only be used in four places: in a call, in an annotation, in
+`except` or `isinstance`, and as a callback. Callbacks are ``key=``, the first argument of ``map``, ``filter`` and
+``functools.reduce``, and the replacement of ``re.sub``. A callback may be a lambda, a helper, a pure built-in or a non-mutating
+method (``counts.get``, ``str.strip``). So the call graph is exact, and a program can't call a value."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ CODES = (
 )
 
 
-#: Types that `isinstance` takes.
+#: Types that `isinstance` accepts.
 TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every use of a function as a value."""
+    """Check every use of a function as a value."""
     for node in facts.nodes:
         if id(node) in facts.annotations:
             continue
@@ -55,7 +55,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)
             assert entry is not None
-            # Longer names (datetime.datetime.now) and patterns have rules of their own.
+            # Other rules check longer names (datetime.datetime.now) and patterns.
             longer = isinstance(facts.parent(node), tree.Attribute | tree.MatchValue)
             if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
@@ -157,7 +157,7 @@ def _type_position(facts: Facts, node: tree.Expr) -> bool:
 
 
 def callback_position(facts: Facts, node: tree.Expr) -> bool:
-    """Whether a function is allowed here: the function that receives it calls it at once and does not keep it."""
+    """Whether a function is allowed here: the receiving function calls it immediately and does not store it."""
     above = facts.parent(node)
     if isinstance(above, tree.Keyword):
         call = facts.parent(above)
@@ -179,7 +179,7 @@ def callback_position(facts: Facts, node: tree.Expr) -> bool:
     entry = facts.entry(above.func)
     if entry is not None:
         return entry.callback == place
-    # pattern.sub(replacement, text) of a compiled pattern
+    # The call pattern.sub(replacement, text) on a compiled pattern.
     return isinstance(above.func, tree.Attribute) and above.func.attr in ("sub", "subn") and place == 0
 
 

@@ -1,7 +1,7 @@
-"""A container that grows while it is read is refused where the source shows it.
+"""A container must not grow while it is read, as far as the source shows this.
 
 ``for x in xs: xs.append(x)`` never ends. The same is true of ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)``, which
-read the list while they write to it. Where an alias hides the growth, the program runs as in Python, and the time limit ends it."""
+read the list while they write to it. If an alias hides the growth, the program runs as in Python until the time limit ends it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each loop, comprehension and consuming call."""
+    """Check each loop, each comprehension and each call that consumes an iterator."""
     for node in facts.nodes:
         match node:
             case tree.For():
@@ -54,7 +54,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
-    """The containers that iterating over `node` reads step by step: itself, or those below a lazy wrapper or view."""
+    """The containers that an iteration over `node` reads step by step. Lazy wrappers and views are replaced by their containers."""
     match node:
         case tree.Name() | tree.Attribute() | tree.Subscript():
             return [node]
@@ -88,7 +88,7 @@ def _grown(facts: Facts, container: tree.Expr, root: tree.Node, consumed: tree.E
 
 
 def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
-    """Whether the loop ends right after: ``xs.append(x); break``."""
+    """Whether the loop ends immediately after the statement: ``xs.append(x); break``."""
     below = node
     for above in facts.ancestors(node):
         for block in (getattr(above, "body", ()), getattr(above, "orelse", ())):

@@ -1,4 +1,4 @@
-"""Imports name modules of the standard library, and only the parts of them that are pure."""
+"""Programs can only import modules of the standard library, and only their pure parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every imported module and name."""
+    """Check every imported module and name."""
     for node in facts.nodes:
         if isinstance(node, tree.Import):
             for alias in node.names:

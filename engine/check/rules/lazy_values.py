@@ -1,8 +1,9 @@
-"""Lazy values are consumed where they are made.
+"""Lazy values are consumed where they are created.
 
-``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and the like may be used in a ``for`` header, or as an
-argument of something that consumes them. If a lazy value were bound, returned or stored, it would run at another time than it
-was written, could be nested without end, and could not leave the program. The rewrite is ``list(...)``."""
+``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and similar values may be used in a ``for`` header, or as
+an argument of a function that consumes them. They can't be bound, returned or stored, for three reasons: they would be evaluated
+later than the source suggests, they could be nested without limit, and they can't be part of a result. The rewrite is
+``list(...)``."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ CODES = (
     ),
 )
 
-#: Built-ins that consume an iterator, or are lazy themselves and pass it on.
+#: Built-ins that consume an iterator, or that return a lazy value which is checked itself.
 CONSUMERS = frozenset(
     """list tuple set frozenset dict sum min max any all sorted next iter enumerate zip map filter""".split()
 )
-#: Functions of façades that do the same.
+#: Functions of façades that consume an iterator, or that return a lazy value which is checked itself.
 FACADE_CONSUMERS = frozenset(
     """collections.Counter collections.OrderedDict collections.deque functools.reduce math.fsum math.prod math.lcm
     math.gcd statistics.mean statistics.fmean statistics.median statistics.mode statistics.multimode
@@ -44,7 +45,7 @@ FACADE_CONSUMERS = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every lazy value."""
+    """Check every lazy value."""
     for node in facts.nodes:
         if lazy(facts, node) and not consumed(facts, node):
             assert isinstance(node, tree.Call | tree.GeneratorExp)
@@ -60,7 +61,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def lazy(facts: Facts, node: tree.Node) -> bool:
-    """Whether an expression makes a lazy iterator."""
+    """Whether an expression creates a lazy iterator."""
     if isinstance(node, tree.GeneratorExp):
         return True
     if not isinstance(node, tree.Call):
@@ -75,7 +76,7 @@ def lazy(facts: Facts, node: tree.Node) -> bool:
 
 
 def consumed(facts: Facts, node: tree.Node) -> bool:
-    """Whether the code around `node` consumes it at once."""
+    """Whether the code around `node` consumes it immediately."""
     above = facts.parent(node)
     match above:
         case tree.For():
@@ -108,7 +109,7 @@ def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
         if func.id in ("min", "max"):
             return len(call.args) == 1
         if func.id == "sum":
-            return call.args[0] is node  # the start value is returned as it is
+            return call.args[0] is node  # the start value is returned unchanged
         if func.id in CONSUMERS:
             return True
     named = facts.facade(func)

@@ -1,7 +1,7 @@
-"""A literal argument of a tool fits the schema of its parameter.
+"""A literal argument of a tool must match the schema of its parameter.
 
-``tools.sleep(seconds="1")`` fails whenever it is reached, so the checker reports it. It looks at literals only, and uses the
-code that checks every call: what is refused here would be refused there."""
+``tools.sleep(seconds="1")`` always fails at run time, so the checker reports it. The rule only checks literals. It uses the same
+code that validates every call, so both always give the same result."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CODES = (
     ),
 )
 
-#: Characters of a parameter's description in a hint.
+#: The most characters of a parameter's description that a hint contains.
 _MAX_DESCRIPTION = 160
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each literal argument of each ``tools.NAME(...)`` against its parameter."""
+    """Check each literal argument of each ``tools.NAME(...)`` against its parameter."""
     for call, name in facts.tool_calls:
         definition = facts.catalog.get(name)
         if definition is None:
@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fix(node: tree.Expr, parameter: ToolParameter, violation: Violation) -> Fix | None:
-    """The fix that writes the nearest choice."""
+    """The fix that writes the most similar choice."""
     choices = parameter.schema.get("enum", ())
     value = value_of(node)
     if violation["rule"] != "enum" or not isinstance(value, str) or violation["field"] != parameter.name:

@@ -1,4 +1,4 @@
-"""Defaults are immutable literals: Python evaluates a default once, so it must not carry anything from call to call."""
+"""Defaults are immutable literals. Python evaluates a default once, so a mutable default would share data between calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each default."""
+    """Check each default."""
     for node in facts.nodes:
         if isinstance(node, tree.Param) and node.default is not None and not _immutable(node.default):
             yield error(

@@ -61,7 +61,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
-    """The fix that moves an import to the top; None if it shares its lines or is all of its block."""
+    """The fix that moves an import to the top. None if other code is on its lines or its block contains nothing else."""
     lines = facts.module.source.split("\n")
     text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
     above = facts.parent(node)

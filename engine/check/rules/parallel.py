@@ -1,8 +1,9 @@
-"""`parallel` returns what the same calls would return one after the other.
+"""`parallel` returns the same result as a sequence of the same calls.
 
-``parallel(f(x) for x in xs)`` is ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` is ``(a(), b())``. This must be true
-whatever order the calls end in. So a body, and every helper that it reaches, changes only containers that it created itself
-and binds no name with a walrus. `parallel` is syntax, not a value: it is written only as a call."""
+``parallel(f(x) for x in xs)`` equals ``list(f(x) for x in xs)``, and ``parallel(a(), b())`` equals ``(a(), b())``. This must be
+true for every order in which the calls end. So a body may only change containers that it created, and may not bind names with a
+walrus. The same restriction applies to every helper that the body can reach. `parallel` is syntax, not a value: it can only be
+called."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ MUTATING_FACADES = frozenset(
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each `parallel`: its form, and the changes made by its bodies and by the helpers that they reach."""
+    """Check the form of each `parallel`, and the changes by its bodies and by the helpers that they can reach."""
     reached: set[str] = set()
     for node in facts.nodes:
         if isinstance(node, tree.Name) and node.id == "parallel":
@@ -87,14 +88,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def bodies(call: tree.Call) -> list[tree.Expr]:
-    """The expression for each item, or the calls side by side."""
+    """The expression for each item, or the separate calls."""
     if len(call.args) == 1 and isinstance(call.args[0], tree.GeneratorExp):
         return [call.args[0].elt]
     return list(call.args)
 
 
 def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> Iterator[Diagnostic]:
-    """The part that chooses the items runs between the bodies: it may change as little as they, and call no tool."""
+    """Check the part that selects the items. It runs between bodies, so the same restrictions apply, and it can't call a tool."""
     parts: list[tree.Expr] = []
     for i, g in enumerate(generator.generators):
         parts += g.ifs if i == 0 else [g.iter, *g.ifs]
@@ -119,7 +120,7 @@ def _reaches_tools(facts: Facts, func: tree.Expr) -> bool:
 
 
 def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnostic]:
-    """A body, or a part of the header that runs between bodies."""
+    """Check a body, or a part of the header that runs between bodies."""
     for node in tree.walk(part):
         if isinstance(node, tree.NamedExpr):
             yield error(
@@ -130,7 +131,7 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
             )
         if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
-        # The expression itself creates nothing that has a name, so it may not change anything that has one.
+        # The expression itself creates no named container, so it must not change any named container.
         yield from _changes(facts, node, frozenset(), frozenset())
 
 
@@ -143,7 +144,7 @@ def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
-    """The locals of a helper that hold only containers which it created."""
+    """The locals of a helper that only refer to containers created by the helper."""
     candidates = locals_of(helper) - {p.name for p in helper.params}
     spoiled: set[str] = set()
     for stmt in helper.body:
@@ -157,7 +158,7 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
                 if node.value is not None and not _creates(facts, node.value):
                     spoiled.add(node.target.id)
             elif not isinstance(node, tree.AugAssign):
-                # A lambda's parameter or a comprehension's variable may have the same name and hold anything.
+                # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
                 spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
 
@@ -187,7 +188,7 @@ def _creates(facts: Facts, node: tree.Expr) -> bool:
 
 
 def _new(facts: Facts, node: tree.Expr) -> bool:
-    """Whether a value, with everything in it, is created here or can't change."""
+    """Whether a value and all its parts are created here or are immutable."""
     match node:
         case tree.List() | tree.Tuple() | tree.Set():
             return all(_new(facts, e) for e in node.elts)
@@ -205,9 +206,9 @@ def _new(facts: Facts, node: tree.Expr) -> bool:
 
 
 def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> frozenset[str]:
-    """The fresh names whose items the helper creates too, as in grouping: ``groups.setdefault(k, []).append(x)``.
+    """The fresh names whose items are also created by the helper, as in ``groups.setdefault(k, []).append(x)``.
 
-    They begin empty, and everything stored in them under a key is new.
+    These containers are empty at first, and every value stored in them is new.
     """
     spoiled: set[str] = set()
     for stmt in helper.body:
@@ -237,7 +238,7 @@ def _base(node: tree.Expr) -> set[str]:
 
 
 def _item_of(node: tree.Expr) -> str | None:
-    """The name whose item an expression is: ``groups[k]``, ``groups.setdefault(k, [])``."""
+    """The name of the container if an expression is one of its items: ``groups[k]``, ``groups.setdefault(k, [])``."""
     match node:
         case tree.Subscript(value=tree.Name(id=name)):
             return name
@@ -250,7 +251,7 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
     for container in _written(facts, node):
         if isinstance(container, tree.Name) and container.id in fresh:
             continue
-        # An item of a fresh container may come from outside, unless everything in it is created here.
+        # An item of a fresh container may come from outside, unless the helper creates all items.
         if _item_of(container) in owned:
             continue
         if not isinstance(container, tree.Name) and _creates(facts, container):
@@ -259,7 +260,7 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
 
 
 def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
-    """The containers that a node changes, as expressions."""
+    """The expressions for the containers that a node changes."""
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
             return [] if facts.facade(node.func) is not None else [value]
@@ -310,12 +311,12 @@ def _refusal(node: tree.Node) -> Diagnostic:
     )
 
 
-#: These operators change no container of the language in place.
+#: Operators that never change a container in place.
 _NEVER_IN_PLACE = frozenset({"/", "//", "%", "**", "<<", ">>", "@"})
 
 
 def _only_rebinds(node: tree.AugAssign) -> bool:
-    """``n += 1`` binds a name to a new number; ``xs *= 2``, ``xs += "ab"`` and ``seen |= {x}`` change what it holds."""
+    """Whether the statement only binds a name, as in ``n += 1``. In contrast, ``xs *= 2`` changes the object."""
     if node.op in _NEVER_IN_PLACE:
         return True
     return node.op != "*" and isinstance(node.value, tree.Constant)

@@ -1,7 +1,7 @@
-"""No binding redefines a name that already has a meaning.
+"""A binding can't redefine a name that already has a meaning.
 
-A parameter named `tools`, a loop variable named `len` or an alias named `parallel` would make the text mean something else
-than it says. Such shadowing has been a way out of other sandboxes."""
+A parameter named `tools`, a loop variable named `len` or an alias named `parallel` would mislead a reader. Programs escaped from
+other sandboxes by such shadowing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every binding, of every form."""
+    """Check every binding of every kind."""
     for node in facts.nodes:
         for b in bindings(node):
             what = facts.fixed(b.name)

@@ -1,4 +1,4 @@
-"""Limits on the shape of a source: they refuse what nobody can review and what would overrun at run time.
+"""Limits on the shape of a source. They refuse sources that are too hard to review or would exceed limits at run time.
 
 The size of the source is limited before it is parsed."""
 
@@ -40,7 +40,7 @@ _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """The depth of blocks, expressions and tool calls."""
+    """Check the depth of blocks, expressions and tool calls."""
     yield from _blocks(facts, facts.module.body, 0)
     yield from _expressions(facts)
     for call, name in facts.tool_calls:
@@ -70,7 +70,7 @@ def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[D
             )
             continue
         for i, inner in enumerate(_inner(stmt)):
-            # An elif is at the level of its if.
+            # An elif is at the same level as its if.
             chained = i == 1 and isinstance(stmt, tree.If) and len(inner) == 1 and isinstance(inner[0], tree.If)
             yield from _blocks(facts, inner, depth if chained else depth + 1)
 
@@ -100,7 +100,7 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
                 reported.add(id(child))
                 statement = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
                 if statement in statements:
-                    continue  # once for each expression
+                    continue  # one finding for each expression
                 statements.add(statement)
                 yield error(
                     "expression-depth",

@@ -1,4 +1,4 @@
-"""Some statements need something around them: a loop, a try, an annotation."""
+"""Some statements are only allowed in a certain place, for example inside a loop or a try."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each statement that needs something around it."""
+    """Check each statement that is only allowed in a certain place."""
     for node in facts.nodes:
         match node:
             case tree.Break() | tree.Continue():

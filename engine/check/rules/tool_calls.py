@@ -1,7 +1,7 @@
-"""A tool is called as ``tools.NAME(...)``, exists, and gets arguments that it takes.
+"""A tool is called as ``tools.NAME(...)``. It must exist and accept the arguments.
 
-`tools` is used only in front of a call, so the call graph is exact before anything runs. Helpers may recurse, to a limited
-depth; tools never do."""
+`tools` may only be used in a call, so the call graph is exact before anything runs. Helpers may be recursive, up to a maximum
+depth. Tools are never recursive."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ CODES = (
 )
 
 
-#: The agent's own tools: they define and run programs, so a program can't call them.
+#: The agent's own tools. They define and run programs, so a program can't call them.
 META_TOOLS = frozenset({"define_tool", "run_tool", "check_tool", "search_tools", "describe_tool", "remove_tool"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
+    """Check each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
     for call, name in facts.tool_calls:
         if facts.tool is not None and name == facts.tool.name:
             yield _self_call(call.func, name)

@@ -1,6 +1,6 @@
-"""A source holds one tool: imports, constants, TypedDicts, private helpers, and exactly one public function.
+"""A source contains one tool: imports, constants, TypedDicts, private helpers, and exactly one public function.
 
-A reviewer approves *a* tool, and its name, description and schema are read from that one function.
+A reviewer approves *one* tool. Its name, description and schema are taken from that function.
 
 ```python
 def _rows(text: str) -> list:
@@ -63,7 +63,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """The module level and the number of tools."""
+    """Check the module level and the number of tools."""
     yield from _module_level(facts)
     yield from _one_tool(facts)
     yield from _duplicates(facts)

@@ -1,4 +1,4 @@
-"""The tool has a docstring, and every parameter has an annotation: they become its description and its schema."""
+"""The tool has a docstring, which becomes its description. Each parameter has an annotation, which becomes its schema."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """The docstring and the parameters of the tool."""
+    """Check the docstring and the parameters of the tool."""
     tool = facts.tool
     if tool is None:
         return
@@ -102,7 +102,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _kind_of_default(default: tree.Expr | None) -> str:
-    """The annotation that fits a default, or Any."""
+    """The annotation that matches a default, or Any."""
     match default:
         case tree.Constant(value=bool() | int() | float() as value):
             return type(value).__name__

@@ -1,4 +1,4 @@
-"""A TypedDict is the only kind of class, and it has annotated fields only."""
+"""A TypedDict is the only kind of class. It only contains annotated fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each class."""
+    """Check each class."""
     for node in facts.nodes:
         if isinstance(node, tree.ClassDef):
             yield from _class(facts, node)

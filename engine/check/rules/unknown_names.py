@@ -1,4 +1,4 @@
-"""Every name that is read is bound in the source or is part of the language."""
+"""Every name that a source reads is bound in the source or part of the language."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CODES = (
 )
 
 
-#: Names of Python that models like to use, and what to write instead.
+#: Names of Python that models often use, and their replacements.
 OUTSIDE: dict[str, str] = {
     "open": "read with tools.read_file(path=…) and write with tools.write_file(path=…, content=…)",
     "input": "take it as a parameter of the tool",
@@ -79,18 +79,18 @@ _CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "
 _TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
 
 
-#: Unknown names for which a similar one is searched: the search is slow, and a source with more has another problem.
+#: The most unknown names for which a similar name is searched, because the search is slow.
 MAX_SUGGESTIONS = 50
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Every name that is read but bound nowhere."""
+    """Check every name that is read but never bound."""
     for i, (node, names) in enumerate(facts.unbound.values()):
         yield _unknown(facts, node, names if i < MAX_SUGGESTIONS else None)
 
 
 def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:
-    """The finding about an unknown name; `names` are the locals that may be meant, None to suggest nothing."""
+    """The finding about an unknown name. `names` are the locals that can be suggested; None to suggest no name."""
     name = node.id
     above = facts.parent(node)
     raised = isinstance(above, tree.Raise) or isinstance(facts.parent(above or node), tree.Raise)
@@ -145,7 +145,8 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
             hint=f"write tools.{name}(argument=value)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
-    # A local is more likely than a built-in with a similar name; functions and exceptions only where they are allowed.
+    # A local is more likely than a built-in with a similar name. Functions and exceptions are only suggested where they are
+    # allowed.
     called = isinstance(above, tree.Call) and above.func is node
     functions = [*facts.functions, *vocabulary.BUILTINS] if called else []
     caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)

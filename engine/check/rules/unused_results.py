@@ -1,4 +1,4 @@
-"""A result that is computed and dropped is most often a slip: ``text.strip()`` changes nothing."""
+"""A result that is computed and dropped is usually a mistake: ``text.strip()`` changes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Each expression statement."""
+    """Check each expression statement."""
     for node in facts.nodes:
         if not isinstance(node, tree.ExprStmt):
             continue
