@@ -1,4 +1,4 @@
-"""Run a project's tests and linters, confined and without a network."""
+"""Runs a project's tests and linters, confined and without a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Where a project may have its own Python.
+#: Places where a project may have its own Python.
 _OWN_PYTHONS = (".venv/bin/python", "venv/bin/python")
 
 #: Leave no caches in the workspace, and print plain text.
@@ -131,14 +131,14 @@ async def _run(context: CallContext, name: str, words: list[str], args: list[str
 
 
 def _demand_installed(ran: CompletedCommand, name: str) -> None:
-    """Raise Failure `not_found` if Python has no such module."""
+    """Raise Failure `not_found` if Python does not have the module."""
     assert ran.errors is not None
     if ran.code == 1 and ran.errors.text().rstrip().endswith(f"No module named {name}"):
         raise Failure("not_found", f"{name} is not installed for the Python that runs it", hint=f"pip install {name}")
 
 
 def _python(context: CallContext, cwd: str) -> str:
-    """The project's own Python if the sandbox shows it, else this one."""
+    """The project's own Python if it is visible in the sandbox, otherwise the Python of Albert Tools."""
     for name in _OWN_PYTHONS:
         path = os.path.join(str(context.workspace.root), cwd, name)
         real = os.path.realpath(path)

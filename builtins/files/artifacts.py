@@ -1,8 +1,8 @@
-"""Artifacts: values that an agent publishes under a name, once, and that never change.
+"""Artifacts: values that an agent publishes once under a name, and that never change.
 
-An artifact is a record (id, category, metadata) that names its content by hash. The content is in the content store, as large
-results are. It may be given as a text, a file of the workspace, or the handle of a stored value; and `read_result` takes the handle
-of an artifact. The content of an artifact is never deleted. Each workspace has artifacts of its own.
+An artifact is a record (id, category, metadata) that names its content by hash. The content is in the content store, like large
+results. The caller gives the content as a text, as a file of the workspace, or as the handle of a stored value. `read_result` also
+accepts the handle of an artifact. The content of an artifact is never deleted. Each workspace has its own artifacts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import Artifact, ArtifactStore, CallContext, ContentStore
 from albert_tools.engine.model.schema import Bound
 
-#: Bytes of a content that is given as a text or a file; larger ones are stored values already.
+#: Bytes of a content that is given as a text or a file. A larger content must be a stored value already.
 MAX_CONTENT = 100 * MiB
-#: Bytes of all metadata of one artifact. It describes the content, and isn't meant to hold it.
+#: Bytes of all metadata of one artifact. Metadata describes the content and should not contain it.
 MAX_METADATA = 1 * MiB
 
 Offset = Annotated[int, Bound(minimum=0)]
@@ -97,7 +97,7 @@ def publish_artifact(
         violations = [{"field": "content", "rule": "required", "message": f"content: {message}"}]
         raise Failure("invalid_arguments", message, details={"violations": violations})
     artifacts, contents = _stores(context)
-    # Refuse what can't be stored before storing anything.
+    # Refuse a value that can't be stored, before storing anything.
     for text, what in ((id, "the id"), (category, "the category"), *((entry, "the metadata") for entry in metadata)):
         encode(text, what)
     described = sum(len(encode(entry, "the metadata")) for entry in metadata)

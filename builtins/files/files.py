@@ -1,9 +1,11 @@
 """Reading, writing and editing text files.
 
-Text stays exactly as it is: no newline is translated, no byte order mark dropped, no encoding guessed. Reading a file and writing
-it back changes no byte. Parts of a file are read by lines, because searches return line numbers; a line ends with "\\n" only.
+Text is never changed silently: no newline is translated, no byte order mark is dropped, no encoding is guessed. A file that is
+read and written back has the same bytes. Parts of a file are selected by lines, because searches return line numbers. A line ends
+with "\\n" only.
 
-Every change replaces the whole file, so nobody sees half a change, and the file's other names keep the old content.
+Every change replaces the whole file, so readers never see half a change, and other names of the file (hard links) keep the old
+content.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file, read or written: a program can hold several such files in memory.
+#: Bytes of one file that is read or written. A program can have several such files in memory.
 MAX_FILE = 10 * MiB
 
 #: The number of a line; the first is 1.
@@ -92,7 +94,7 @@ def read_file(
         part = _lines(file, path, offset, limit, name)
         data = part.encode()
         digest = hashlib.sha256(data).hexdigest()
-        # The size and hash are those of the returned text, as UTF-8; `line` marks it as a part.
+        # The size and the hash are those of the returned text as UTF-8. `line` marks the text as a part of the file.
         context.effect("read", path=file.path, size_bytes=len(data), sha256=digest, line=offset)
         return part
 
@@ -137,12 +139,15 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
 
 
 def _written(call: InterruptedCall) -> Settled:
-    """Whether an interrupted call wrote the file. If it has neither the old content nor the new, somebody else changed it."""
+    """Returns whether an interrupted call wrote the file.
+
+    A file with neither the old nor the new content was changed by somebody else.
+    """
     path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
     if call.unchanged and (call.arguments.get("append") or call.arguments.get("create_only")):
         return Settled("not applied")
     try:
-        # An appended text may be what the file ended with before.
+        # The old file may already have ended with the appended text.
         there = (
             None
             if call.arguments.get("append")

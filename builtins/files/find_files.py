@@ -1,4 +1,4 @@
-"""Finding files by a pattern of their path, in folders of any size."""
+"""Finds files by a pattern of their path, in folders of any size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_FOUND = 10_000
 #: A pattern of paths.
 Glob = Annotated[str, Bound(minLength=1, maxLength=MAX_PATTERN)]
 
-#: Folders that are not entered: git's holds thousands of files that nobody searches for.
+#: Folders that are not searched. Git's folder contains thousands of files that nobody searches for.
 _SKIPPED = frozenset({".git"})
 
 
@@ -30,13 +30,16 @@ class Found(TypedDict):
 
 
 def below(path: str, spelled: str) -> Callable[[Met], str]:
-    """A function that gives the path of an entry relative to the folder of a walk, which patterns match."""
+    """Returns a function that gives the path of an entry relative to the folder of a walk.
+
+    Patterns are matched against this path.
+    """
     prefix = "" if spelled == "." else f"{spelled.rstrip('/')}/"
     return lambda met: met.path.removeprefix(prefix) if met.path != spelled else met.name
 
 
 def entering(excluded: Globs, relative: Callable[[Met], str]) -> Callable[[Met], bool]:
-    """A function that says whether a walk enters a folder."""
+    """Returns a function that says whether a walk enters a folder."""
     return lambda met: met.name not in _SKIPPED and not (excluded and excluded.matches(relative(met)))
 
 

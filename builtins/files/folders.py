@@ -1,4 +1,4 @@
-"""Listing a folder, making one, and the facts of a path."""
+"""Lists a folder, makes a folder, and describes a path."""
 
 from __future__ import annotations
 
@@ -126,5 +126,5 @@ def _time(nanoseconds: int) -> str:
     try:
         return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
     except (OverflowError, ValueError, OSError):
-        # The time of a file can be any number; the calendar ends in the year 9999.
+        # The time of a file can be any number, but the calendar ends in the year 9999.
         return datetime.fromtimestamp(0, UTC).isoformat(timespec="microseconds")

@@ -1,7 +1,8 @@
-"""Deleting, moving and copying: one file at a time, so that every effect names its content.
+"""Deletes, moves and copies files, one at a time, so every effect names the content of its file.
 
-A folder is moved or copied file by file (`find_files` lists them), and deleted when it is empty. An approval is bound to the
-content that a call deletes or overwrites; for a whole folder, a person could not know what they approve.
+To move or copy a folder, a caller moves or copies each file (`find_files` lists them). Only an empty folder can be deleted. An
+approval is bound to the content that a call deletes or overwrites. For a whole folder, a person could not know which content they
+approve.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Searching files for lines that match a pattern, in folders of any size, in linear time."""
+"""Searches files for lines that match a pattern, in folders of any size, in linear time."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def search_text(
             if len(matches) == limit:
                 truncated = True
                 break
-            # A character has four bytes at most, so none that is shown is cut.
+            # A character has at most four bytes, so no character that is shown is incomplete.
             shown = line[: 4 * MAX_SHOWN].decode("utf-8", "ignore")[:MAX_SHOWN]
             matches.append({"path": name, "line": n, "text": shown})
         if truncated:
@@ -100,7 +100,7 @@ def search_text(
 
 
 def _files(workspace: Any, path: str, wanted: Globs, excluded: Globs) -> Iterator[tuple[str, bytes | None]]:
-    """The path and the text of each file to search; None for a file that is skipped."""
+    """The path and the text of each file to search. The text is None for a file that is skipped."""
     relative = below(path, workspace.spell(path))
     for met in workspace.walk(path, entering(excluded, relative)):
         if met.type != "file":

@@ -1,4 +1,4 @@
-"""Git in the workspace: its everyday operations, and the status of the working tree."""
+"""Git in the workspace: common operations, and the status of the working tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Seconds; the timeout of reading a repository's configuration.
+#: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 
 
@@ -120,7 +120,7 @@ async def git(
     """
     words = list(args)
     if url is not None:
-        # After the options, before the other arguments.
+        # The URL goes after the options and before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     config = _configuration(context, cwd)
@@ -132,7 +132,7 @@ async def git(
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
         network=operation in OVER_NETWORK,
-        # As `url` was judged: the requests of git are inside a tunnel.
+        # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
         method="GET",
         git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
@@ -176,7 +176,7 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
 
 
 async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedCommand:
-    """`run`, but only git's own programs can be started."""
+    """Like `run`, but only git's own programs can be started."""
     import asyncio
 
     return await run(context, words, only=await asyncio.to_thread(programs), **how)
@@ -232,7 +232,7 @@ def _behind_options(words: list[str]) -> int:
 
 
 def _configuration(context: CallContext, cwd: str) -> bytes:
-    """The repository's configuration file; a configuration that may name anything if it is not in the folder."""
+    """The text of the repository's configuration file. If the file is not in the folder, a text that may name any program."""
     folder = f"{cwd}/.git" if cwd else ".git"
     data = _content(context, f"{folder}/config")
     if data is None or _content(context, f"{folder}/commondir") is not None:
@@ -250,7 +250,7 @@ def _content(context: CallContext, path: str) -> bytes | None:
 async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
     """The names of settings that may name programs, of the repository and of its submodules.
 
-    Git lists them itself: only git knows which other files the configuration includes.
+    Git itself lists them, because only git knows which other files the configuration includes.
     """
     found: list[str] = []
     parts = cwd.split("/") if cwd else []
@@ -259,7 +259,7 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
     if not MAY_NAME_PROGRAMS.search(config):
         return found
     words = ["git", "-c", "safe.directory=*", *LIST_DRIVERS]
-    # In the C locale patterns match bytes; in another they skip names that are invalid in it.
+    # In the C locale, patterns match bytes. In another locale, they skip names that are invalid in that locale.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
     facts = {"operation": "CONFIG"}
     ran = await _run(

@@ -1,8 +1,8 @@
-"""Ask a language model, of any provider that implements OpenAI's `/chat/completions`.
+"""Calls a language model of any provider that implements OpenAI's `/chat/completions`.
 
-Prompts and answers are stored in the content store; the ledger has only their hashes, because it is read by more people and kept
-longer. The tokens of a call are recorded as an effect however it ends, so that budgets of tokens and cost are right. The count is
-the provider's, or an estimate.
+Prompts and answers are stored in the content store. The ledger has only their hashes, because more people read the ledger and it is
+stored for longer. The tokens of every call are recorded as an effect, also if the call fails, so budgets of tokens and cost are
+correct. The provider counts the tokens; otherwise they are estimated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 
-#: The record has only the hash of such a text.
+#: Only the hash of a text with this annotation is recorded.
 _BY_HASH = {"x-recorded": "hash"}
 
 PromptText = Annotated[str, Bound(minLength=1, maxLength=MAX_PROMPT)]

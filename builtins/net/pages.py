@@ -1,4 +1,4 @@
-"""Read the main text of a web page."""
+"""Reads the main text of a web page."""
 
 from __future__ import annotations
 

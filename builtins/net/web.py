@@ -1,4 +1,4 @@
-"""Send one HTTP request and return its response."""
+"""Sends one HTTP request and returns its response."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def http_request(
     answer = await context.keep(Client).fetch(context, Call(method, url, headers or {}, data, follow))
     text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated, hint=_BINARY)
     if answer.secrets:
-        # The charset may have hidden a secret; a truncated body may end with a part of one.
+        # The charset may have hidden a secret. A truncated body may end with a part of a secret.
         text = answer.secrets.out_of_text(text)
         text = text[: len(text) - answer.secrets.longest] if answer.truncated else text
     return {
