@@ -60,7 +60,7 @@ async def run_tests(
     32 KiB are returned, "truncated" is true, and read_result(handle) reads all of stdout.
 
     Tests are programs: they run confined like a command of bash, without a network, and can change the workspace. They run
-    with the project's own Python (.venv/bin/python) if the sandbox can see it, else with the Python of Albert Tools.
+    with the project's own Python (.venv/bin/python) if it is visible in the sandbox, otherwise with the Python of Albert Tools.
 
     Fails with `not_found` (pytest is not installed for that Python; no such cwd), `timeout` (details have the output so far),
     `memory_limit`, `process_limit`, `permission_denied`, `sandbox_unavailable`, `io_error`.
@@ -90,8 +90,8 @@ async def run_linter(
 ) -> ToolRun:
     """Run a linter in the workspace and return its output: ``ruff check``, ``ruff format`` or ``mypy``.
 
-    Result and failures are those of run_tests. Exit code 0 means no findings, 1 some. With args such as ["--fix", "src"] ruff
-    changes files.
+    Result and failures are those of run_tests. Exit code 0 means no findings, 1 means findings. With args such as ["--fix", "src"]
+    ruff changes files.
 
     Args:
         linter: The linter.

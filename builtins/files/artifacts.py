@@ -74,10 +74,12 @@ def publish_artifact(
     """Publish a content under an id. An artifact never changes, and its content is never deleted.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "new"}: "content_hash" is "b3:" and
-    64 hex digits, the handle that read_result takes; "created" is ISO 8601, UTC; "new" is false if the same artifact
-    exists already, which is no failure. The content is given in exactly one of three ways: as a text (stored as UTF-8),
-    as a file of the workspace (its bytes now), or as the handle of a stored value: of a large result, or of another
-    artifact. Each workspace has ids of its own; get_artifact finds them there.
+    64 hex digits, a handle for read_result; "created" is ISO 8601, UTC; "new" is false if the same artifact exists already,
+    which is not a failure.
+
+    Give the content in exactly one of three ways: as a text (stored as UTF-8), as a file of the workspace (its present
+    bytes), or as the handle of a stored value (a large result or another artifact). Each workspace has its own ids;
+    get_artifact finds an artifact in the same workspace.
 
     Fails with `exists` (another content, category or metadata was published under the id), `not_found` (no such file,
     or no value has this handle), `too_large` (a file that is too large to be read, metadata of more than 1 MiB),
@@ -136,18 +138,18 @@ def get_artifact(
     """Find an artifact by its id, with a part of its content.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "content", "next_offset"}:
-    "content" is at most `limit` bytes of the content from byte `offset` on, as text, with U+FFFD for bytes that are not
-    UTF-8; or with encoding "base64" exactly these bytes as base64. "next_offset" is where to continue, or null at the end;
-    "content_hash" is the handle of the content, for read_result (which finds lines by a pattern); "size_bytes" is its
-    size; "metadata" has entries "name=value"; "created" is ISO 8601, UTC.
+    "content" is at most `limit` bytes of the content from byte `offset` on. It is text, with U+FFFD for bytes that are not
+    UTF-8. With encoding "base64" it is exactly these bytes as base64. "next_offset" is the offset of the next part, null at
+    the end. "content_hash" is the handle of the content for read_result, which can find lines by a pattern. "size_bytes" is
+    its size, "metadata" has entries "name=value", and "created" is ISO 8601, UTC.
 
     Fails with `not_found` (nothing was published under this id in this workspace), `damaged`, `invalid_arguments`,
     `io_error`.
 
     Args:
-        id: The id that it was published under.
+        id: The id of the artifact.
         offset: The first byte of the content to return.
-        limit: The most bytes of content to return.
+        limit: The largest number of bytes of content to return.
         encoding: Whether to return text, or any bytes as base64.
     """
     import base64

@@ -67,9 +67,10 @@ def read_file(
     exact: newlines are not translated, and a UTF-8 byte order mark stays as "\\ufeff" unless the encoding is
     "utf-8-sig". Links that stay inside the workspace are followed.
 
-    Without offset and limit it returns the whole file, which may have 10 MiB at most. With them, it returns at most
-    `limit` lines from line `offset` on, each with its "\\n"; fewer where the file ends, and "" behind its end. Lines are
-    counted from 1 and end with "\\n" only, as in search_text. The file may then have any size, the result 10 MiB.
+    Without offset and limit, the tool returns the whole file, which may have at most 10 MiB. With offset or limit, it returns
+    at most `limit` lines from line `offset` on, each with its "\\n". If the file ends earlier, there are fewer lines; after its
+    end the result is "". Lines are counted from 1 and end with "\\n" only, as in search_text. The file may then have any size,
+    but the result at most 10 MiB.
 
     Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is
     a file), `encoding_error` (bytes that are not text in the encoding, with their offset; a NUL, which means that the
@@ -79,7 +80,7 @@ def read_file(
     Args:
         path: The file to read, for example "notes/today.md".
         offset: The first line to return, counted from 1.
-        limit: The most lines to return; all that follow when not given.
+        limit: The largest number of lines to return; by default all following lines.
         encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
             for each, NUL included.
     """
@@ -176,21 +177,21 @@ def write_file(
     """Write a text file as UTF-8: create it, replace its content, or append to it.
 
     The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
-    too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is put between the
-    old content and an appended one. Atomic: on failure the old content stays. The whole file may have 10 MiB at most,
-    and all of it counts as written.
+    too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is added. With append,
+    the content follows the old content directly. Atomic: on failure the old content stays. The whole file may have at most
+    10 MiB, and its whole size is charged to the budget of bytes written.
 
     Returns {"path", "size_bytes", "sha256"} of the written file: the path relative to the workspace, the size in
     bytes, and the content's sha256 as 64 hex digits.
 
-    Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (a folder is there),
+    Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (the path is a folder),
     `not_a_directory` (a part of the path is a file), `too_large`, `encoding_error` (half a surrogate pair in the
     content), `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace, through a symbolic link,
     or Albert's own files and git's).
 
     Args:
         path: The file to write, for example "notes/today.md".
-        content: The whole new content, or what to append.
+        content: The whole new content, or the text to append.
         create_only: Whether to fail if the file exists already.
         append: Whether to add the content to the end of the file; a missing file is created.
     """
@@ -214,16 +215,16 @@ def write_file(
 def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
     """Replace a text that occurs exactly once in a UTF-8 file by another.
 
-    The old text is compared exactly, with all its spaces and newlines; copy it from read_file, with enough text around
-    it that it occurs once. Atomic: on failure the file stays as it was, also if somebody else changes it meanwhile. A
-    file may have 10 MiB at most.
+    The old text is compared exactly, with all its spaces and newlines. Copy it from read_file, with enough of the surrounding
+    text to make it unique. Atomic: on failure the tool changes nothing. It fails if another process changes the file at
+    the same time. A file may have at most 10 MiB.
 
-    Returns {"path", "size_bytes", "sha256", "line"}: of the changed file, and the line (counted from 1) at which the
-    new text begins.
+    Returns {"path", "size_bytes", "sha256", "line"}: path, size and hash of the changed file, and the line (counted from 1)
+    at which the new text begins.
 
-    Fails with `invalid_arguments` (the old text occurs nowhere, or more than once; `details` has `occurrences` and
-    `lines`, the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
-    `too_large`, `encoding_error` (the file is not UTF-8 text, or the new text holds half a surrogate pair), `io_error`, or
+    Fails with `invalid_arguments` (the old text does not occur, or occurs more than once: `details` has `occurrences` and
+    `lines`, and the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
+    `too_large`, `encoding_error` (the file is not UTF-8 text, or the new text has half a surrogate pair), `io_error`, or
     `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
 
     Args:

@@ -45,7 +45,7 @@ def read_result(
 
     Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}. Returns {"content",
     "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on, the size of the whole result, and
-    where to continue, or null at its end. With a pattern, `content` has the matching lines that begin at or after
+    the offset of the next part, null at the end. With a pattern, "content" has the matching lines that begin at or after
     `offset`, joined by newlines.
 
     Fails with "not_found" if no value has this handle (values that no record names are deleted after a while), and with

@@ -99,13 +99,13 @@ async def git(
     """Run a git operation in a repository of the workspace and return its output.
 
     Returns what bash returns; a non-zero "exit_code" is a result, not a failure. "operation" is git's subcommand in capitals,
-    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Everyday options are allowed; any
-    other is refused with a list of those. Files after "--" are relative to "cwd". The first argument of STASH and REMOTE is
-    their action: ("REMOTE", ["add", "origin", "https://…"]).
+    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Common options are allowed; any
+    other option is refused with a list of the allowed ones. Files after "--" are relative to "cwd". The first argument of STASH
+    and REMOTE is their action: ("REMOTE", ["add", "origin", "https://…"]).
 
     No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (COMMIT needs -m), no
     submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes, on hosts that the owner's rules
-    name or that "url" was allowed for. Changes of history, the working tree or a remote need a person's approval unless the
+    name or that were approved with "url". Changes of history, the working tree or a remote need a person's approval unless the
     rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
     Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied`,
@@ -114,7 +114,7 @@ async def git(
     Args:
         operation: The operation.
         args: Its options and arguments.
-        url: The repository to CLONE, or the remote of FETCH, PULL or PUSH if it is not a named one.
+        url: The repository to CLONE, or the remote of FETCH, PULL or PUSH if that remote has no name.
         cwd: The repository's folder, relative to the workspace; for CLONE, the parent folder of the new repository.
         timeout: Seconds, at most 3600, and at most what the caller has left.
     """

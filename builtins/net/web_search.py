@@ -112,7 +112,7 @@ async def web_search(context: CallContext, query: str, count: int = 10) -> list[
 
     Args:
         query: The search terms.
-        count: The most results to return.
+        count: The largest number of results to return.
     """
     provider = configured(context.settings)
     sent = {
