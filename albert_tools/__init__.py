@@ -1,7 +1,7 @@
 """Albert Tools: an agent writes new tools at run time, safely.
 
-Names are loaded on first use, so that importing the package costs nothing: a worker's zygote and
-``albert run`` live from that.
+Names are loaded on first use, so importing the package takes almost no time. The zygote of the workers and ``albert run`` depend on
+this.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
         try:
             return version("albert-tools")
         except PackageNotFoundError:
-            # Run from its sources.
+            # The package is not installed; it runs from its sources.
             return "0+unknown"
     if name not in _PUBLIC:
         raise AttributeError(f"module 'albert_tools' has no attribute {name!r}")

@@ -1,6 +1,7 @@
-"""A check of the installation: where everything is, and proof that the limits and the fence work on this machine.
+"""A check of the installation: where its files are, and whether the limits and the sandbox work on this machine.
 
-Findings are given one by one, since the proof takes a second. `albert doctor` prints them; the tool `self_check` returns them.
+Findings are yielded one by one, because testing the sandbox takes a second. `albert doctor` prints them; the tool `self_check`
+returns them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Runs that are counted.
 MAX_RUNS = 1000
-#: Folders of the state that only the owner may read.
+#: Folders of the state that other users must not be able to read.
 _PRIVATE = (
     ("the state", ""),
     ("the log", "log"),
@@ -42,7 +43,7 @@ _REPAIR = "define the tool again, or move the file away"
 
 
 class Finding(NamedTuple):
-    """A fact, or with `seconds` a trial of a hostile program. A `note` is fine, but could be better."""
+    """A fact or, with `seconds`, a test with a hostile program. A `note` reports no problem, but a possible improvement."""
 
     name: str
     value: str
@@ -52,7 +53,7 @@ class Finding(NamedTuple):
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
-    """The findings as JSON: ``{ok, facts, problems, trials}``; `facts` has the first finding of each name."""
+    """The findings as JSON: ``{ok, facts, problems, trials}``. `facts` has the first finding of each name."""
     facts: dict[str, str] = {}
     for finding in findings:
         if finding.seconds is None:
@@ -67,7 +68,7 @@ def document(findings: list[Finding]) -> dict[str, Any]:
 
 
 async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> AsyncGenerator[Finding, None]:
-    """The findings, in order; without `trials`, no program is run."""
+    """Yields the findings in order. If `trials` is false, no program is run."""
     for finding in _about(service, homes):
         yield finding
     governance = service.context.governance
@@ -100,7 +101,7 @@ def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
 
 
 def _file_of_rules(service: ToolService, homes: Homes) -> Finding:
-    """Where the owner's rules are, and whether they are valid."""
+    """The location of the owner's rules, and whether they are valid."""
     file, governance = homes.config / "governance.yaml", service.context.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
@@ -122,7 +123,7 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
 
 
 def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
-    """Whether others can read or change the state; approvals and runs that wait for a person."""
+    """Whether other users can read or change the state, and which approvals and runs wait for a person."""
     for what, name in _PRIVATE:
         folder = homes.state / name
         try:
@@ -206,7 +207,7 @@ async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Why nothing can be written in a folder, or where it would be made; None when it can. Leaves no trace."""
+    """Why nothing can be written in a folder or in the place where it would be made; None if it can. Leaves no trace."""
     there = next(p for p in (folder, *folder.parents) if os.path.lexists(p))
     if not there.is_dir():
         return f"{there} is not a folder; move it away, or set ALBERT_HOME to another place"
@@ -219,7 +220,7 @@ def unwritable(folder: Path) -> str | None:
 
 
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
-    """Mistakes in rules that can be read: a misspelled rule denies nothing."""
+    """Mistakes in rules that are readable but have no effect, such as a rule with a misspelled name."""
     primitives = [p.definition for p in service.registry.primitives()]
     held = service.context.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)

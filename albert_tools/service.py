@@ -1,4 +1,4 @@
-"""The service with its real parts: the store in the user's home, the built-in primitives, the workspace and the rules."""
+"""Assembles a service: the store in the user's home, the built-in primitives, the workspace and the rules."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class ToolService(engine.ToolService):
             governance: The rules, as a mapping or as the path of a file; by default the user's ``governance.yaml``. The project's
                 own ``.albert/governance.yaml`` tightens either.
             primitives: The application's primitives, in addition to the built-in ones.
-            ask: Called when the rules ask for a person's approval; returns yes or no, or one of the question's choices.
-            patience: Without `ask`: seconds that such a call waits for an answer from another process (`albert approvals`) before
-                its run is suspended; None denies the call at once.
-            telemetry: Told when each call begins and ends.
-            output_bytes: The largest output that is returned whole. Of a larger one the caller gets a part and a handle for
-                `read_result`.
+            ask: Called when the rules require a person's approval. Returns yes or no, or one of the question's choices.
+            patience: Without `ask`, the number of seconds that such a call waits for an answer from another process
+                (`albert approvals`) before its run is suspended. None denies the call at once.
+            telemetry: An observer that is notified when each call begins and ends.
+            output_bytes: The size of the largest output that is returned whole. Of a larger output the caller gets a part and a
+                handle for `read_result`.
 
         Returns:
             The service. Nothing has been started yet.
@@ -131,7 +131,7 @@ class ToolService(engine.ToolService):
 
 
 class _Examiner:
-    """Runs the checkup for the tool `self_check`. It is made before the service, which is set later."""
+    """Runs the checkup for the tool `self_check`. It is created before the service, which is set later."""
 
     service: ToolService
 
@@ -152,7 +152,7 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
     except Failure as failure:
         return failure
     except (OSError, RuntimeError) as error:
-        # The current folder was removed, or the home folder, which is never the workspace, is unknown.
+        # Either the current folder was removed, or the home folder, which is never the workspace, is unknown.
         return Failure(
             "governance_unavailable",
             f"the workspace can't be found: {error}",
@@ -176,7 +176,10 @@ def _rules(
 
 
 def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
-    """Import the primitives that the rules name. This happens once; a later change of the rules imports nothing."""
+    """Import the primitives that the rules name.
+
+    This happens once, at the start; later changes of the rules have no effect here.
+    """
     current = rules.current() if isinstance(rules, RulesSource) else rules
     if isinstance(current, Governance) and current.primitives_from:
         from albert_tools.engine.application_primitives import add_primitives
@@ -198,9 +201,9 @@ async def _cancel_others() -> None:
 
 
 class SyncToolService:
-    """`ToolService` for code that isn't async: the same methods, each of which waits for its result.
+    """`ToolService` for code that isn't async. It has the same methods, each of which waits for its result.
 
-    It runs the service in a thread of its own. Any number of threads can call it::
+    The service runs in its own thread. Any number of threads can call it::
 
         with SyncToolService.open(workspace="project") as service:
             service.define(source)
@@ -209,7 +212,7 @@ class SyncToolService:
 
     def __init__(self, make: Callable[[], ToolService]) -> None:
         self._closing = threading.Lock()
-        # Guards `_shut`: a call is either submitted before the service shuts, or refused.
+        # Guards `_shut`. A call is either submitted before the service closes, or refused.
         self._door = threading.Lock()
         self._shut = False
         self._loop = asyncio.new_event_loop()
@@ -234,7 +237,7 @@ class SyncToolService:
         telemetry: Observer | None = None,
         output_bytes: int = OUTPUT_BYTES,
     ) -> SyncToolService:
-        """As `ToolService.open`; `ask` and `telemetry` are called in the service's own thread."""
+        """Like `ToolService.open`. `ask` and `telemetry` are called in the service's own thread."""
         given = list(primitives)
         return cls(
             lambda: ToolService.open(
@@ -279,7 +282,7 @@ class SyncToolService:
         self.close()
 
     def close(self) -> None:
-        """End the service and its thread. Runs that other threads wait for are called off."""
+        """Close the service and end its thread. Runs that other threads wait for are cancelled."""
         with self._closing:
             if not self._loop.is_closed():
                 self._wait(self._cancel_and_close())
@@ -294,7 +297,7 @@ class SyncToolService:
             self._shut = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        # Some calls were submitted while the service was closing.
+        # Cancel calls that were submitted while the service was closing.
         self._loop.run_until_complete(_cancel_others())
         self._loop.close()
 
@@ -328,7 +331,7 @@ class SyncToolService:
         reason: str | None = None,
         log: Log | None = None,
     ) -> ToolResult:
-        """As `ToolService.invoke`; `log` is called in the service's thread."""
+        """As `ToolService.invoke`. `log` is called in the service's thread."""
         return self._wait(
             self._service.invoke(
                 name,
@@ -348,7 +351,7 @@ class SyncToolService:
         return self._wait(self._service.resume(run, log))
 
     def within(self, work: Callable[[ToolService], _T]) -> _T:
-        """Call `work` with the service, in the service's thread, and return its result: for sessions, approvals and runs."""
+        """Call `work` with the service, in the service's thread, and return its result. Use it for sessions, approvals and runs."""
 
         async def done() -> _T:
             return work(self._service)

@@ -30,7 +30,8 @@ from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: The answer of a tool: a value, a `Failure` to raise, or a function of the arguments that returns a value or raises one.
+#: The answer to a tool call: a value, a `Failure` to raise, or a function of the arguments that returns a value or raises a
+#: `Failure`.
 Answer = Any
 
 
@@ -44,14 +45,14 @@ def registry(*primitives: Primitive, standard: bool = True) -> ToolRegistry:
 
 
 class FakeExecutor:
-    """Checks a source and runs it in the sandbox, with each tool call answered from `answers`.
+    """Checks a source and runs it in the sandbox. Its tool calls are answered from `answers`.
 
     No tool is run and nothing is saved. `calls` lists the calls in order, each as name and arguments. A call without an answer
     fails with `permission_denied`.
 
     Args:
         answers: The answers by tool name, see `Answer`.
-        primitives: Primitives that the source may call, beside the built-in ones.
+        primitives: Primitives that the source may call, in addition to the built-in ones.
         limits: The limits of a run.
     """
 
@@ -67,7 +68,7 @@ class FakeExecutor:
         """Answer a program's call.
 
         Raises:
-            Failure: it is the answer, or there is no answer.
+            Failure: the answer is a failure, or there is no answer.
         """
         self.calls.append((name, arguments))
         if name not in self.answers:
@@ -96,7 +97,7 @@ class FakeExecutor:
         return asyncio.run(self.run_async(source, arguments))
 
     async def run_async(self, source: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """As `run`, in a running event loop."""
+        """Like `run`, for use in a running event loop."""
         version = compile_version(check_or_raise(source, self.registry), "")
         log: list[str] = []
         mistakes: list[Exception] = []
@@ -129,25 +130,25 @@ class FakeExecutor:
 
 
 class ScratchWorkspace:
-    """A workspace in a temporary folder, whose files a test can read."""
+    """A workspace in a temporary folder. A test can read its files."""
 
     def __init__(self, folder: Path, workspace: Workspace) -> None:
         self.folder = folder
         self.workspace = workspace
 
     def text(self, path: str) -> str:
-        """The text of a file in it."""
+        """The text of a file in the workspace."""
         return (self.folder / path).read_text(encoding="utf-8")
 
     def files(self) -> dict[str, str]:
-        """All files in it as text, by path."""
+        """All files in the workspace as text, by path."""
         found = sorted(p for p in self.folder.rglob("*") if p.is_file())
         return {p.relative_to(self.folder).as_posix(): p.read_text(encoding="utf-8") for p in found}
 
 
 @contextmanager
 def scratch_workspace(files: Mapping[str, str] | None = None) -> Iterator[ScratchWorkspace]:
-    """A temporary workspace with `files`, texts by path. Its `folder` can be the `workspace` of a service."""
+    """Creates a temporary workspace with `files`, texts by path. Its `folder` can be the `workspace` of a service."""
     with tempfile.TemporaryDirectory(prefix="albert-test-") as name:
         folder = Path(name).resolve()
         (folder / ".albert").mkdir()

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: everything that is measured, in one go, as Markdown."""
+"""``python -m benchmarks``: runs all benchmarks and prints the results as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks import confined, evaluate, files, governed, journaled, keeping, 
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmarks and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--only",

@@ -1,6 +1,6 @@
-"""The time that confining a command takes: `bash -c :` by `subprocess`, and behind each confinement of this machine; medians.
+"""The time that confining a command takes: `bash -c :` by `subprocess`, and under each confinement of this machine. Medians.
 
-The last line is a call of the tool `bash`, with rules, ledger and the check of the command.
+The last line is a call of the tool `bash`, which includes the rules, the ledger and the classification of the command.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def _measured(rounds: int) -> dict[str, float]:
                         begin = time.perf_counter()
                         await side()
                         times[name].append(time.perf_counter() - begin)
-                # The first of each fills caches.
+                # Ignore the first time of each, because that run fills caches.
                 return {name: statistics.median(each[1:]) for name, each in times.items()}
         finally:
             os.close(opened)

@@ -1,4 +1,7 @@
-"""A dozen compute programs on every side, as ratios to CPython: medians of rounds in which each side runs once, in turn."""
+"""A dozen compute programs in every engine, as ratios to CPython.
+
+Medians of rounds; in each round every engine runs once, in turn.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 from benchmarks.sides import PEERS, Albert, CPython, Side
 
-#: A side that takes longer than this for one run is measured once.
+#: An engine that takes more seconds than this for one run is measured once.
 PATIENCE = 2.0
 
 
@@ -78,12 +81,12 @@ def _row(sides: list[Side], path: Path, rounds: int, reasons: list[str]) -> list
 
 
 def _text(side: Side, path: Path) -> str:
-    """The program as a side takes it: translated for it, where that was needed."""
+    """The program for an engine: its translation, if there is one."""
     translated = path.with_suffix(side.suffix)
     return (translated if translated.exists() else path).read_text()
 
 
 def _first(error: Exception) -> str:
-    """What an error says, in a line."""
+    """The first line of an error's message."""
     said = [line.strip() for line in str(error).splitlines() if "rror" in line or len(str(error)) < 120]
     return (said or [type(error).__name__])[0][:160]

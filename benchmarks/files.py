@@ -1,4 +1,4 @@
-"""What the workspace costs: reading a file beside a bare `open`, and searching 10,000 files."""
+"""The cost of the workspace: reading a file, compared with a plain `open`, and searching 10,000 files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 #: Reads in a block.
 BLOCK = 500
-#: Folders, files in each, lines of a file.
+#: Folders, files in each folder, lines of a file.
 FOLDERS, FILES, LINES = 100, 100, 40
 
 Sides = dict[str, Callable[[], Any]]
 
 
 class _Context:
-    """The context of a call, without a record."""
+    """The context of a call that is not recorded."""
 
     def __init__(self, workspace: Any) -> None:
         self.workspace = workspace
 
     def effect(self, kind: str, **facts: Any) -> None:
-        """Drop it."""
+        """Ignore the effect."""
 
 
 def table(rounds: int) -> list[str]:
@@ -44,7 +44,7 @@ def table(rounds: int) -> list[str]:
 
 
 def _fill(top: Path) -> str:
-    """Fill a folder. Returns a text that is in few of its lines."""
+    """Fill a folder. Returns a text that occurs in few of its lines."""
     chance = random.Random(1)
     words = ["".join(chance.choices("abcdefghij", k=6)) for _ in range(3000)]
     for n in range(FOLDERS):
@@ -87,7 +87,7 @@ def _searches(judged: Workspace, word: str, rounds: int) -> list[str]:
 
 
 def _measured(sides: Sides, rounds: int, block: int) -> dict[str, float]:
-    """The median of each side's times, in seconds; the sides take turns."""
+    """The median of each side's times, in seconds. The sides take turns."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, call in sides.items():

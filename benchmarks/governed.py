@@ -1,6 +1,8 @@
-"""The cost of judging and recording a call: a primitive that does nothing, through the whole pipeline, next to tool calls of peers.
+"""The cost of authorizing and recording a call. A primitive that does nothing runs through the whole pipeline. For comparison, the
+same call is made in other libraries.
 
-The peers validate arguments and wrap results; none of them decides or records. Blocks of calls alternate between all of them.
+The other libraries validate arguments and wrap results, but they neither authorize nor record. Blocks of calls alternate between
+all libraries.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Call = Callable[[], Awaitable[Any]]
 
 @primitive
 async def echo(path: str) -> str:
-    """Give it back."""
+    """Return the path."""
     return path
 
 
@@ -67,7 +69,7 @@ async def _langchain(sides: dict[str, Call]) -> None:
 
     @tool
     async def echo(path: str) -> str:
-        """Give it back."""
+        """Return the path."""
         return path
 
     sides["LangChain: tool.ainvoke"] = lambda: echo.ainvoke({"path": "a"})
@@ -82,7 +84,7 @@ async def _fastmcp(sides: dict[str, Call], stack: AsyncExitStack) -> None:
 
     @server.tool
     async def echo(path: str) -> str:
-        """Give it back."""
+        """Return the path."""
         return path
 
     client = await stack.enter_async_context(Client(server))
@@ -98,7 +100,7 @@ async def _pydantic_ai(sides: dict[str, Call]) -> None:
         return
 
     async def echo(path: str) -> str:
-        """Give it back."""
+        """Return the path."""
         return path
 
     tools = FunctionToolset([echo])

@@ -1,7 +1,7 @@
 """The cost of a recorded run: a saved tool with its journal, and a thousand runs at once.
 
-A step that only reads is written when it ends. A step that may change something is synced before it begins and after it ends. The
-cost of a step is the difference between a run of many steps and a run without steps, divided by the number of steps.
+A step that only reads is written when it ends. A step that may change something is synced before it begins and after it ends. To
+get the cost of a step, the difference between a run of many steps and a run without steps is divided by the number of steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from albert_tools import ToolService, primitive
 
-#: Steps of the long runs; runs at once.
+#: Steps of the long runs; simultaneous runs.
 STEPS, AT_ONCE = 100, 1000
 
 _SOURCES = {
@@ -27,13 +27,13 @@ _SOURCES = {
 
 @primitive(effects=["read"])
 async def peek() -> int:
-    """Do nothing, as a read."""
+    """Do nothing, declared as a read."""
     return 1
 
 
 @primitive(effects=["write"])
 async def poke() -> int:
-    """Do nothing, as a write."""
+    """Do nothing, declared as a write."""
     return 1
 
 

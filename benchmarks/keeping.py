@@ -1,4 +1,4 @@
-"""The cost of defining, saving and loading, by the size of the source and of the store."""
+"""The cost of defining, saving and loading a tool, for different sizes of the source and of the store."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _MADE: dict[str, ToolVersion] = {}
 
 
 def _version(name: str, catalog: ToolRegistry) -> ToolVersion:
-    """A version of the tool under another name; it is compiled only once."""
+    """A version of the tool under another name. The tool is compiled only once."""
     from dataclasses import replace
 
     if not _MADE:

@@ -1,6 +1,6 @@
-"""What an observer costs a call: making the two notices, and passing them to the observer.
+"""The cost of an observer for each call: creating the two notifications, and passing them to the observer.
 
-No call is made in between, and nothing is sent: events go to /dev/null, spans to a processor that exports none.
+No real call is made, and nothing is sent. Events go to /dev/null, and spans go to a processor that exports nothing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ BLOCK = 500
 
 
 class Idle:
-    """Does nothing, so only making the notices takes time."""
+    """Does nothing. It measures the time for creating the notifications."""
 
     def started(self, span: Span, call: Started) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def ended(self, span: Span, call: Ended) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def table(rounds: int) -> list[str]:

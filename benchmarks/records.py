@@ -1,6 +1,7 @@
-"""The cost of the record: an append compared with a bare write and SQLite, a durable one with a bare sync; folds and journals.
+"""The cost of the record. An append is compared with a plain write and with SQLite, a durable append with a plain sync. Also
+measured: folds and journals.
 
-All sides write to the same disk, one block of each in turn, because machines and disks are noisy.
+All sides write to the same disk, one block of each in turn, because the speed of machines and disks varies.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DATA = {
 #: Appends in a block.
 BLOCK = 2000
 WAITERS = 50
-#: Living segments to follow, and entries that a new process reads.
+#: Segments that other processes still write, and entries that a new process reads.
 LIVE = 10
 ENTRIES = 200_000
 
@@ -137,7 +138,7 @@ def _durable(place: Path, rounds: int) -> list[str]:
 
 
 class _Count:
-    """The smallest fold."""
+    """A minimal fold."""
 
     name = "count"
     version = 1
@@ -233,7 +234,7 @@ def _journals(place: Path, rounds: int) -> list[str]:
 
 
 def _each(work: Callable[[], object], count: int = BLOCK) -> float:
-    """Microseconds per `work`."""
+    """Microseconds for one call of `work`."""
     start = time.perf_counter()
     for _ in range(count):
         work()
@@ -241,7 +242,7 @@ def _each(work: Callable[[], object], count: int = BLOCK) -> float:
 
 
 def _medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median of each side; the sides run in turn."""
+    """The median of each side. The sides take turns."""
     found: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():

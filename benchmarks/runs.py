@@ -1,4 +1,4 @@
-"""The cost of a run, a call and a start, next to a bare round trip to a process, and next to Monty."""
+"""The cost of a run, a call and a start, compared with a plain round trip to a process, and with Monty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE = Program("t", "t", "def t(n):\n    return 1 + n\n", (), (1, 2))
 CALLS = Program(
     "t", "t", "def t(n):\n    for i in range(n):\n        __call('x', {'path': 'a'})\n    return n\n", (), (1, 2, 3, 4)
 )
-#: Seconds between measurements, because tools are seldom called in a tight loop.
+#: Seconds between measurements. In practice, tools are seldom called in a tight loop.
 GAP = 0.005
 
 
@@ -96,7 +96,7 @@ def _monty() -> Any:
     def run(code: str, n: int) -> float:
         nonlocal session, left
         if not left:
-            # A session allows a thousand calls; making a new one is not measured.
+            # A session allows a thousand calls. The time for a new session is not measured.
             session = pool.checkout().__enter__()
             session.feed_run("1 + n", inputs={"n": 1})
             left = 18
@@ -124,7 +124,7 @@ async def _throughput(rounds: int) -> float:
 
 
 def _cold(rounds: int) -> list[str]:
-    """The time of commands from a shell."""
+    """The time of commands that are started from a shell."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "work"
         (workspace / ".albert").mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""The sides of the comparison: each runs the same program with the same argument and gives seconds and a result.
+"""The engines that are compared. Each runs the same program with the same argument, and returns seconds and a result.
 
-Every side gets the program compiled or loaded beforehand where it offers that, and is timed around evaluation alone, except where
-evaluation can't be had without the way to its process (ours and Monty's), which is then included.
+If an engine can compile or load a program beforehand, it does. Only evaluation is timed, with one exception: ours and Monty's
+evaluation includes the communication with another process, because it can't be measured separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.prelude import prelude
 
-#: What RestrictedPython leaves to its user: the augmented assignments.
+#: Functions that RestrictedPython requires from its user: the augmented assignments.
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd,
     "-=": operator.isub,
@@ -39,27 +39,30 @@ INPLACE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Side(Protocol):
-    """One of the compared. `prepare` gives a function of the program's argument; it may raise when it refuses the program."""
+    """One engine.
+
+    `prepare` returns a function of the program's argument. It may raise an error if the engine refuses the program.
+    """
 
     name: str
-    #: The ending of the programs that were translated for it.
+    #: The file suffix of programs that were translated for this engine.
     suffix: str
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
         """Load a program."""
 
     def close(self) -> None:
-        """Let go."""
+        """Release all resources."""
 
 
 def plain(source: str) -> str:
-    """The program without annotations and docstring, for sides that know neither."""
+    """The program without annotations and docstring, for engines that support neither."""
     source = re.sub(r'    """.*?"""\n', "", source, count=1, flags=re.DOTALL)
     return re.sub(r"def (\w+)\((\w+): int(?: = \d+)?\) -> \w+:", r"def \1(\2):", source)
 
 
 def _timed(function: Callable[[int], Any]) -> Callable[[int], tuple[float, Any]]:
-    """`function`, telling how many seconds it took."""
+    """Wraps `function`, so that it also returns the seconds that it took."""
 
     def run(n: int) -> tuple[float, Any]:
         started = time.perf_counter()
@@ -70,7 +73,7 @@ def _timed(function: Callable[[int], Any]) -> Callable[[int], tuple[float, Any]]
 
 
 class CPython:
-    """The measure."""
+    """The reference."""
 
     name = "CPython"
     suffix = ".tool"
@@ -81,11 +84,11 @@ class CPython:
         return _timed(names["t"])
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class Albert:
-    """A warm worker of ours, the way to it and back included."""
+    """A worker of ours that is ready. The time includes the communication in both directions."""
 
     name = "Albert Tools"
     suffix = ".tool"
@@ -108,7 +111,7 @@ class Albert:
 
         def run(n: int) -> tuple[float, Any]:
             found = self._loop.run_until_complete(once(n))
-            # The next worker is made while nothing is measured.
+            # Create the next worker while no time is measured.
             self._loop.run_until_complete(asyncio.sleep(0.01))
             return found
 
@@ -120,7 +123,7 @@ class Albert:
 
 
 class Restricted:
-    """RestrictedPython with its usual guards, in process."""
+    """RestrictedPython with its usual guards, in the same process."""
 
     name = "RestrictedPython"
     suffix = ".tool"
@@ -135,7 +138,7 @@ class Restricted:
             safer_getattr,
         )
 
-        # A name may not begin with an underscore there.
+        # RestrictedPython allows no names that begin with an underscore.
         code = compile_restricted(plain(source).replace("_fib", "fib"), "<tool>", "exec")
         more = {"sum": sum, "max": max, "min": min, "list": list, "dict": dict, "sorted": sorted}
         built_in = {**safe_globals["__builtins__"], **more}
@@ -153,11 +156,11 @@ class Restricted:
         return _timed(names["t"])
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class Monty:
-    """pydantic-monty: a subprocess, a session that has the function loaded."""
+    """pydantic-monty: a subprocess, with a session that has loaded the function."""
 
     name = "Monty"
     suffix = ".tool"
@@ -184,7 +187,7 @@ class Monty:
 
 
 class Smolagents:
-    """smolagents' Python interpreter, in process."""
+    """smolagents' Python interpreter, in the same process."""
 
     name = "smolagents"
     suffix = ".tool"
@@ -204,11 +207,14 @@ class Smolagents:
         return run
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class Starlark:
-    """starlark-rust, in process. Its language is not Python's: a program that lacks only a function there has a translation."""
+    """starlark-rust, in the same process.
+
+    Its language is not Python. If only a function is missing, the program has a translation.
+    """
 
     name = "Starlark"
     suffix = ".star"
@@ -231,7 +237,7 @@ class Starlark:
         return run
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 PEERS: tuple[type[Any], ...] = (Restricted, Monty, Smolagents, Starlark)

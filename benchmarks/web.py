@@ -1,8 +1,8 @@
-"""The cost of judging and recording requests: `http_request` compared with httpx alone.
+"""The cost of authorizing and recording requests: `http_request` compared with plain httpx.
 
-Server and client are two processes of one machine, so nearly all of the time is the client's; on a real network the difference is
-lost. Each side keeps its connection; the sides take turns, in blocks of requests. The second column is for a server that answers
-after a few milliseconds, as nearby ones do.
+Server and client are two processes of one machine, so the client takes nearly all of the time. On a real network the difference
+would not be noticeable. Each side has one open connection. The sides take turns, in blocks of requests. The second column is for a
+server that answers after a few milliseconds, like a server nearby.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from albert_tools.builtins.net.client import Call, Client
 #: Requests in a block.
 BLOCK = 50
 
-#: Answers every request with 10 KiB, after the milliseconds in its path.
+#: Answers every request with 10 KiB, after the number of milliseconds that is in the path.
 _SERVER = """
 import asyncio
 async def serve(reader, writer):
@@ -103,7 +103,7 @@ async def _measured(url: str, rounds: int) -> dict[str, float]:
         for _ in range(rounds):
             for name, side in sides.items():
                 await side()
-                # Loading certificates makes this side slow: few requests are enough.
+                # This side loads certificates for each request and is slow, so few requests are enough.
                 block = 2 if side is fresh else BLOCK
                 started = time.perf_counter()
                 for _ in range(block):
@@ -113,7 +113,7 @@ async def _measured(url: str, rounds: int) -> dict[str, float]:
 
 
 class _Context(SimpleNamespace):
-    """The part of a call's context that the client uses."""
+    """The attributes of a call's context that the client uses."""
 
     def __init__(self) -> None:
         from albert_tools.engine.policy.addresses import LOCALHOST

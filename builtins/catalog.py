@@ -1,6 +1,6 @@
 """The primitives that ship with Albert Tools, in the order of listings.
 
-A module is imported when one of its primitives is first used: declaring one takes about a millisecond, and a run needs few.
+A module is imported when one of its primitives is first used. Declaring a primitive takes about a millisecond, and a run needs few.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 
 from albert_tools.engine.model.primitive import Primitive
 
-#: By primitive the module of this package that defines it under the same name.
+#: Primitive → the module of this package that defines it under the same name.
 PLACES: dict[str, str] = {
     "read_file": "files.files",
     "write_file": "files.files",
@@ -48,7 +48,7 @@ PLACES: dict[str, str] = {
 
 
 def builtin(name: str) -> Primitive:
-    """The primitive of that name.
+    """Returns the primitive with that name.
 
     Raises:
         KeyError: no primitive has that name.
@@ -59,7 +59,7 @@ def builtin(name: str) -> Primitive:
 
 
 def builtin_loaders() -> dict[str, Callable[[], Primitive]]:
-    """By name a function that loads the primitive."""
+    """Maps the name of each primitive to a function that loads it."""
     return {name: partial(builtin, name) for name in PLACES}
 
 

@@ -1,7 +1,7 @@
-"""Bytes to text and back, exactly or not at all.
+"""Converts bytes to text and back, exactly or not at all.
 
-Encodings are never guessed: one wrong guess damages a file silently. Bytes that are not text in the requested encoding are a
-failure that names the position. So is a NUL, which no text contains.
+Encodings are never guessed, because one wrong guess damages a file silently. If bytes are not text in the requested encoding, the
+conversion fails and names the position. It also fails for a NUL, because text does not contain NULs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ def known_encoding(name: str) -> str:
     """The canonical name of an encoding.
 
     Raises:
-        Failure: `encoding_error`: unknown encoding, or one that does not decode to text.
+        Failure: `encoding_error`: the encoding is unknown, or does not decode to text.
     """
     try:
         found = codecs.lookup(name)
-        # Python checks only when there is a byte to decode. LookupError: a codec that gives no text (hex, rot13).
+        # Python checks the codec only if there is a byte to decode. LookupError: the codec does not produce text (hex, rot13).
         b"x".decode(name)
     except UnicodeDecodeError:
         pass
@@ -40,11 +40,11 @@ def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str |
         data: The bytes.
         encoding: Any text encoding that Python knows.
         what: What the failure calls the data.
-        cut: Whether the data is cut at the end; then an incomplete last character is dropped.
-        hint: Hint of the failure, for data that is not UTF-8.
+        cut: Whether the data was cut at the end. Then an incomplete last character is dropped.
+        hint: Hint of the failure if the data is not UTF-8.
 
     Raises:
-        Failure: `encoding_error`, with the offset of the first byte that does not fit.
+        Failure: `encoding_error`, with the offset of the first invalid byte.
     """
     name = known_encoding(encoding)
     try:
@@ -58,7 +58,7 @@ def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str |
 
 
 def not_text(what: str, name: str, offset: int, hint: str | None = None) -> Failure:
-    """The failure for a byte that does not fit the encoding `name`; `hint` applies to UTF-8 only."""
+    """The failure for a byte that is invalid in the encoding `name`. `hint` is used for UTF-8 only."""
     return Failure(
         "encoding_error",
         f"{what} is not {name} text: byte {offset} does not fit",
@@ -68,7 +68,7 @@ def not_text(what: str, name: str, offset: int, hint: str | None = None) -> Fail
 
 
 def demand_text(text: str, name: str, what: str) -> None:
-    """Refuse text with a NUL: it is binary data that happens to decode. Latin-1, which maps every byte, is exempt.
+    """Refuse text with a NUL: such text is binary data that happens to decode. Latin-1, which maps every byte, is exempt.
 
     Raises:
         Failure: `encoding_error`.

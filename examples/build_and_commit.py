@@ -1,9 +1,9 @@
-"""From a text to a commit: a saved tool writes a program, reads it back, fixes it, runs its tests and commits it.
+"""Starts with a text and ends with a commit: a saved tool writes a program, reads it back, fixes it, runs its tests and commits it.
 
-Every step is judged by the rules and recorded. At the end the script compares the ledger, the counters, the files and the
-repository: each call was decided before it ran, and the commit has what was written and tested.
+The rules apply to every step, and every step is recorded. At the end the script compares the ledger, the counters, the files and
+the repository: each call was authorized before it ran, and the commit contains exactly the program that was written and tested.
 
-Run it with ``python examples/build_and_commit.py``; it needs git and pytest, and keeps everything in a temporary folder.
+Run it with ``python examples/build_and_commit.py``. It needs git and pytest, and works in a temporary folder.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def plain_git(folder: Path, *words: str) -> bytes:
 
 
 def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
-    """Compare the ledger, the counters, the files and the commit; a summary of each."""
+    """Compare the ledger, the counters, the files and the commit. Returns a summary of each."""
     entries = service.within(lambda s: list(s.context.ledger.entries()))
     proof = service.within(lambda s: s.context.ledger.verify())
     assert proof.ok, proof.problems
@@ -58,17 +58,17 @@ def account(service: SyncToolService, counters: Counters, result: ToolResult, fo
     ends: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "result"}
     (whole,) = (call for call, e in calls.items() if e.data["tool"] == "build_and_commit")
     steps = {call: e for call, e in calls.items() if e.data.get("parent") == whole}
-    # Each step was decided before it ran, and its recorded effects are those of the result.
+    # Each step was authorized before it ran, and its recorded effects are those of the result.
     assert [e.data["tool"] for e in steps.values()] == STEPS
     assert all(calls[call].n < ends[call].n and ends[call].data["ok"] for call in steps)
     assert all(e.data["verdict"] == "allow" and e.data["rule_id"] for e in steps.values())
     recorded = [effect for call in steps for effect in ends[call].data.get("effects", [])]
     assert [(e["kind"], e["tool"]) for e in recorded] == [(e.kind, e.tool) for e in result.effects]
 
-    # The hashes of what was written and read back.
+    # The hashes of the file when it was written and when it was read back.
     first = hashlib.sha256(PROGRAM.encode()).hexdigest()
     assert [e["sha256"] for e in recorded if e.get("path") == "area.py"][:3] == [first] * 3
-    # The fixed file is the same in the result, on disk and in the commit.
+    # The result, the disk and the commit have the same fixed file.
     output = result.value()
     fixed = PROGRAM.replace(WORK["wrong"], WORK["right"]).encode()
     committed = plain_git(folder, "show", f"{output['commit']}:area.py")
@@ -99,7 +99,7 @@ def main() -> None:
         (folder / ".albert").mkdir(parents=True)
         (folder / "test_area.py").write_text(TESTS)
         plain_git(folder, "init", "-q", "-b", "main")
-        # Without the plugins that happen to be installed.
+        # Do not load the pytest plugins that happen to be installed.
         (folder / "pytest.ini").write_text("[pytest]\naddopts = --disable-plugin-autoload\n")
         (folder / ".git" / "info" / "exclude").write_text(".albert/\npytest.ini\n")
         counters = Counters()
@@ -107,7 +107,7 @@ def main() -> None:
             service.define(SOURCE.read_text(encoding="utf-8"))
             result = service.invoke("build_and_commit", WORK)
             print(f"done: {result.value()['clean'] and 'the tests pass, and nothing is left to commit'}")
-            # The rules allow no PUSH.
+            # The rules do not allow PUSH.
             assert service.invoke("git", {"operation": "PUSH"}).error.denied
             print("\n".join(account(service, counters, result, folder)))
 

@@ -1,6 +1,6 @@
-"""The demonstration: define, run and govern tools on real files. Each step is a process of its own, as for an agent.
+"""The demonstration: define, run and govern tools on real files. Each step runs in its own process, as it does for an agent.
 
-It works in a temporary folder and leaves nothing behind. `make demo` runs it.
+It works in a temporary folder and leaves no files behind. `make demo` runs it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def tell(text: str) -> None:
-    """Print a line of the story."""
+    """Print a line of explanation."""
     print(f"\n\x1b[1m{text}\x1b[0m" if COLOUR else f"\n{text}", flush=True)
 
 
 class Stage:
-    """A fresh project and a fresh home."""
+    """A new project and a new home."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
@@ -35,7 +35,7 @@ class Stage:
             subprocess.run(["git", *words], cwd=self.project, check=True)
 
     def albert(self, *arguments: str, expect: int = 0, shown: str | None = None) -> None:
-        """Run the command in a new process; an unexpected exit code ends the demonstration."""
+        """Run the command in a new process. An unexpected exit code ends the demonstration."""
         words = shown or " ".join(f'"{a}"' if " " in a else a for a in arguments)
         print(f"\x1b[32m$\x1b[0m albert {words}" if COLOUR else f"$ albert {words}", flush=True)
         command = [sys.executable, "-m", "albert_tools.surfaces.cli", *arguments]
@@ -47,7 +47,7 @@ class Stage:
 
 
 def main() -> None:
-    """Tell the story."""
+    """Run all steps."""
     with tempfile.TemporaryDirectory(prefix="albert-demo-") as folder:
         stage = Stage(Path(folder).resolve())
         tools = sorted(str(path) for path in (HERE / "tools").glob("*.tool"))

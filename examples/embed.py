@@ -1,6 +1,6 @@
 """An application with two primitives of its own and a tool that uses them.
 
-Run it with ``python examples/embed.py``. It keeps everything in a temporary folder.
+Run it with ``python examples/embed.py``. All its files are in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """An orchestrator: an application that runs an agent's tools on real files, and handles every kind of failure.
 
-It publishes a small site from notes. One step is denied, one times out, one fails and is retried, one fails but is optional, one
-waits for a person, one is repeated, and after the last one the work must stop. At the end it compares the counters and the ledger
-with what it has seen.
+It makes a small website from notes. Its calls show a denial, a timeout, a retry, the failure of an optional step, a question to a
+person, a repeated call, and finally a denial after which the work must end. At the end it compares the counters and the ledger
+with the results that it received.
 
-Run it with ``python examples/orchestrator.py``. It keeps everything in a temporary folder.
+Run it with ``python examples/orchestrator.py``. All its files are in a temporary folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from albert_tools import Budget, CallContext, Failure, ToolResult, ToolService, primitive
 from albert_tools.telemetry import Counters
 
-#: The owner's rules: publishing needs a person's approval, and private notes are not readable.
+#: The owner's rules: publishing needs a person's approval, and private notes can't be read.
 RULES = {
     "tools": {"publish": {"requires_approval_in_modes": ["NORMAL"]}, "read_file": {"forbidden_paths": ["private"]}}
 }
@@ -26,7 +26,7 @@ LEASE = ["build_site", "read_file", "write_file", "list_directory", "fetch_title
 
 NOTES = {"index.md": "# Hello\n", "about.md": "# About\n", "private/diary.md": "Dear diary\n"}
 
-#: A saved tool, as an agent would write it. It catches the failure of the optional step; any other ends the run.
+#: A saved tool, as an agent would write it. It catches the failure of the optional step. Any other failure ends the run.
 SOURCE = '''
 def build_site(pages: list[str]) -> dict[str, Any]:
     """Build pages of a site from notes and publish them.
@@ -48,7 +48,7 @@ def build_site(pages: list[str]) -> dict[str, Any]:
 
 
 class Press:
-    """The application's own primitives, and what they did."""
+    """The application's own primitives, and a record of what they did."""
 
     def __init__(self) -> None:
         self.fetched = 0
@@ -91,10 +91,10 @@ class Orchestrator:
         self.report: list[str] = []
 
     async def call(self, tool: str, arguments: dict[str, Any], *, needed: bool = True, **options: Any) -> ToolResult:
-        """Make one call in the session; the caller handles its failure.
+        """Make one call in the session. The caller handles its failure.
 
         Raises:
-            Abort: the mode denied the call, or the rules are unusable. Every other call would be denied too.
+            Abort: the mode denied the call, or the rules are unusable, so every other call would be denied too.
         """
         result = await self.service.invoke(tool, arguments, session=self.token, **options)
         self.tell(tool, result, "" if result.ok or needed else "; optional")
@@ -119,16 +119,16 @@ class Orchestrator:
 
 async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     """Do all steps."""
-    # Denials name their rule; the work continues with what is allowed.
+    # Denials name their rule. The work continues with the calls that are allowed.
     denied = await orchestrator.call("read_file", {"path": "private/diary.md"})
     assert denied.error.denied
     await orchestrator.call("bash", {"command": "id"})  # not in the lease
 
-    # An optional step fails.
+    # The failure of an optional step.
     await orchestrator.call("list_directory", {"path": "drafts"}, needed=False)
 
     # The build has a retry and a timeout, and then waits for a person. Nothing is published before the answer, and no
-    # earlier step runs again after it.
+    # earlier step runs again after the answer.
     pages = {"pages": ["index", "about"]}
     built = await orchestrator.call("build_site", pages, dedupe_key="monday", reason="the weekly release")
     assert not press.released
@@ -137,18 +137,18 @@ async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     assert built.value() == {"pages": 2, "released": "release 1"}
     assert (site / "index.html").stat().st_mtime_ns == before
 
-    # An agent that lost the result repeats the call with the same dedupe key; nothing is published twice.
+    # If an agent did not receive the result, it repeats the call with the same dedupe key. Nothing is published twice.
     again = await orchestrator.call("build_site", pages, dedupe_key="monday")
     assert (again.repeated, again.output, len(press.released)) == (True, built.output, 1)
 
-    # The mode LOCKDOWN denies every call: the work must stop.
+    # The mode LOCKDOWN denies every call, so the work must end.
     orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
     await orchestrator.call("write_file", {"path": "site/late.html", "content": ""})
     raise AssertionError("LOCKDOWN must stop the work")
 
 
 def account(service: ToolService, counters: Counters, press: Press) -> list[str]:
-    """Compare the counters with the ledger; a summary of both."""
+    """Compare the counters with the ledger. Returns a summary of both."""
     counted, ledger = counters.snapshot(), service.context.ledger
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}

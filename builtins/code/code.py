@@ -1,4 +1,4 @@
-"""Run a project's tests and linters, confined and without a network."""
+"""Runs a project's tests and linters, confined and without a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Where a project may have its own Python.
+#: Places where a project may have its own Python.
 _OWN_PYTHONS = (".venv/bin/python", "venv/bin/python")
 
 #: Leave no caches in the workspace, and print plain text.
@@ -60,7 +60,7 @@ async def run_tests(
     32 KiB are returned, "truncated" is true, and read_result(handle) reads all of stdout.
 
     Tests are programs: they run confined like a command of bash, without a network, and can change the workspace. They run
-    with the project's own Python (.venv/bin/python) if the sandbox can see it, else with the Python of Albert Tools.
+    with the project's own Python (.venv/bin/python) if it is visible in the sandbox, otherwise with the Python of Albert Tools.
 
     Fails with `not_found` (pytest is not installed for that Python; no such cwd), `timeout` (details have the output so far),
     `memory_limit`, `process_limit`, `permission_denied`, `sandbox_unavailable`, `io_error`.
@@ -90,8 +90,8 @@ async def run_linter(
 ) -> ToolRun:
     """Run a linter in the workspace and return its output: ``ruff check``, ``ruff format`` or ``mypy``.
 
-    Result and failures are those of run_tests. Exit code 0 means no findings, 1 some. With args such as ["--fix", "src"] ruff
-    changes files.
+    Result and failures are those of run_tests. Exit code 0 means no findings, 1 means findings. With args such as ["--fix", "src"]
+    ruff changes files.
 
     Args:
         linter: The linter.
@@ -131,14 +131,14 @@ async def _run(context: CallContext, name: str, words: list[str], args: list[str
 
 
 def _demand_installed(ran: CompletedCommand, name: str) -> None:
-    """Raise Failure `not_found` if Python has no such module."""
+    """Raise Failure `not_found` if Python does not have the module."""
     assert ran.errors is not None
     if ran.code == 1 and ran.errors.text().rstrip().endswith(f"No module named {name}"):
         raise Failure("not_found", f"{name} is not installed for the Python that runs it", hint=f"pip install {name}")
 
 
 def _python(context: CallContext, cwd: str) -> str:
-    """The project's own Python if the sandbox shows it, else this one."""
+    """The project's own Python if it is visible in the sandbox, otherwise the Python of Albert Tools."""
     for name in _OWN_PYTHONS:
         path = os.path.join(str(context.workspace.root), cwd, name)
         real = os.path.realpath(path)

@@ -1,8 +1,8 @@
-"""Artifacts: values that an agent publishes under a name, once, and that never change.
+"""Artifacts: values that an agent publishes once under a name, and that never change.
 
-An artifact is a record (id, category, metadata) that names its content by hash. The content is in the content store, as large
-results are. It may be given as a text, a file of the workspace, or the handle of a stored value; and `read_result` takes the handle
-of an artifact. The content of an artifact is never deleted. Each workspace has artifacts of its own.
+An artifact is a record (id, category, metadata) that names its content by hash. The content is in the content store, like large
+results. The caller gives the content as a text, as a file of the workspace, or as the handle of a stored value. `read_result` also
+accepts the handle of an artifact. The content of an artifact is never deleted. Each workspace has its own artifacts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import Artifact, ArtifactStore, CallContext, ContentStore
 from albert_tools.engine.model.schema import Bound
 
-#: Bytes of a content that is given as a text or a file; larger ones are stored values already.
+#: Bytes of a content that is given as a text or a file. A larger content must be a stored value already.
 MAX_CONTENT = 100 * MiB
-#: Bytes of all metadata of one artifact. It describes the content, and isn't meant to hold it.
+#: Bytes of all metadata of one artifact. Metadata describes the content and should not contain it.
 MAX_METADATA = 1 * MiB
 
 Offset = Annotated[int, Bound(minimum=0)]
@@ -74,10 +74,12 @@ def publish_artifact(
     """Publish a content under an id. An artifact never changes, and its content is never deleted.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "new"}: "content_hash" is "b3:" and
-    64 hex digits, the handle that read_result takes; "created" is ISO 8601, UTC; "new" is false if the same artifact
-    exists already, which is no failure. The content is given in exactly one of three ways: as a text (stored as UTF-8),
-    as a file of the workspace (its bytes now), or as the handle of a stored value: of a large result, or of another
-    artifact. Each workspace has ids of its own; get_artifact finds them there.
+    64 hex digits, a handle for read_result; "created" is ISO 8601, UTC; "new" is false if the same artifact exists already,
+    which is not a failure.
+
+    Give the content in exactly one of three ways: as a text (stored as UTF-8), as a file of the workspace (its present
+    bytes), or as the handle of a stored value (a large result or another artifact). Each workspace has its own ids;
+    get_artifact finds an artifact in the same workspace.
 
     Fails with `exists` (another content, category or metadata was published under the id), `not_found` (no such file,
     or no value has this handle), `too_large` (a file that is too large to be read, metadata of more than 1 MiB),
@@ -97,7 +99,7 @@ def publish_artifact(
         violations = [{"field": "content", "rule": "required", "message": f"content: {message}"}]
         raise Failure("invalid_arguments", message, details={"violations": violations})
     artifacts, contents = _stores(context)
-    # Refuse what can't be stored before storing anything.
+    # Refuse a value that can't be stored, before storing anything.
     for text, what in ((id, "the id"), (category, "the category"), *((entry, "the metadata") for entry in metadata)):
         encode(text, what)
     described = sum(len(encode(entry, "the metadata")) for entry in metadata)
@@ -136,18 +138,18 @@ def get_artifact(
     """Find an artifact by its id, with a part of its content.
 
     Returns {"id", "content_hash", "size_bytes", "category", "metadata", "created", "content", "next_offset"}:
-    "content" is at most `limit` bytes of the content from byte `offset` on, as text, with U+FFFD for bytes that are not
-    UTF-8; or with encoding "base64" exactly these bytes as base64. "next_offset" is where to continue, or null at the end;
-    "content_hash" is the handle of the content, for read_result (which finds lines by a pattern); "size_bytes" is its
-    size; "metadata" has entries "name=value"; "created" is ISO 8601, UTC.
+    "content" is at most `limit` bytes of the content from byte `offset` on. It is text, with U+FFFD for bytes that are not
+    UTF-8. With encoding "base64" it is exactly these bytes as base64. "next_offset" is the offset of the next part, null at
+    the end. "content_hash" is the handle of the content for read_result, which can find lines by a pattern. "size_bytes" is
+    its size, "metadata" has entries "name=value", and "created" is ISO 8601, UTC.
 
     Fails with `not_found` (nothing was published under this id in this workspace), `damaged`, `invalid_arguments`,
     `io_error`.
 
     Args:
-        id: The id that it was published under.
+        id: The id of the artifact.
         offset: The first byte of the content to return.
-        limit: The most bytes of content to return.
+        limit: The largest number of bytes of content to return.
         encoding: Whether to return text, or any bytes as base64.
     """
     import base64

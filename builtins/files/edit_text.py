@@ -1,8 +1,8 @@
-"""Replacing a text that occurs exactly once in a file, and explaining why it can't be replaced.
+"""Replaces a text that occurs exactly once in a file, or explains why the text can't be replaced.
 
-A model corrects an edit in one turn if the error says where the text occurs more than once, or which text in the file is nearest to
-it: first one that differs only in white space, then one that begins with the same line. All searches are for plain text, in time
-linear in the file.
+With a good error, a model can correct its edit in one turn. If the text occurs several times, the error lists the places. If the
+text does not occur, the error shows the most similar text: first a text that differs only in white space, then a text with the
+same first line. All searches are for plain text and take time linear in the size of the file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _MAX_LISTED = 10
 
 
 def edited(text: str, old: str, new: str, path: str) -> tuple[str, int]:
-    """`text` with `new` in place of `old`, and the line, from 1, where it begins. `path` is for messages.
+    """Replace `old` by `new`. Returns the new text and the line, from 1, where `new` begins. `path` is for messages.
 
     Raises:
-        Failure: `invalid_arguments`: `old` does not occur exactly once, or is `new`. `details` has `occurrences`, which are counted
-            up to a bound, and `lines`, where they begin.
+        Failure: `invalid_arguments`: `old` does not occur exactly once, or equals `new`. `details` has `occurrences`, a count
+            with an upper bound, and `lines`, the lines where the occurrences begin.
     """
     if old == new:
         raise _failure(
@@ -47,7 +47,7 @@ def edited(text: str, old: str, new: str, path: str) -> tuple[str, int]:
 
 
 def _places(text: str, old: str) -> Iterator[int]:
-    """Where `old` begins, overlaps included; at most one more than a message lists."""
+    """The positions of `old`, including overlapping ones. Stops one after the number that a message lists."""
     at = text.find(old)
     for _ in range(_MAX_LISTED + 1):
         if at < 0:
@@ -71,7 +71,7 @@ def _nearest(text: str, old: str, path: str) -> tuple[str, str, list[int]]:
     wanted = [line.strip() for line in old.strip().splitlines()]
     have = [line.strip() for line in text.split("\n")]
     firsts = [n for n, line in enumerate(have, 1) if wanted and line == wanted[0]] if wanted and wanted[0] else []
-    # From a bounded number of places: else a file of equal lines would take quadratic time.
+    # Compare at a bounded number of places. Otherwise a file of equal lines would take quadratic time.
     whole = [n for n in firsts[:_MAX_LISTED] if have[n - 1 : n - 1 + len(wanted)] == wanted]
     if whole:
         hint = "copy it from read_file, with every space and newline"

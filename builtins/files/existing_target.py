@@ -1,4 +1,4 @@
-"""The hint for a tool whose target exists already: name another path, or allow replacing it."""
+"""The hint for a tool whose target already exists: name another path, or allow the tool to replace the target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from albert_tools.engine.model.protocols import CallContext
 
 @contextmanager
 def occupied(context: CallContext, path: str, otherwise: str, name: str = "") -> Iterator[None]:
-    """Add a hint to a failure because something is at `path`: `otherwise`, or, for a folder, the path of a file `name` in it."""
+    """Add a hint to a failure because `path` exists: `otherwise`.
+
+    If `path` is a folder, the hint is the path of a file `name` in it.
+    """
     try:
         yield
     except Failure as failure:

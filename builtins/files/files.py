@@ -1,9 +1,11 @@
 """Reading, writing and editing text files.
 
-Text stays exactly as it is: no newline is translated, no byte order mark dropped, no encoding guessed. Reading a file and writing
-it back changes no byte. Parts of a file are read by lines, because searches return line numbers; a line ends with "\\n" only.
+Text is never changed silently: no newline is translated, no byte order mark is dropped, no encoding is guessed. A file that is
+read and written back has the same bytes. Parts of a file are selected by lines, because searches return line numbers. A line ends
+with "\\n" only.
 
-Every change replaces the whole file, so nobody sees half a change, and the file's other names keep the old content.
+Every change replaces the whole file, so readers never see half a change, and other names of the file (hard links) keep the old
+content.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file, read or written: a program can hold several such files in memory.
+#: Bytes of one file that is read or written. A program can have several such files in memory.
 MAX_FILE = 10 * MiB
 
 #: The number of a line; the first is 1.
@@ -65,9 +67,10 @@ def read_file(
     exact: newlines are not translated, and a UTF-8 byte order mark stays as "\\ufeff" unless the encoding is
     "utf-8-sig". Links that stay inside the workspace are followed.
 
-    Without offset and limit it returns the whole file, which may have 10 MiB at most. With them, it returns at most
-    `limit` lines from line `offset` on, each with its "\\n"; fewer where the file ends, and "" behind its end. Lines are
-    counted from 1 and end with "\\n" only, as in search_text. The file may then have any size, the result 10 MiB.
+    Without offset and limit, the tool returns the whole file, which may have at most 10 MiB. With offset or limit, it returns
+    at most `limit` lines from line `offset` on, each with its "\\n". If the file ends earlier, there are fewer lines; after its
+    end the result is "". Lines are counted from 1 and end with "\\n" only, as in search_text. The file may then have any size,
+    but the result at most 10 MiB.
 
     Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is
     a file), `encoding_error` (bytes that are not text in the encoding, with their offset; a NUL, which means that the
@@ -77,7 +80,7 @@ def read_file(
     Args:
         path: The file to read, for example "notes/today.md".
         offset: The first line to return, counted from 1.
-        limit: The most lines to return; all that follow when not given.
+        limit: The largest number of lines to return; by default all following lines.
         encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
             for each, NUL included.
     """
@@ -92,7 +95,7 @@ def read_file(
         part = _lines(file, path, offset, limit, name)
         data = part.encode()
         digest = hashlib.sha256(data).hexdigest()
-        # The size and hash are those of the returned text, as UTF-8; `line` marks it as a part.
+        # The size and the hash are those of the returned text as UTF-8. `line` marks the text as a part of the file.
         context.effect("read", path=file.path, size_bytes=len(data), sha256=digest, line=offset)
         return part
 
@@ -137,12 +140,15 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
 
 
 def _written(call: InterruptedCall) -> Settled:
-    """Whether an interrupted call wrote the file. If it has neither the old content nor the new, somebody else changed it."""
+    """Returns whether an interrupted call wrote the file.
+
+    A file with neither the old nor the new content was changed by somebody else.
+    """
     path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
     if call.unchanged and (call.arguments.get("append") or call.arguments.get("create_only")):
         return Settled("not applied")
     try:
-        # An appended text may be what the file ended with before.
+        # The old file may already have ended with the appended text.
         there = (
             None
             if call.arguments.get("append")
@@ -171,21 +177,21 @@ def write_file(
     """Write a text file as UTF-8: create it, replace its content, or append to it.
 
     The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
-    too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is put between the
-    old content and an appended one. Atomic: on failure the old content stays. The whole file may have 10 MiB at most,
-    and all of it counts as written.
+    too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is added. With append,
+    the content follows the old content directly. Atomic: on failure the old content stays. The whole file may have at most
+    10 MiB, and its whole size is charged to the budget of bytes written.
 
     Returns {"path", "size_bytes", "sha256"} of the written file: the path relative to the workspace, the size in
     bytes, and the content's sha256 as 64 hex digits.
 
-    Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (a folder is there),
+    Fails with `not_found` (the folder does not exist), `exists` (with create_only), `not_a_file` (the path is a folder),
     `not_a_directory` (a part of the path is a file), `too_large`, `encoding_error` (half a surrogate pair in the
     content), `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace, through a symbolic link,
     or Albert's own files and git's).
 
     Args:
         path: The file to write, for example "notes/today.md".
-        content: The whole new content, or what to append.
+        content: The whole new content, or the text to append.
         create_only: Whether to fail if the file exists already.
         append: Whether to add the content to the end of the file; a missing file is created.
     """
@@ -209,16 +215,16 @@ def write_file(
 def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
     """Replace a text that occurs exactly once in a UTF-8 file by another.
 
-    The old text is compared exactly, with all its spaces and newlines; copy it from read_file, with enough text around
-    it that it occurs once. Atomic: on failure the file stays as it was, also if somebody else changes it meanwhile. A
-    file may have 10 MiB at most.
+    The old text is compared exactly, with all its spaces and newlines. Copy it from read_file, with enough of the surrounding
+    text to make it unique. Atomic: on failure the tool changes nothing. It fails if another process changes the file at
+    the same time. A file may have at most 10 MiB.
 
-    Returns {"path", "size_bytes", "sha256", "line"}: of the changed file, and the line (counted from 1) at which the
-    new text begins.
+    Returns {"path", "size_bytes", "sha256", "line"}: path, size and hash of the changed file, and the line (counted from 1)
+    at which the new text begins.
 
-    Fails with `invalid_arguments` (the old text occurs nowhere, or more than once; `details` has `occurrences` and
-    `lines`, the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
-    `too_large`, `encoding_error` (the file is not UTF-8 text, or the new text holds half a surrogate pair), `io_error`, or
+    Fails with `invalid_arguments` (the old text does not occur, or occurs more than once: `details` has `occurrences` and
+    `lines`, and the hint says what to do; or both texts are the same), `not_found`, `not_a_file`, `not_a_directory`,
+    `too_large`, `encoding_error` (the file is not UTF-8 text, or the new text has half a surrogate pair), `io_error`, or
     `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
 
     Args:

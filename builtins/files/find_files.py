@@ -1,4 +1,4 @@
-"""Finding files by a pattern of their path, in folders of any size."""
+"""Finds files by a pattern of their path, in folders of any size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_FOUND = 10_000
 #: A pattern of paths.
 Glob = Annotated[str, Bound(minLength=1, maxLength=MAX_PATTERN)]
 
-#: Folders that are not entered: git's holds thousands of files that nobody searches for.
+#: Folders that are not searched. Git's folder contains thousands of files that nobody searches for.
 _SKIPPED = frozenset({".git"})
 
 
@@ -30,13 +30,16 @@ class Found(TypedDict):
 
 
 def below(path: str, spelled: str) -> Callable[[Met], str]:
-    """A function that gives the path of an entry relative to the folder of a walk, which patterns match."""
+    """Returns a function that gives the path of an entry relative to the folder of a walk.
+
+    Patterns are matched against this path.
+    """
     prefix = "" if spelled == "." else f"{spelled.rstrip('/')}/"
     return lambda met: met.path.removeprefix(prefix) if met.path != spelled else met.name
 
 
 def entering(excluded: Globs, relative: Callable[[Met], str]) -> Callable[[Met], bool]:
-    """A function that says whether a walk enters a folder."""
+    """Returns a function that says whether a walk enters a folder."""
     return lambda met: met.name not in _SKIPPED and not (excluded and excluded.matches(relative(met)))
 
 
@@ -51,26 +54,28 @@ def find_files(
 ) -> Found:
     """Find files whose path matches a pattern, in a folder and all folders under it.
 
-    Returns {"paths", "truncated"}: the paths relative to the workspace, sorted, as read_file takes them; and whether there are
-    more than `limit`, of which the list has the first.
+    Returns {"paths", "truncated"}. "paths" has the paths relative to the workspace, sorted, as read_file accepts them. "truncated"
+    is true if there are more than `limit` paths; then the list has the first ones.
 
-    Finding nothing is no failure. Hidden files are found like others. Links are not followed, and found only as type "any".
-    Folders named .git and those that the rules forbid are not entered.
+    An empty result is not a failure. Hidden files are included. Links are not followed, and are listed only with type "any".
+    Folders named .git, and folders that the rules forbid, are not searched.
 
-    In a pattern "*", "?" and "[abc]" or "[!abc]" stand for characters of one name, "**" for any number of folders, "{a,b}" for
-    either; a backslash makes the next character an ordinary one. A pattern without "/" is matched against the name, at any
-    depth ("*.py"); one with "/" against the whole path from `path` down ("src/*.py", "**/tests/*.py"). Case counts.
+    In a pattern "*", "?" and "[abc]" or "[!abc]" match characters of one name, "**" matches any number of folders, and "{a,b}"
+    matches a or b. A backslash makes the next character an ordinary one. A pattern without "/" is matched against the name, at any
+    depth ("*.py"). A pattern with "/" is matched against the whole path below `path` ("src/*.py", "**/tests/*.py"). Upper and lower
+    case differ.
 
     Fails with `not_found`, `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in
-    all, folders more than 200 deep; `exclude` skips them), `invalid_arguments` (also an invalid
-    pattern), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
+    all, folders more than 200 deep; use `exclude` to skip them), `invalid_arguments` (also an invalid pattern), `io_error`,
+    `timeout`, or `permission_denied` (outside the workspace).
 
     Args:
         pattern: The pattern of the path, for example "*.py" or "docs/**/*.{md,rst}".
         path: The folder to look in, relative to the workspace; "." is the workspace itself.
         type: Whether to find files, folders, or anything.
-        exclude: Patterns of what to leave out, for example ["node_modules", "*.min.js"], with all that excluded folders hold.
-        limit: The most paths to return.
+        exclude: Patterns of files and folders to skip, for example ["node_modules", "*.min.js"]. An excluded folder is skipped
+            with its whole content.
+        limit: The largest number of paths to return.
     """
     wanted, excluded = Globs([pattern]), Globs(exclude, "exclude")
     workspace = context.workspace

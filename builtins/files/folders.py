@@ -1,4 +1,4 @@
-"""Listing a folder, making one, and the facts of a path."""
+"""Lists a folder, makes a folder, and describes a path."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class FileInfo(TypedDict):
 def list_directory(context: CallContext, path: FilePath = ".", recursive: bool = False) -> list[Entry]:
     """List what is in a folder, hidden files included, sorted by path.
 
-    Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/", as read_file takes it;
-    the type "file", "directory", "symlink" or "other" (FIFO, socket, device); the size in bytes, 0 for anything but a
-    file. The folder itself is not in the list. With recursive, the list has the content of all folders under it as
-    well; linked folders are not entered. A list has 10000 entries at most; find_files searches larger folders.
+    Each entry is {"path", "type", "size_bytes"}: the path relative to the workspace, with "/", as read_file accepts it; the
+    type "file", "directory", "symlink" or "other" (FIFO, socket, device); the size in bytes, 0 for every type but "file". The
+    folder itself is not in the list. With recursive, the list includes the content of all subfolders; linked folders are not
+    followed. A list has at most 10000 entries; find_files searches larger folders.
 
-    Fails with `not_found`, `not_a_directory`, `too_large` (more entries: list a folder further down),
+    Fails with `not_found`, `not_a_directory`, `too_large` (more entries: list a subfolder instead),
     `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
 
     Args:
         path: The folder to list, relative to the workspace; "." is the workspace itself.
-        recursive: Whether to go into the folders under it as well.
+        recursive: Whether to list the subfolders as well.
     """
     entries = context.workspace.listing(path, recursive)
     context.effect("read", path=context.workspace.recorded(path), entries=len(entries))
@@ -64,19 +64,19 @@ def list_directory(context: CallContext, path: FilePath = ".", recursive: bool =
 
 @primitive(effects=["write"], idempotent=True, family="files", paths={"path": "write"})
 def make_directory(context: CallContext, path: FilePath, parents: bool = True) -> FolderMade:
-    """Make a folder, and the missing folders above it. A folder that exists already is left as it is.
+    """Make a folder and its missing parent folders. A folder that exists already is not changed.
 
     The path is relative to the workspace (an absolute path inside it works too; `..` is refused).
 
     Returns {"path", "created"}: the path relative to the workspace, and whether the folder was made by this call.
 
-    Fails with `exists` (something else is at the path), `not_a_directory` (a part of the path is a file), `not_found` (a
-    folder above it is missing, without parents), `invalid_arguments`, `io_error`, or `permission_denied` (outside the
+    Fails with `exists` (the path is not a folder), `not_a_directory` (a part of the path is a file), `not_found` (a parent
+    folder is missing, without parents), `invalid_arguments`, `io_error`, or `permission_denied` (outside the
     workspace, through a symbolic link, or Albert's own folder and git's).
 
     Args:
         path: The folder to make, for example "reports/2025".
-        parents: Whether to make the missing folders above it as well.
+        parents: Whether to make the missing parent folders as well.
     """
     made = context.workspace.make_folder(path, parents=parents)
     for each in made:
@@ -93,10 +93,10 @@ def file_info(context: CallContext, path: FilePath) -> FileInfo:
 
     Returns {"path", "type", "size_bytes", "sha256", "modified", "accessed", "changed", "mode", "link_target"}: the path
     relative to the workspace, with links before its last part resolved; the type "file", "directory", "symlink" or "other"
-    (FIFO, socket, device); the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex digits, null for
-    anything but a file, for one of more than 1 GiB, and for one that may not be opened. The times are ISO 8601 in UTC: of
-    the last change of the content, the last access, and the last change of content, name or permissions. The mode is the
-    permissions as octal digits, "0644". "link_target" is the text of a link, null for anything else.
+    (FIFO, socket, device); the size in bytes, 0 for every type but "file"; the content's sha256 as 64 hex digits, null for other
+    types, for a file of more than 1 GiB, and for a file that may not be opened. The times are ISO 8601 in UTC: the last change of
+    the content, the last access, and the last change of content, name or permissions. "mode" is the permissions as octal digits,
+    "0644". "link_target" is the text of a link, null for other types.
 
     Fails with `not_found`, `not_a_directory` (a part of the path is a file), `invalid_arguments`, `io_error`, or
     `permission_denied` (outside the workspace).
@@ -126,5 +126,5 @@ def _time(nanoseconds: int) -> str:
     try:
         return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
     except (OverflowError, ValueError, OSError):
-        # The time of a file can be any number; the calendar ends in the year 9999.
+        # The time of a file can be any number, but the calendar ends in the year 9999.
         return datetime.fromtimestamp(0, UTC).isoformat(timespec="microseconds")

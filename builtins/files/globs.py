@@ -1,10 +1,10 @@
-"""Patterns of paths, as `.gitignore` and shells write them, matched in linear time.
+"""Patterns of paths, in the syntax of `.gitignore` and shells, matched in linear time.
 
 All patterns of a call become one regular expression for RE2, which takes time linear in the path and a bounded amount of memory.
 (`pathspec` would use Python's `re`, which takes very long for some patterns with many stars.)
 
-A pattern without a slash is matched against the last name of a path, at any depth; one with a slash against the whole path. ``*``,
-``?`` and ``[abc]`` stay within a name, ``**`` is any number of names, ``{a,b}`` is either.
+A pattern without a slash is matched against the last name of a path, at any depth. A pattern with a slash is matched against the
+whole path. ``*``, ``?`` and ``[abc]`` match within a name, ``**`` matches any number of names, and ``{a,b}`` matches a or b.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 
-#: Characters of a pattern, and patterns that its braces may stand for.
+#: Characters of a pattern, and alternatives that its braces may produce.
 MAX_PATTERN = 1000
 MAX_ALTERNATIVES = 64
 
 #: Names in a pattern, in all alternatives of its braces.
 MAX_PARTS = 500
 
-#: Bytes that RE2 may use for all patterns of a call, and characters of the expression that they make: reading it takes memory, too.
+#: Bytes that RE2 may use for all patterns of a call, and characters of their expression, because parsing it takes memory too.
 _MEMORY = 64 << 20
 _MAX_EXPRESSION = 1_000_000
 
@@ -31,13 +31,13 @@ _TOKEN = re.compile(r"\\(.)|\[([!^]?+)(.[^]]*)\]|([^\\])|\\", re.DOTALL)
 
 
 class Globs:
-    """Some patterns; a path matches if it matches one of them."""
+    """Some patterns. A path matches if it matches at least one of them."""
 
     def __init__(self, patterns: Iterable[str], field: str = "pattern") -> None:
         """`field` names the argument in the failure.
 
         Raises:
-            Failure: `invalid_arguments`: a pattern is invalid, or all together are too large.
+            Failure: `invalid_arguments`: a pattern is invalid, or all patterns together are too large.
         """
         expressions = [expression for pattern in patterns for expression in _expressions(pattern, field)]
         self._fits = _compiled(expressions, field) if expressions else None
@@ -46,7 +46,7 @@ class Globs:
         return self._fits is not None
 
     def matches(self, path: str) -> bool:
-        """Whether a path, with ``/`` and without one at its beginning or end, matches."""
+        """Whether a path matches. The path has ``/`` between names, but not at its beginning or end."""
         return self._fits is not None and self._fits(path.encode("utf-8", "replace")) is not None
 
 
@@ -69,7 +69,7 @@ def _compiled(expressions: list[str], field: str) -> Callable[[bytes], object]:
     except re2.error:
         raise too_large from None
     finally:
-        # The library would keep the last 128 expressions, each with all its memory.
+        # Otherwise the library would store the last 128 expressions, each with all its memory.
         re2.purge()
     return fits
 
@@ -100,7 +100,7 @@ def _expressions(pattern: str, field: str) -> Iterator[str]:
 
 
 def _alternatives(pattern: str, field: str) -> list[str]:
-    """Every pattern that one with braces stands for. Braces in braces are expanded from the inside out."""
+    """Expands the braces of a pattern into alternatives. Nested braces are expanded from the inside out."""
     found, ahead = [], [pattern]
     while ahead:
         text = ahead.pop()
@@ -115,7 +115,7 @@ def _alternatives(pattern: str, field: str) -> list[str]:
 
 
 def _name(part: str, pattern: str, field: str) -> str:
-    """The regular expression of a part without a slash."""
+    """The regular expression for a part without a slash."""
     found = []
     for token in _TOKEN.finditer(part):
         escaped, inverted, members, plain = token.groups()
@@ -135,7 +135,7 @@ def _set(members: str, inverted: bool) -> str:
     spelled = "".join(
         f"{_literal(low or single)}-{_literal(high or single)}" for low, high, single in ranges if low <= high
     )
-    # A set such as [z-a] holds nothing, and no name holds a slash.
+    # A set such as [z-a] is empty, and no name contains a slash.
     return f"[^/{spelled}]" if inverted else f"[{spelled}]" if spelled else r"[^\x00-\x{10FFFF}]"
 
 

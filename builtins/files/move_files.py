@@ -1,7 +1,8 @@
-"""Deleting, moving and copying: one file at a time, so that every effect names its content.
+"""Deletes, moves and copies files, one at a time, so every effect names the content of its file.
 
-A folder is moved or copied file by file (`find_files` lists them), and deleted when it is empty. An approval is bound to the
-content that a call deletes or overwrites; for a whole folder, a person could not know what they approve.
+To move or copy a folder, a caller moves or copies each file (`find_files` lists them). Only an empty folder can be deleted. An
+approval is bound to the content that a call deletes or overwrites. For a whole folder, a person could not know which content they
+approve.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Deleted(TypedDict):
 def delete_file(context: CallContext, path: FilePath) -> Deleted:
     """Delete a file, a symbolic link, or an empty folder. This can't be undone.
 
-    Of a link only the link is deleted. Delete what is in a folder first (find_files lists it). The path is relative to the
-    workspace (an absolute path inside it works too; `..` is refused).
+    If the path is a link, only the link is deleted. Delete the content of a folder first (find_files lists it). The path is
+    relative to the workspace (an absolute path inside it works too; `..` is refused).
 
     Returns {"path", "type", "size_bytes", "sha256"} of the deleted file: the path relative to the workspace; the type
-    "file", "directory", "symlink" or "other"; the size in bytes, 0 for anything but a file; the content's sha256 as 64 hex
-    digits, null for anything but a file, for one of more than 1 GiB, and for one that may not be read.
+    "file", "directory", "symlink" or "other"; the size in bytes, 0 for every type but "file"; the content's sha256 as 64 hex
+    digits, null for other types, for a file of more than 1 GiB, and for a file that may not be read.
 
     Fails with `not_found`, `not_a_file` (a folder that is not empty), `not_a_directory` (a part of the path is a file),
     `invalid_arguments`, `io_error` (also a file that is read-only), or `permission_denied` (outside the workspace, through a
@@ -59,15 +60,15 @@ def delete_file(context: CallContext, path: FilePath) -> Deleted:
 def move_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Move a file to another path, or rename it. Folders and links are not moved.
 
-    The target is the new path itself, name included, and not a folder to put the file into; its folder must exist (see
-    make_directory). Both paths are relative to the workspace (absolute paths inside it work too; `..` is refused). In one
-    step: at any time the file is at one of both paths. Its content counts as written.
+    The target is the complete new path with the file name, not a folder. Its folder must exist (see make_directory). Both
+    paths are relative to the workspace (absolute paths inside it work too; `..` is refused). The move is one step: at any
+    time the file is at one of the two paths. The size of the file is charged to the budget of bytes written.
 
     Returns {"path", "size_bytes", "sha256"}: the new path relative to the workspace, the size in bytes, and the content's
     sha256 as 64 hex digits.
 
-    Fails with `not_found` (the file, or the target's folder), `exists` (something is at the target, without overwrite),
-    `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large` (more than 10 MiB from one file system to
+    Fails with `not_found` (the file, or the target's folder), `exists` (the target exists, without overwrite),
+    `not_a_file` (one of the paths is a folder), `not_a_directory`, `too_large` (more than 10 MiB from one file system to
     another), `invalid_arguments` (both are the same path), `io_error` (also a file that is read-only), or
     `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
 
@@ -88,16 +89,16 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
 def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Copy a file, text or binary, to another path.
 
-    The target is the copy's path itself, name included, and not a folder to put it into; its folder must exist (see
-    make_directory). A new file gets the permissions of the source, one that is replaced keeps its own. Both paths are
-    relative to the workspace (absolute paths inside it work too; `..` is refused). A link at the source that stays inside
-    the workspace is followed. Atomic: on failure the target stays as it was. A file may have 10 MiB at most.
+    The target is the complete path of the copy with the file name, not a folder. Its folder must exist (see make_directory).
+    A new file gets the permissions of the source; a replaced file keeps its own permissions. Both paths are relative to the
+    workspace (absolute paths inside it work too; `..` is refused). If the source is a link that stays inside the workspace,
+    it is followed. Atomic: on failure the target is unchanged. A file may have at most 10 MiB.
 
     Returns {"path", "size_bytes", "sha256"} of the copy: its path relative to the workspace, the size in bytes, and the
     content's sha256 as 64 hex digits.
 
-    Fails with `not_found` (the source, or the target's folder), `exists` (something is at the target, without overwrite),
-    `not_a_file` (a folder is at one of them), `not_a_directory`, `too_large`, `invalid_arguments`, `io_error`, or
+    Fails with `not_found` (the source, or the target's folder), `exists` (the target exists, without overwrite),
+    `not_a_file` (one of the paths is a folder), `not_a_directory`, `too_large`, `invalid_arguments`, `io_error`, or
     `permission_denied` (outside the workspace, the target through a symbolic link, or in Albert's own files and git's).
 
     Args:

@@ -1,4 +1,4 @@
-"""Reading parts of a result that was too large to return."""
+"""Reads parts of a result that was too large to return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from albert_tools.engine.model.protocols import CallContext, ContentStore
 #: The most bytes that one call returns.
 MAX_SLICE = 256 * 1024
 
-#: The bytes of a UTF-8 character after its first.
+#: The bytes of a UTF-8 character after its first byte.
 _CONTINUING = bytes(range(0x80, 0xC0))
 
 
@@ -45,7 +45,7 @@ def read_result(
 
     Such a result has the form {"truncated": true, "handle", "size_bytes", "kind", "head", "tail"}. Returns {"content",
     "size_bytes", "next_offset"}: text of at most `limit` bytes from byte `offset` on, the size of the whole result, and
-    where to continue, or null at its end. With a pattern, `content` has the matching lines that begin at or after
+    the offset of the next part, null at the end. With a pattern, "content" has the matching lines that begin at or after
     `offset`, joined by newlines.
 
     Fails with "not_found" if no value has this handle (values that no record names are deleted after a while), and with
@@ -72,23 +72,23 @@ def read_result(
 
 
 def text_of(contents: ContentStore, handle: str, size: int, offset: int, limit: int) -> tuple[str, int | None]:
-    """Text of at most `limit` bytes (at least 4) of a value from `offset` on, and where to continue; None at its end.
+    """Returns text of at most `limit` bytes (at least 4) of a value from `offset` on, and the next offset, or None at the end.
 
     No character is cut. Bytes that are not UTF-8 become U+FFFD.
 
     Raises:
-        Failure: as `ContentStore.slice`.
+        Failure: the same as `ContentStore.slice`.
     """
     data = _whole_characters(contents.slice(handle, offset, limit), offset + limit >= size)
     end = offset + len(data)
     if offset:
-        # Drop the end of a character that begins before. Offsets that this function returned never cut one.
+        # Drop the rest of a character that begins before `offset`. Offsets that this function returned never split a character.
         data = data.lstrip(_CONTINUING) if len(data) - len(data.lstrip(_CONTINUING)) < 4 else data
     return data.decode("utf-8", "replace"), end if end < size else None
 
 
 def _whole_characters(data: bytes, last: bool) -> bytes:
-    """`data` without the beginning of a character that continues in the next part."""
+    """`data` without an incomplete character at its end, which the next part contains."""
     for length in range(1, min(4, len(data)) + 1):
         lead = data[-length]
         if lead < 0x80:

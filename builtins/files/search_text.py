@@ -1,4 +1,4 @@
-"""Searching files for lines that match a pattern, in folders of any size, in linear time."""
+"""Searches files for lines that match a pattern, in folders of any size, in linear time."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ def search_text(
     """Search the text files in a folder and all folders under it, or one file, for lines that match a regular expression.
 
     Returns {"matches", "truncated", "files", "skipped"}. Each match is {"path", "line", "text"}: the path relative to the
-    workspace, the number of the line counted from 1 (as read_file's offset takes it), and the line without its "\\n", of a long
-    line the first 500 characters. Matches are sorted by path and line. "truncated" says whether there are more than `limit`,
-    of which the list has the first. "files" is the number of files searched up to there, "skipped" the number of files that
-    are not UTF-8 text or hold a NUL (binary), have more than 10 MiB, or may not be read. Finding nothing is no failure.
+    workspace, the number of the line counted from 1 (as read_file's offset accepts it), and the line without its "\\n", shortened
+    to 500 characters. Matches are sorted by path and line. "truncated" is true if there are more than `limit` matches; then the
+    list has the first ones. "files" is the number of files that were searched up to that point. "skipped" is the number of files
+    that are binary (not UTF-8 text, or with a NUL), have more than 10 MiB, or may not be read. An empty result is not a failure.
 
-    The pattern is in RE2's syntax and matched against each line by itself: "^" and "$" are the ends of a line, "\\d", "\\w",
-    "\\s", "\\b" are ASCII; there are no backreferences and no lookaround. To find a text with special characters, put a backslash
-    before each of them. Hidden files are searched like others; ignore files have no effect. Links are not followed. Folders
-    named .git and those that the rules forbid are not entered.
+    The pattern has RE2's syntax and is matched against each line separately. "^" and "$" match the ends of a line, "\\d", "\\w",
+    "\\s", "\\b" are ASCII, and there are no backreferences and no lookaround. To find a text with special characters, put a
+    backslash before each of them. Hidden files are searched too; ignore files have no effect. Links are not followed. Folders
+    named .git, and folders that the rules forbid, are not searched.
 
-    Fails with `invalid_arguments` (an invalid pattern), `not_found`,
-    `not_a_directory`, `too_large` (a folder with more than 100000 names, more than 1000000 names in all, folders more than
-    200 deep; `exclude` skips them), `io_error`, `timeout`, or `permission_denied` (outside the workspace).
+    Fails with `invalid_arguments` (an invalid pattern), `not_found`, `not_a_directory`, `too_large` (a folder with more than
+    100000 names, more than 1000000 names in all, folders more than 200 deep; use `exclude` to skip them), `io_error`, `timeout`,
+    or `permission_denied` (outside the workspace).
 
     Args:
         pattern: A regular expression, for example "def \\w+_test\\(" or "TODO".
         path: The folder or file to search, relative to the workspace; "." is the workspace itself.
-        include: Patterns of the files to search, as find_files takes them, for example ["*.py"]; all when empty.
-        exclude: Patterns of the files and folders to leave out, for example ["node_modules", "*.lock"].
+        include: Patterns of the files to search, in the syntax of find_files, for example ["*.py"]; empty for all files.
+        exclude: Patterns of the files and folders to skip, for example ["node_modules", "*.lock"].
         ignore_case: Whether to ignore case.
-        limit: The most lines to return.
+        limit: The largest number of matches to return.
     """
     expression = LinePattern(pattern, ignore_case)
     wanted, excluded = Globs(include, "include"), Globs(exclude, "exclude")
@@ -90,7 +90,7 @@ def search_text(
             if len(matches) == limit:
                 truncated = True
                 break
-            # A character has four bytes at most, so none that is shown is cut.
+            # A character has at most four bytes, so no character that is shown is incomplete.
             shown = line[: 4 * MAX_SHOWN].decode("utf-8", "ignore")[:MAX_SHOWN]
             matches.append({"path": name, "line": n, "text": shown})
         if truncated:
@@ -100,7 +100,7 @@ def search_text(
 
 
 def _files(workspace: Any, path: str, wanted: Globs, excluded: Globs) -> Iterator[tuple[str, bytes | None]]:
-    """The path and the text of each file to search; None for a file that is skipped."""
+    """The path and the text of each file to search. The text is None for a file that is skipped."""
     relative = below(path, workspace.spell(path))
     for met in workspace.walk(path, entering(excluded, relative)):
         if met.type != "file":

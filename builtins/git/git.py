@@ -1,4 +1,4 @@
-"""Git in the workspace: its everyday operations, and the status of the working tree."""
+"""Git in the workspace: common operations, and the status of the working tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Seconds; the timeout of reading a repository's configuration.
+#: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 
 
@@ -99,13 +99,13 @@ async def git(
     """Run a git operation in a repository of the workspace and return its output.
 
     Returns what bash returns; a non-zero "exit_code" is a result, not a failure. "operation" is git's subcommand in capitals,
-    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Everyday options are allowed; any
-    other is refused with a list of those. Files after "--" are relative to "cwd". The first argument of STASH and REMOTE is
-    their action: ("REMOTE", ["add", "origin", "https://…"]).
+    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Common options are allowed; any
+    other option is refused with a list of the allowed ones. Files after "--" are relative to "cwd". The first argument of STASH
+    and REMOTE is their action: ("REMOTE", ["add", "origin", "https://…"]).
 
     No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (COMMIT needs -m), no
     submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes, on hosts that the owner's rules
-    name or that "url" was allowed for. Changes of history, the working tree or a remote need a person's approval unless the
+    name or that were approved with "url". Changes of history, the working tree or a remote need a person's approval unless the
     rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
     Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied`,
@@ -114,13 +114,13 @@ async def git(
     Args:
         operation: The operation.
         args: Its options and arguments.
-        url: The repository to CLONE, or the remote of FETCH, PULL or PUSH if it is not a named one.
+        url: The repository to CLONE, or the remote of FETCH, PULL or PUSH if that remote has no name.
         cwd: The repository's folder, relative to the workspace; for CLONE, the parent folder of the new repository.
         timeout: Seconds, at most 3600, and at most what the caller has left.
     """
     words = list(args)
     if url is not None:
-        # After the options, before the other arguments.
+        # The URL goes after the options and before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     config = _configuration(context, cwd)
@@ -132,7 +132,7 @@ async def git(
         timeout=timeout,
         environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
         network=operation in OVER_NETWORK,
-        # As `url` was judged: the requests of git are inside a tunnel.
+        # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
         method="GET",
         git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
@@ -176,7 +176,7 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
 
 
 async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedCommand:
-    """`run`, but only git's own programs can be started."""
+    """Like `run`, but only git's own programs can be started."""
     import asyncio
 
     return await run(context, words, only=await asyncio.to_thread(programs), **how)
@@ -232,7 +232,7 @@ def _behind_options(words: list[str]) -> int:
 
 
 def _configuration(context: CallContext, cwd: str) -> bytes:
-    """The repository's configuration file; a configuration that may name anything if it is not in the folder."""
+    """The text of the repository's configuration file. If the file is not in the folder, a text that may name any program."""
     folder = f"{cwd}/.git" if cwd else ".git"
     data = _content(context, f"{folder}/config")
     if data is None or _content(context, f"{folder}/commondir") is not None:
@@ -250,7 +250,7 @@ def _content(context: CallContext, path: str) -> bytes | None:
 async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
     """The names of settings that may name programs, of the repository and of its submodules.
 
-    Git lists them itself: only git knows which other files the configuration includes.
+    Git itself lists them, because only git knows which other files the configuration includes.
     """
     found: list[str] = []
     parts = cwd.split("/") if cwd else []
@@ -259,7 +259,7 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
     if not MAY_NAME_PROGRAMS.search(config):
         return found
     words = ["git", "-c", "safe.directory=*", *LIST_DRIVERS]
-    # In the C locale patterns match bytes; in another they skip names that are invalid in it.
+    # In the C locale, patterns match bytes. In another locale, they skip names that are invalid in that locale.
     environment = {**ENVIRONMENT, "LC_ALL": "C"}
     facts = {"operation": "CONFIG"}
     ran = await _run(

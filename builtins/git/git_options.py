@@ -1,8 +1,9 @@
-"""How git is called: its operations, the allowed options of each, and settings that stop it from running other programs.
+"""How git is called: its operations, the allowed options of each, and settings that prevent it from running other programs.
 
 A repository is hostile input: its configuration names programs for hooks, filters, diffs, merges, signatures, pagers and
-transports. They would run confined, like git itself; but an operation that reads must only read, so that rules can allow it without
-asking. Only the options listed here are allowed, because many others run a command or write a file.
+transports. These programs would be confined, like git itself. But rules may allow a reading operation without approval, so such an
+operation must not be able to write. Only the options that are listed here are allowed, because many other options run a command or
+write a file.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Operation = Literal[
     "SHOW",
 ]
 
-#: Operations that reach a remote.
+#: Operations that contact a remote.
 OVER_NETWORK = frozenset({"CLONE", "FETCH", "PULL", "PUSH"})
 #: Operations that may change the repository's configuration: its remotes and upstream branches.
 CONFIGURING = frozenset({"PUSH", "BRANCH", "CHECKOUT", "REMOTE"})
@@ -47,8 +48,8 @@ _SHOWING = (
     "--pretty= --format= --abbrev-commit --abbrev= --date= --no-renames --minimal --histogram --patience --no-color -z --raw "
     "--relative --first-parent"
 )
-#: The options of each operation. At the end ``=`` means that a value follows it; ``:`` that the value is the next argument or
-#: joined with ``=``; ``#`` that a number follows.
+#: The options of each operation. An option that ends with ``=`` has its value after that sign. With ``:``, the value is the next
+#: argument or follows ``=``. With ``#``, a number follows.
 OPTIONS: dict[str, str] = {
     "CLONE": "--depth= --branch: -b: --single-branch --no-tags --bare --mirror --quiet -q --no-checkout -n --origin: -o:",
     "FETCH": "--all --prune -p --tags -t --no-tags --depth= --unshallow --dry-run --force -f --quiet -q --verbose -v",
@@ -97,7 +98,7 @@ WORDS: dict[str, frozenset[str]] = {
     "REMOTE": frozenset({"add", "remove", "rename", "set-url", "get-url", "set-head", "set-branches", "prune", "show"}),
 }
 
-#: Set for every call; the command line overrides the repository's configuration.
+#: Settings of every call. The command line overrides the repository's configuration.
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -128,14 +129,14 @@ _SETTINGS = (
     "uploadpack.packObjectsHook=",
     "core.alternateRefsCommand=true",
     "tag.forceSignAnnotated=false",
-    # Looking for changes in a submodule would use the configuration of the submodule.
+    # To look for changes in a submodule, git would use the configuration of the submodule.
     "diff.ignoreSubmodules=dirty",
-    # A comparison inside a submodule would run programs that it names.
+    # A comparison inside a submodule would run programs that the submodule names.
     "diff.submodule=short",
     "status.submoduleSummary=false",
 )
 
-#: The environment of every call: only the repository's configuration, no prompts.
+#: The environment of every call: git reads only the repository's configuration, and never prompts.
 ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -148,11 +149,11 @@ ENVIRONMENT = {
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
-#: Settings with a name of their own in the middle, of sections that name programs.
+#: Settings of the form section.NAME.key, in sections that name programs.
 _DRIVERS = re.compile(
     r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
 )
-#: The harmless value of each such setting.
+#: A harmless value for each of these settings.
 _OFF = {
     ("filter", "clean"): "",
     ("filter", "smudge"): "",
@@ -186,7 +187,7 @@ def configures(operation: str, arguments: Sequence[str]) -> bool:
 
 
 def command(operation: str, arguments: Sequence[str]) -> list[str]:
-    """The command line of an operation; check `arguments` with `demand_options` first."""
+    """Returns the command line of an operation. Check `arguments` with `demand_options` first."""
     words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
     for setting in _SETTINGS:
         words += ["-c", setting]
@@ -204,7 +205,7 @@ def command(operation: str, arguments: Sequence[str]) -> list[str]:
 
 @cache
 def programs() -> list[str] | None:
-    """Git's own programs, the only ones that may start; None if git is not installed."""
+    """Git's own programs. Only these may start. None if git is not installed."""
     import os
     import shutil
     import subprocess
@@ -223,7 +224,7 @@ def programs() -> list[str] | None:
 def switched_off(names: Iterable[str]) -> dict[str, str]:
     """The environment that replaces the programs of these settings by harmless values.
 
-    On the command line a name that contains ``=`` would be read as another name.
+    The command line can't be used: git would misread a name that contains ``=``.
     """
     found = []
     for name in dict.fromkeys(names):
@@ -250,14 +251,14 @@ def ignore_settings(modules: bytes) -> list[str]:
 
 
 def demand_options(operation: str, arguments: Sequence[str]) -> None:
-    """Require that the operation allows each option.
+    """Check that the operation allows each option.
 
     Raises:
-        Failure: `invalid_arguments`, with a list of the allowed ones.
+        Failure: `invalid_arguments`, with a list of the allowed options.
     """
     allowed = OPTIONS[operation].split()
     if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
-        # Other actions read no value after -m: the next word would be an option that was not checked.
+        # Other actions have no value after -m, so the next word would be an option that was not checked.
         allowed = [option for option in allowed if option not in ("--message:", "-m:")]
     value_next = False
     for n, word in enumerate(arguments):
@@ -301,7 +302,7 @@ def _refused(operation: str, word: str, allowed: Sequence[str]) -> Failure:
 
 
 def identity(settings: Mapping[str, str], config: bytes) -> dict[str, str]:
-    """The author of commits: from the owner's settings, else from the repository, else Albert Tools."""
+    """The author of commits: from the owner's settings, otherwise from the repository, otherwise Albert Tools."""
     name, email = settings.get("user_name", ""), settings.get("user_email", "")
     if not name and re.search(rb"^\s*\[user\]", config, re.MULTILINE | re.IGNORECASE):
         return {}

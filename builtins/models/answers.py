@@ -1,7 +1,8 @@
-"""Assemble a provider's answer, streamed or not, and interpret its errors.
+"""Assembles a provider's answer, streamed or not, and interprets its errors.
 
-The protocol is OpenAI's `/chat/completions`, which providers implement with small differences. What is needed (text, an end) is
-checked strictly; everything else is ignored. A stream without an end marker was cut off, and a partial answer is a failure.
+The protocol is OpenAI's `/chat/completions`, which providers implement with small differences. The necessary parts (the text and
+the end of the answer) are checked strictly; all other fields are ignored. If a stream has no end marker, it was interrupted, and a
+partial answer is a failure.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from albert_tools.engine.model.redaction import redacted_text
 
 #: Bytes of one event, and characters of a whole answer.
 MAX_EVENT, MAX_TEXT = 4 * MiB, 16 * MiB
-#: Tokens of one answer; a higher count is a mistake.
+#: Tokens of one answer. A provider that reports more has made a mistake.
 MAX_COUNTED = 100_000_000
 #: Bytes per token, for estimates.
 BYTES_PER_TOKEN = 3
-#: The most bytes that one token can stand for, as in a long run of spaces. A count that implies more is wrong.
+#: The largest number of bytes of one token, for example of a long run of spaces. A token count that implies more is wrong.
 MOST_BYTES_PER_TOKEN = 128
-#: Characters that are read of an error message, and that are kept of a code or finish reason.
+#: Characters that are read of an error message, and characters that are stored of a code or finish reason.
 MAX_MESSAGE, MAX_WORD = 10_000, 100
 
-#: Codes of temporary errors, for errors within a stream, which have no status.
+#: Codes of temporary errors. They are needed for errors within a stream, which have no HTTP status.
 _TEMPORARY = frozenset({"server_error", "overloaded_error", "rate_limit_exceeded", "service_unavailable", "timeout"})
 _LINE = re.compile(rb"\r\n|\n|\r")
 _TOO_LONG = re.compile(
@@ -45,10 +46,10 @@ class Events:
         self._after_return = False
 
     def of(self, piece: bytes) -> Iterator[bytes]:
-        """The data of the events that a piece completes.
+        """The data of the events that are complete after this piece.
 
         Raises:
-            Failure: `too_large`: an event without end.
+            Failure: `too_large`: an event is too long.
         """
         if not piece:
             return
@@ -82,9 +83,9 @@ class Events:
 
 
 class Completion:
-    """The answer so far. `begun`: the provider answers with status 200; `over`: it has marked the end.
+    """The answer received so far. `begun`: the provider has answered with status 200; `over`: it has marked the end.
 
-    `clean` removes secrets from a text. Texts are cut only after that; otherwise a part of a secret could remain.
+    `clean` removes secrets from a text. Texts are cut only afterwards. Otherwise a part of a secret could remain.
     """
 
     def __init__(self) -> None:
@@ -102,7 +103,7 @@ class Completion:
         return "".join(self._parts)
 
     def finish(self) -> None:
-        """Clean the text: nothing more arrives."""
+        """Clean the text at the end of the answer."""
         self._parts = [self.clean(self.text)]
         if self.finish_reason is not None:
             self.finish_reason = word(self.clean(self.finish_reason))
@@ -111,7 +112,7 @@ class Completion:
         """Add an event of a stream.
 
         Raises:
-            Failure: `service_error`: an invalid event, or one that reports an error.
+            Failure: `service_error`: the event is invalid, or reports an error.
         """
         if data.strip() == b"[DONE]":
             self.over = True
@@ -119,7 +120,7 @@ class Completion:
         self._document(_object(data), "delta")
 
     def whole(self, data: bytes) -> None:
-        """Add an answer that is not streamed. Raises as `event`."""
+        """Add an answer that is not streamed. Raises the same failures as `event`."""
         self._document(_object(data), "message")
         if self.finish_reason is None and not self._parts:
             raise _unreadable("it has no answer")
@@ -133,7 +134,7 @@ class Completion:
         if isinstance(usage, dict):
             counted = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
             if all(type(n) is int and 0 <= n <= MAX_COUNTED for n in counted):
-                # Some providers repeat the total so far.
+                # Some providers repeat the total count in each event.
                 before = self.usage or (0, 0)
                 self.usage = max(before[0], counted[0]), max(before[1], counted[1])  # type: ignore[assignment, type-var]
         choices = document.get("choices")
@@ -154,17 +155,17 @@ class Completion:
 
 
 def estimated(text: str) -> int:
-    """An estimate of the tokens of a text, rather too high."""
+    """An estimate of the tokens of a text, usually too high."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def believable(count: int, text: str) -> bool:
-    """Whether a text can have as few tokens as `count`."""
+    """Whether `count` is a possible number of tokens for a text."""
     return count * MOST_BYTES_PER_TOKEN >= len(text.encode("utf-8", "surrogatepass"))
 
 
 def word(text: str) -> str:
-    """A code or finish reason of the provider, safe to print: short and printable."""
+    """A code or finish reason of the provider, shortened and with printable characters only."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_WORD])
 
 
@@ -181,7 +182,7 @@ def error_of(document: Any) -> tuple[str, str]:
 def refused(
     status: int, body: bytes, retry_after_ms: int | None, model: str, clean: Callable[[str], str] = str
 ) -> Failure:
-    """The failure for a status other than 200. `clean` as in `Completion`."""
+    """The failure for a status other than 200. For `clean` see `Completion`."""
     try:
         message, code = error_of(json.loads(body))
     except (ValueError, RecursionError):
@@ -190,7 +191,7 @@ def refused(
 
 
 def failed(status: int, message: str, code: str = "", retry_after_ms: int | None = None, model: str = "") -> Failure:
-    """The failure for a provider's error: by its status, its code, and as a last resort its message."""
+    """The failure for a provider's error. It depends on the status, then on the code, and finally on the message."""
     message = message[:MAX_MESSAGE]
     quoted = redacted_text(" ".join(message.split()), 300)
     quoted = f": {quoted!r}" if quoted else ""

@@ -1,4 +1,4 @@
-"""The result of `inference`, and the size of its prompts: what the declaration and the request share."""
+"""The result of `inference` and the size of its prompts. Both the declaration and the request use them."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@
             stream: true                              # whether answers are streamed
             max_tokens_as: max_tokens                 # name of that parameter: or max_completion_tokens
 
-Unknown providers and models that are not allowed are denied. So is every model of a provider whose configuration has a mistake: the
-mistake may hide a restriction.
+A call is denied if its provider is unknown or its model is not allowed. If the configuration of a provider has a mistake, all its
+models are denied, because the mistake may have been meant as a restriction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Price(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """A configured provider. `api_key` is the name of a secret; `models` None allows all."""
+    """A configured provider. `api_key` is the name of a secret. If `models` is None, all models are allowed."""
 
     name: str
     base_url: str
@@ -57,12 +57,12 @@ class Provider(NamedTuple):
     max_tokens_as: str = "max_tokens"
 
     def price_of(self, model: str) -> Price | None:
-        """The price of a model; None if it has none."""
+        """The price of a model; None if the owner set no price."""
         return self.prices.get(model, self.price)
 
 
 def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
-    """The provider of that name, if it allows the model.
+    """Returns the provider with that name, if it allows the model.
 
     Raises:
         Failure: `permission_denied`.
@@ -94,7 +94,7 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
 
 
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The mistakes in the owner's settings, each as its place and a message."""
+    """Yields the mistakes in the owner's settings, each as its place and a message."""
     known = ("providers", "ca_file")
     yield from unknown_settings(settings, known)
     if not isinstance(settings.get("ca_file", ""), str):

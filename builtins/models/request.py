@@ -1,6 +1,6 @@
-"""One request to a model: its body, its budget, its answer, and the tokens it used.
+"""One request to a model: its body, its budget, its answer, and the tokens that it used.
 
-Separate from the declaration (`inference`), so that listing tools does not import it.
+This module is separate from the declaration (`inference`), so listing the tools does not import it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from albert_tools.engine.model.protocols import CallContext, ContentStore
 if TYPE_CHECKING:
     from albert_tools.builtins.net.client import Response
 
-#: Bytes that are read of an error, and of an answer that is not streamed.
+#: Bytes that are read of an error, and bytes that are read of an answer that is not streamed.
 MAX_ERROR, MAX_WHOLE = 64 * 1024, 32 * MiB
 #: Characters of a partial answer in a failure.
 MAX_PARTIAL = 64 * 1024
@@ -40,7 +40,7 @@ class Request(NamedTuple):
     system_hash: str | None
 
     async def answer(self, context: CallContext) -> Inference:
-        """Send the request and return the result. Raises as `inference`."""
+        """Send the request and return the result. Raises the same failures as `inference`."""
         provider = provider_of(context.settings, self.provider, self.model)
         contents = context.contents
         if contents is None:
@@ -97,7 +97,7 @@ class Request(NamedTuple):
 async def _send(
     context: CallContext, provider: Provider, body: dict[str, Any], answer: Completion, facts: dict[str, Any], sent: str
 ) -> None:
-    """Send the request and read the answer. The tokens used are recorded however it ends."""
+    """Send the request and read the answer. The used tokens are recorded, also after a failure."""
     from albert_tools.builtins.net.client import Call, Client
 
     headers: dict[str, Any] = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
@@ -105,7 +105,7 @@ async def _send(
         headers["authorization"] = {"secret": provider.api_key, "prefix": "Bearer "}
     data = json.dumps(body, ensure_ascii=False).encode()
     call = Call("POST", f"{provider.base_url}/chat/completions", headers, data, by_owner=True)
-    # The provider may have worked although no answer came.
+    # The provider may have used tokens although no answer was received.
     may_have_run = False
     try:
         async with context.keep(Client).stream(context, call) as response:
@@ -140,7 +140,7 @@ async def _receive(response: Response, answer: Completion, model: str) -> None:
     """Read the answer as it arrives.
 
     Raises:
-        Failure: the provider's error; an invalid answer; an incomplete one.
+        Failure: the provider reported an error, or the answer is invalid or incomplete.
     """
     from albert_tools.builtins.net.bodies import unpacked
 
@@ -185,7 +185,7 @@ def _events(events: Events, piece: bytes, answer: Completion) -> None:
 
 
 def _usage(answer: Completion, sent: str) -> tuple[int, int, bool]:
-    """Tokens of prompt and answer, and whether they are estimated: without a count, or with one that is impossibly low."""
+    """Tokens of prompt and answer, and whether they are estimated. They are estimated if the count is missing or impossibly low."""
     prompt_tokens, completion_tokens = answer.usage or (0, 0)
     if answer.usage is not None and believable(prompt_tokens, sent) and believable(completion_tokens, answer.text):
         return prompt_tokens, completion_tokens, False
@@ -193,7 +193,7 @@ def _usage(answer: Completion, sent: str) -> tuple[int, int, bool]:
 
 
 def _affordable(context: CallContext, provider: Provider, model: str, wanted: int, prompt_tokens: int) -> int:
-    """The tokens to ask for: at most what the budget has left after the prompt.
+    """The number of tokens to request: at most the rest of the budget after the prompt.
 
     Raises:
         Failure: `budget_exceeded`.
@@ -232,10 +232,10 @@ def _budget_exceeded(unit: str, message: str) -> Failure:
 
 
 async def _text(contents: ContentStore, text: str | None, ref: str | None, what: str) -> tuple[str, str] | None:
-    """Store a prompt; the text and its hash, None without a prompt.
+    """Store a prompt. Returns the text and its hash, or None if there is no prompt.
 
     Raises:
-        Failure: `too_large`, `encoding_error`; as `ContentStore.get`.
+        Failure: `too_large`, `encoding_error`, and the failures of `ContentStore.get`.
     """
     if text is not None:
         return text, await asyncio.to_thread(contents.put, _bounded(encode(text, what), what))

@@ -1,6 +1,6 @@
-"""Decompress the body of a response, piece by piece and up to a limit.
+"""Decompresses the body of a response, piece by piece and up to a limit.
 
-A few compressed bytes can expand to very many, so the limit applies while decompressing.
+A few compressed bytes can expand to very many, so the limit applies during decompression.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from albert_tools.engine.model.failure import Failure
 
 
 async def unpacked(pieces: AsyncIterable[bytes], packing: str, most: int) -> tuple[bytes, bool]:
-    """The body, up to `most` bytes, and whether there was more. `packing` is the content-encoding.
+    """Returns the body, up to `most` bytes, and whether it is longer. `packing` is the content-encoding.
 
     Raises:
-        Failure: `encoding_error`: an encoding other than gzip or deflate, or damaged data.
+        Failure: `encoding_error`: the encoding is neither gzip nor deflate, or the data is damaged.
     """
     unpack = _unpacker(packing)
     received = bytearray()
@@ -60,7 +60,7 @@ class _Unpacker:
         return bytes(found)
 
     def end(self) -> None:
-        """Require that the data is complete."""
+        """Check that the data is complete."""
         if self._begun and not self._stream.eof:
             raise self._damaged()
 

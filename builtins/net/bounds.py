@@ -8,19 +8,19 @@ from albert_tools.engine.model.bounds import KiB, MiB
 MAX_BODY = 1 * MiB
 #: Bytes of a request's body.
 MAX_SENT = 10 * MiB
-#: Bytes read before a body: headers, interim responses, and what is read along with them.
+#: Bytes that are read before the body starts: headers, interim responses, and the beginning of the body.
 MAX_HEAD = 256 * KiB
-#: Bytes on the wire for a body of n bytes: n times the first, for small chunks, plus the second.
+#: A body of n bytes may take WIRE_TIMES × n + WIRE_MORE bytes on the wire. The factor allows for small chunks.
 WIRE_TIMES, WIRE_MORE = 8, 1 * MiB
-#: Headers of one response, and their bytes. httpcore takes no more than 100 KiB before they are complete.
+#: Headers of one response, and their bytes. httpcore fails if the headers exceed 100 KiB.
 MAX_HEADERS, MAX_HEADER_BYTES = 200, 64 * KiB
 #: Redirects that one call can follow.
 MAX_FOLLOWED = 10
-#: Seconds reserved of the time that the caller has left, to return a proper failure.
+#: Seconds that are reserved at the end of the caller's time, to return a proper failure.
 MARGIN = 0.1
-#: Seconds that an idle connection is kept, and the number of connections.
+#: Seconds for which an idle connection stays open, and the number of connections.
 KEEP_SECONDS, MAX_CONNECTIONS = 5.0, 64
-#: Pools of connections: one for each scheme, set of open addresses and certificate file.
+#: Connection pools. There is one pool for each combination of scheme, open addresses and certificate file.
 MAX_POOLS = 16
 
 #: Idempotent methods.

@@ -1,11 +1,11 @@
 """The HTTP client of all primitives.
 
 It adds nothing to a request: no proxy, cookie, credential or `.netrc` of the machine. It does not retry. It follows redirects only
-on demand; each is a request of its own, judged, resolved, connected and recorded, without headers that were meant for another
-server. Bytes, headers and time are bounded whatever the server does.
+if the call says so. Each redirect is a separate request: it is checked, resolved, connected and recorded, and it has no headers
+that were meant for another server. Bytes, headers and time are bounded for any behaviour of the server.
 
-It uses httpcore, and of httpx only data types. Between calls it keeps idle connections for some seconds, for calls with the same
-open addresses, and the pauses that hosts asked for.
+It uses httpcore, and only data types of httpx. Between calls it retains two things: idle connections, for some seconds and for
+calls with the same open addresses, and the pauses that hosts asked for.
 
 Import it where it is used: httpx is slow to import.
 """
@@ -64,7 +64,7 @@ _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolEr
 
 
 class Call(NamedTuple):
-    """A request to make. `by_owner`: its URL is in the owner's configuration, which opens its host and address."""
+    """A request to make. `by_owner`: the URL is in the owner's configuration. The rules then permit its host and address."""
 
     method: str
     url: str
@@ -77,7 +77,10 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A response. `headers` are by lower-case name, repeated ones joined; `secrets` removes the request's secrets from text."""
+    """A response.
+
+    `headers` maps lower-case names to values; repeated headers are joined. `secrets` removes the request's secrets from text.
+    """
 
     status: int
     headers: dict[str, str]
@@ -90,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class Response:
-    """A response whose body is still to be read. `pieces` gives it as sent, compressed as `headers` say."""
+    """A response whose body has not been read. `pieces` yields the body as it was sent: compressed, if `headers` say so."""
 
     def __init__(self, hop: _Hop, secrets: Secrets) -> None:
         self.hop = hop
@@ -109,7 +112,7 @@ class Response:
         self._stream = answer.stream  # type: ignore[assignment]
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body, as it arrives."""
+        """Yield the body as it arrives."""
         assert self._stream is not None
         async for piece in self._stream:
             self._size += len(piece)
@@ -125,7 +128,7 @@ class Response:
         return message.get_content_charset()
 
     def facts(self) -> dict[str, Any]:
-        """The fields of its recorded effect; an incomplete response has those that are known."""
+        """The fields of the recorded effect. For an incomplete response only the known fields."""
         found: dict[str, Any] = {
             "method": self.hop.method,
             "url": self.secrets.out_of_text(self.hop.url.text),
@@ -199,7 +202,7 @@ class Client:
 
     @asynccontextmanager
     async def stream(self, context: CallContext, call: Call) -> AsyncIterator[Response]:
-        """As `fetch`, for a body that is read as it arrives. The reader must remove the secrets."""
+        """Like `fetch`, but the body is read as it arrives. The reader must remove the secrets."""
         rules = context.network
         if rules is None:
             raise Failure("permission_denied", "no rules for the network apply here", rule="network")
@@ -223,7 +226,7 @@ class Client:
                         return
                 hop = _followed(hop, response.status, location)
                 rules.demand(hop.url.text, hop.method)
-                # The owner's configuration opens its own address, not that of a redirect.
+                # The owner's configuration permits its own address, not the address of a redirect.
                 named = rules.named
         except Failure as failure:
             secrets.out_of_failure(failure)
@@ -240,7 +243,7 @@ class Client:
         time: _Time,
         most: int,
     ) -> AsyncIterator[Response]:
-        """Send one request; the block gets its response."""
+        """Send one request and yield its response."""
         url, place, host = hop.url, hop.url.place, (hop.url.host, hop.url.port)
         headers = written(hop.headers, url, hop.method, hop.body, rules, secrets)
         body, response = _Body(hop.body), Response(hop, secrets)
@@ -301,7 +304,7 @@ class Client:
             # Loading certificates is slow, and plain HTTP needs none.
             trust = self._trust or await asyncio.to_thread(_certificates, ca_file)
         if key not in self._pools:
-            # Another task may have made it meanwhile.
+            # Another task may have created the pool in the meantime.
             self._pools[key] = httpcore.AsyncConnectionPool(
                 ssl_context=trust,
                 max_connections=MAX_CONNECTIONS,
@@ -310,14 +313,14 @@ class Client:
                 network_backend=PinningBackend(named, self._resolve),
             )
             for old in list(self._pools)[:-MAX_POOLS]:
-                # Pools of earlier rules. One in use is closed later.
+                # Pools of earlier rules. A pool in use is closed later.
                 if all(c.is_idle() for c in self._pools[old].connections):
                     await self._pools.pop(old).aclose()
         return self._pools[key]
 
 
 class _Body:
-    """The body of a request. httpcore reads it after sending the headers, so `begun` tells whether anything was sent."""
+    """The body of a request. httpcore reads the body after it has sent the headers, so `begun` says whether anything was sent."""
 
     def __init__(self, data: bytes | None) -> None:
         self._data = data
@@ -365,7 +368,7 @@ def _certificates(ca_file: str) -> ssl.SSLContext:
 
 
 def _reason(error: BaseException) -> str:
-    """Why the request failed; of several tried addresses the reason that the system gave."""
+    """The reason why the request failed. If several addresses were tried, the reason that the operating system gave."""
     pending: list[BaseException | None] = [error]
     seen: list[BaseException] = []
     while pending:

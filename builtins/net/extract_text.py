@@ -1,6 +1,6 @@
-"""Extract the main text of an HTML page, which may be hostile.
+"""Extracts the main text of an HTML page, which may be hostile.
 
-Parsers of HTML are large and written in C, so this runs confined, never in the service's own process.
+HTML parsers are large and written in C, so this code runs confined, never in the service's own process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def extract(data: bytes, charset: str | None, url: str, links: bool) -> dict[str
             page = data
     tree = trafilatura.load_html(page)
     if tree is None:
-        # Hardly any markup.
+        # The page has hardly any markup.
         try:
             tree = html.document_fromstring(page)
         except (etree.LxmlError, ValueError):

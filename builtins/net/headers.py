@@ -1,4 +1,4 @@
-"""The headers of a request: which a caller may set, which are added, and which follow a redirect."""
+"""The headers of a request: which headers a caller may set, which the client adds, and which a redirect retains."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
 
-#: By name; a value is text or a reference to a secret.
+#: Values by header name. A value is text or a reference to a secret.
 Headers = Mapping[str, "str | SecretReference"]
 
 #: Headers of one request, and characters of a value.
 MAX_SET, MAX_VALUE = 100, 16 * 1024
 
-#: Headers of the transport. Setting them could change the request that was judged.
+#: Headers of the transport. A caller that sets them could change the request after it was checked.
 _RESERVED = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer"}
     | {"accept-encoding", "expect", "http2-settings"}
 )
-#: Headers that a redirect to another server keeps. Any other may be a credential.
+#: Headers that are also sent when a redirect leads to another server. Any other header may be a credential.
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent", "range", "cache-control"})
 
 
@@ -53,7 +53,7 @@ def check_headers(headers: Headers) -> None:
 def written(
     headers: Headers, url: Url, method: str, body: bytes | None, rules: NetworkRules, secrets: Secrets
 ) -> list[tuple[bytes, bytes]]:
-    """The headers to send, with the values of secrets that the rules allow for this URL.
+    """Returns the headers to send, with the values of the secrets that the rules allow for this URL.
 
     Raises:
         Failure: `permission_denied`, `not_found`, `invalid_arguments`.
@@ -76,7 +76,10 @@ def written(
 
 
 def carried(headers: Headers, *, same: bool, body: bool) -> Headers:
-    """The headers that follow a redirect: all to the `same` server, to another only those that cannot be credentials."""
+    """The headers for the request after a redirect.
+
+    The `same` server gets all, another server only those that cannot be credentials.
+    """
     return {
         name: value
         for name, value in headers.items()

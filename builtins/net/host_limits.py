@@ -1,7 +1,7 @@
-"""Limits per host: few requests at once, and no request during a pause that the host asked for.
+"""Limits per host: few requests at the same time, and no request during a pause that the host asked for.
 
-A host asks for a pause, up to an hour, with status 429 or 503 and `Retry-After`. A call during the pause waits if the rest is
-short; otherwise it fails with the seconds left, before anything is sent.
+A host asks for a pause with status 429 or 503 and `Retry-After`. A pause lasts at most an hour. A call during the pause waits if
+the rest of the pause is short. Otherwise nothing is sent, and the call fails with the number of seconds left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class HostLimits:
 
     @asynccontextmanager
     async def turn(self, host: Host, seconds: float) -> AsyncIterator[None]:
-        """Wait for a place among the requests to a host; the call has `seconds` left.
+        """Wait until a request to the host may be sent, at most `seconds`.
 
         Raises:
             Failure: `rate_limited`: the host asked for a longer pause.
@@ -46,7 +46,7 @@ class HostLimits:
         self._turns[host] = semaphore, users + 1
         try:
             async with semaphore:
-                # The request before may have been asked for a pause.
+                # The previous request may have caused a pause.
                 await self._wait_for_pause(host, seconds)
                 yield
         finally:
@@ -73,7 +73,7 @@ class HostLimits:
         await asyncio.sleep(wait)
 
     def note(self, host: Host, status: int, retry_after: str | None) -> int | None:
-        """Remember the pause that a response asks for; its ms, None if it asks for none."""
+        """Store the pause that a response asks for. Returns its length in ms, or None if there is no pause."""
         if status not in (429, 503) or retry_after is None:
             return None
         seconds = seconds_of(retry_after)
@@ -87,7 +87,7 @@ class HostLimits:
 
 
 def seconds_of(retry_after: str) -> float | None:
-    """The seconds from now of a header's value, which is seconds or a date; None if it is invalid."""
+    """Convert a header's value, in seconds or as a date, to seconds from now. Returns None if the value is invalid."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

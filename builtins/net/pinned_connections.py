@@ -1,8 +1,8 @@
-"""Connections to judged addresses.
+"""Connections to addresses that the rules allow.
 
-`httpcore` asks its network backend for a connection to a host. This backend resolves the name, judges the addresses and connects to
-one of them; TLS and the request still use the name. The backend also counts the bytes that a request reads, so that endless
-headers, interim responses and empty chunks end, whichever layer reads them.
+`httpcore` asks its network backend for a connection to a host. This backend resolves the name, checks the addresses and connects to
+one of them. TLS and the request still use the name. The backend also counts the bytes that a request reads. Therefore endless
+headers, interim responses and empty chunks fail, no matter which layer reads them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import httpcore
 from albert_tools.builtins.net.resolve_host import Resolver, reachable
 from albert_tools.engine.policy.addresses import Network
 
-#: Seconds for one address, so that an address that drops packets leaves time for the next.
+#: Seconds for one address. If an address drops packets, time is left for the next address.
 CONNECT_SECONDS = 10.0
 
 
@@ -37,7 +37,7 @@ METER: ContextVar[Meter] = ContextVar("METER")
 
 
 class PinningBackend(httpcore.AsyncNetworkBackend):
-    """Connects only where the rules allow."""
+    """Connects only to addresses that the rules allow."""
 
     def __init__(self, named: tuple[Network, ...], resolve: Resolver) -> None:
         self._named = named
@@ -52,7 +52,7 @@ class PinningBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first of the host's addresses that answers."""
+        """Connect to the first address of the host that answers."""
         addresses = await reachable(host, port, self._named, self._resolve)
         for i, address in enumerate(addresses):
             try:

@@ -1,12 +1,12 @@
-"""A proxy that gives a confined command the part of the network that the rules allow.
+"""A proxy that gives a confined command access to the hosts that the rules allow.
 
-A confined command has no network but a socket to this proxy. The proxy accepts ``CONNECT host:port`` and plain HTTP in absolute
-form, asks `judge` about each URL, resolves the name itself and connects to a judged address, as `client` does. So a command can
-name hosts, but it cannot choose an address, send a DNS query or use anything but TCP. The content of a tunnel is encrypted; only
-its destination is judged.
+The only network of a confined command is a socket to this proxy. The proxy accepts ``CONNECT host:port`` and plain HTTP in absolute
+form. It asks `judge` about each URL, resolves the name itself and connects to an allowed address, as `client` does. So a command
+can name hosts, but it cannot choose an address, send a DNS query or use a protocol other than TCP. The content of a tunnel is
+encrypted, so only its destination is checked.
 
-Each connection carries one request. It is rewritten from the parsed form, so that no server can read two requests where the proxy
-read one (request smuggling). h11 parses both sides.
+Each connection carries one request. The proxy parses the request and writes it anew. Otherwise a server could read two requests
+where the proxy read one (request smuggling). h11 parses both sides.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
 from albert_tools.engine.policy.addresses import Network
 
-#: Gets each URL and its method (``CONNECT`` for a tunnel, with the URL ``https://host:port/``); raises Failure to refuse it.
+#: Called with each URL and its method. For a tunnel the method is ``CONNECT`` and the URL ``https://host:port/``. Raises Failure to
+#: refuse the URL.
 Judge = Callable[[str, str], Awaitable[None]]
 
 #: Hop-by-hop headers, and headers that would reveal the machine.
@@ -42,20 +43,20 @@ _PIECE = 64 * KiB
 #: Interim responses before the final one.
 _MAX_INTERIM = 20
 _HEAD_END = re.compile(rb"\n\r?\n")
-#: Up to this many times `at_once`, connections get an answer that refuses them. More are just closed.
+#: Connections over the limit get an answer that refuses them, up to this many times `at_once`. Further connections are just closed.
 _REFUSED_TIMES = 4
-#: Connections that wait to be accepted. Each is a descriptor of the service.
+#: Connections that wait to be accepted. Each connection uses a file descriptor of the service.
 _BACKLOG = 16
-#: The connections of all commands may use one in this many of the process's descriptors; each command may always have a few.
+#: All commands together may use this fraction (one in 16) of the process's descriptors. Each command may always use a few.
 _PART_OF_DESCRIPTORS, _FEW = 16, 4
-#: Descriptors; a higher limit of the process counts as this.
+#: File descriptors. A higher limit of the process is treated as this value.
 _MAX_DESCRIPTORS = 1 << 16
 
 
 def judged_by(rules: NetworkRules) -> Judge:
-    """A judge by the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
+    """A judge that applies the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
 
-    Nobody can be asked while a command runs, so it refuses what needs an approval.
+    A person cannot be asked while a command runs, so the judge refuses URLs that need approval.
     """
 
     async def judge(url: str, method: str) -> None:
@@ -81,7 +82,7 @@ class ProxyBounds(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One request, for the record: `refused` is the code of its failure, `size_bytes` the bytes received."""
+    """One request, for the record. `refused` is the code of its failure, `size_bytes` the number of bytes received."""
 
     method: str
     url: str
@@ -91,12 +92,12 @@ class Seen(NamedTuple):
 
 
 class FilteringProxy:
-    """A proxy that runs for a block: ``async with FilteringProxy(judge) as proxy: proxy.address``.
+    """A proxy that runs inside a `with` block: ``async with FilteringProxy(judge) as proxy: proxy.address``.
 
     Args:
-        judge: Decides which URLs may be reached.
-        named: Addresses that may be reached although they are not public.
-        path: The Unix socket to create and listen at; by default a port of the loopback interface.
+        judge: Decides whether a URL is allowed.
+        named: Addresses that are allowed although they are not public.
+        path: The Unix socket to create; by default the proxy listens on a port of the loopback interface.
         listening: A listening socket to use instead, perhaps of another network namespace.
         resolve: Resolves host names.
         bounds: The limits.
@@ -124,7 +125,7 @@ class FilteringProxy:
         self._bytes = 0
         #: The last thousand requests, in order.
         self.seen: list[Seen] = []
-        #: The path of its socket, or its host and port.
+        #: The path of the socket, or its host and port.
         self.address: str | tuple[str, int] = ""
 
     #: The proxies of this process.
@@ -143,7 +144,7 @@ class FilteringProxy:
             listening = socket.socket(socket.AF_UNIX)
             try:
                 listening.bind(str(self._path))
-                # Before listening, so that no other user can connect.
+                # Set the mode before listening: no other user may connect.
                 os.chmod(self._path, 0o600)
                 self._server = await asyncio.start_unix_server(self._accept, sock=listening, backlog=_BACKLOG)
             except BaseException:
@@ -170,7 +171,7 @@ class FilteringProxy:
         assert task is not None
         self._tasks.add(task)
         try:
-            # The client may hang up while its response is written.
+            # The client may close the connection while its response is written.
             with suppress(OSError):
                 await self._serve(_Side(reader, writer, self._bounds.idle_seconds, _Pulse()))
         except asyncio.CancelledError:
@@ -221,7 +222,7 @@ class FilteringProxy:
             self._record(Seen(method, asked_url, None, upstream.sent, upstream.received))
 
     def _crowded(self) -> bool:
-        """Whether there are too many connections to answer: of this command, or of all commands of the process."""
+        """Whether there are too many connections to answer, of this command or of all commands of the process."""
         most = _descriptors() // _PART_OF_DESCRIPTORS
         share = max(most // len(self._running or {self}), _FEW)
         own = len(self._tasks)
@@ -230,10 +231,10 @@ class FilteringProxy:
         return own > _FEW and sum(len(proxy._tasks) for proxy in self._running) > 2 * most
 
     def _asked(self, request: h11.Request) -> tuple[str, Url]:
-        """The method and the URL of a request.
+        """Returns the method and the URL of a request.
 
         Raises:
-            Failure: not a request for a proxy.
+            Failure: the request is not a request to a proxy.
         """
         method = request.method.decode("ascii")
         target = request.target.decode("ascii")
@@ -272,7 +273,7 @@ class FilteringProxy:
     async def _forward(
         self, client: _Side, upstream: _Side, parser: h11.Connection, request: h11.Request, url: Url
     ) -> None:
-        """Forward one request, rewritten from its parsed form, and its response."""
+        """Forward one request, rewritten from its parsed form, and the response."""
         outgoing = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._bounds.head_bytes)
         target = url.text.removeprefix(f"http://{url.place}") or "/"
         dropped = _dropped_headers(request.headers) - {b"content-length", b"transfer-encoding"}
@@ -327,7 +328,7 @@ class FilteringProxy:
 
         sending = asyncio.ensure_future(send())
         try:
-            # A response may arrive before all of the request was sent; it ends the exchange.
+            # The response may arrive before the whole request was sent. Then the exchange ends.
             await receive()
         finally:
             sending.cancel()
@@ -409,7 +410,7 @@ class _Side:
 
 
 class _Head:
-    """Counts the lines of a head before it is parsed, because parsing thousands of headers blocks the loop."""
+    """Counts the lines of the headers before they are parsed, because parsing thousands of headers blocks the event loop."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -428,7 +429,7 @@ class _Head:
         end = _HEAD_END.search(text)
         self._lines += text.count(b"\n", 0, end.end() if end else len(text)) - self._tail.count(b"\n")
         self._tail, self._over = text[-2:], end is not None
-        # The first line and the empty one are not headers.
+        # The request line and the empty line are not headers.
         _demand_few(self._lines - 2)
 
 

@@ -1,8 +1,8 @@
-"""Resolve a host to addresses that may be reached.
+"""Resolves a host to the addresses that may be reached.
 
-A name is resolved once per connection, and every address is judged. One forbidden address forbids the name: a name with a public
-and a private address is an attack or a mistake. The connection uses a judged address, so a different answer to a later lookup (DNS
-rebinding) changes nothing.
+A name is resolved once per connection, and every address is checked. If one address is forbidden, the connection is refused: a name
+with a public and a private address is an attack or a mistake. The connection uses a checked address. Therefore a different answer
+to a later lookup (DNS rebinding) has no effect.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from albert_tools.engine.policy.host_rules import UNREACHABLE
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-#: Gives the addresses of a host, as text, best first. Raises OSError if it has none.
+#: Returns the addresses of a host as text, best first. Raises OSError if the host has no address.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-#: Addresses of one name; a name with more is refused.
+#: Addresses of one name. A name with more addresses is refused.
 MAX_ADDRESSES = 64
-#: Addresses that are tried.
+#: Addresses to which a connection is tried.
 MAX_TRIED = 6
 
-#: Lookups at a time. A name server that does not answer blocks these and nothing else.
+#: Lookups at the same time. If a name server does not answer, it blocks only these lookups.
 _AT_ONCE = 16
 
 
@@ -48,11 +48,11 @@ async def system_resolver(host: str, port: int) -> list[str]:
 
 
 async def reachable(host: str, port: int, named: Iterable[Network], resolve: Resolver) -> list[str]:
-    """The addresses to connect to, best first.
+    """Returns the addresses to connect to, best first.
 
     Raises:
-        Failure: `permission_denied`: an address that is neither public nor named by the rules; `network_error`: no such host.
-            Nothing was sent in either case.
+        Failure: `permission_denied`: an address is neither public nor named by the rules; `network_error`: the host does not
+            exist. In both cases nothing was sent.
     """
     literal = parsed(host)
     if literal is not None:
@@ -75,7 +75,7 @@ async def reachable(host: str, port: int, named: Iterable[Network], resolve: Res
 
 
 def refused(host: str, address: str, kind: str) -> Failure:
-    """The denial of an address."""
+    """The denial for an address."""
     leads = f"the host {host!r} leads to {address}, which" if host != address else f"{address!r}"
     return Failure(
         "permission_denied",

@@ -1,9 +1,9 @@
-"""Secrets by reference: a program names a secret, and only the outgoing request has its value.
+"""Secrets by reference: a program names a secret, and only the outgoing request contains its value.
 
-``{"secret": "GITHUB_TOKEN"}`` stands for a value that the owner keeps in the environment variable ``ALBERT_SECRET_GITHUB_TOKEN`` or
-in the system's keyring (service ``albert-tools``), and that the rules bind to hosts. The value is put into a header when the
-request is sent. It is never an argument, so it is in no ledger and no journal. It is removed from the response, in all common
-encodings that a server may echo it in.
+``{"secret": "GITHUB_TOKEN"}`` refers to a value that the owner stores in the environment variable ``ALBERT_SECRET_GITHUB_TOKEN`` or
+in the system's keyring (service ``albert-tools``). The rules state to which hosts the value may be sent. The value is put into a
+header when the request is sent. It is never an argument, so no ledger and no journal contains it. A server may echo the value, so
+it is removed from the response in all common encodings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from albert_tools.engine.model.failure import Failure
 
 #: Prefix of environment variables, and service of the keyring.
 ENVIRONMENT, SERVICE = "ALBERT_SECRET_", "albert-tools"
-#: Characters of a value: a shorter one could occur by chance, a longer one does not fit into a header.
+#: Characters of a value. A shorter value could occur in a text by chance; a longer value does not fit into a header.
 MIN_LENGTH, MAX_LENGTH = 8, 8192
 
 REDACTED = "[redacted]"
@@ -47,18 +47,18 @@ class Secrets:
 
     @property
     def longest(self) -> int:
-        """Characters of the longest encoded form."""
+        """Number of characters of the longest encoded form."""
         return max(map(len, self._forms), default=0)
 
     def take(self, name: str, prefix: str = "") -> str:
-        """The value of a header, `prefix` before the secret; remembers its encoded forms.
+        """Returns the value of a header: `prefix`, then the secret. Remembers the encoded forms of the secret.
 
         Raises:
-            Failure: `not_found`: the secret has no value; `invalid_arguments`: an unusable name or value.
+            Failure: `not_found`: the secret has no value; `invalid_arguments`: the name or the value is unusable.
         """
         value = value_of(name)
         self._forms |= _encoded_forms(value)
-        # A server may encode prefix and secret together, as in basic authentication.
+        # A server may encode prefix and secret together, as basic authentication does.
         self._forms |= _encoded_forms(prefix + value) if prefix else set()
         return prefix + value
 
@@ -83,10 +83,10 @@ class Secrets:
 
 
 def value_of(name: str) -> str:
-    """The value of a secret.
+    """Returns the value of a secret.
 
     Raises:
-        Failure: `not_found`, `invalid_arguments`. It never has the value.
+        Failure: `not_found`, `invalid_arguments`. The failure never contains the value.
     """
     if not _NAME.match(name):
         raise refused_argument(
@@ -115,7 +115,7 @@ def _from_keyring(name: str) -> str | None:
         import keyring
     except ImportError:
         return None
-    # A broken keyring counts as one without the value.
+    # A broken keyring is treated like a keyring without the value.
     with suppress(Exception):
         return keyring.get_password(SERVICE, name)
     return None
@@ -135,12 +135,12 @@ def _encoded_forms(value: str) -> set[str]:
 
 
 def _within_base64(raw: bytes) -> set[str]:
-    """The characters of base64 that encode only `raw`, wherever it begins in a longer text."""
+    """The base64 characters that depend only on `raw`, for every position of `raw` in a longer text."""
     import base64
 
     found = set()
     for before in range(3):
-        # A character encodes six bits. The first ones are shared with the text before, the last with the text after.
+        # A character encodes six bits. The first and last characters may also encode bits of the surrounding text.
         text = base64.b64encode(bytes(before) + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6].decode()
         found |= {text, text.translate(str.maketrans("+/", "-_"))}
     return {text for text in found if len(text) >= MIN_LENGTH}

@@ -1,7 +1,7 @@
-"""URLs that every parser reads the same way.
+"""URLs that every parser reads in the same way.
 
-Parsers of URLs disagree, so the host that one judges may not be the host that another calls. Ambiguous URLs are refused. All others
-are normalised; the normalised URL is judged, connected to and sent.
+URL parsers disagree, so the checked host might not be the contacted host. Ambiguous URLs are therefore refused. All other URLs are
+normalised, and the normalised URL is checked, connected to and sent.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def read_url(text: str, field: str = "url") -> Url:
 
 
 def joined(base: Url, location: str) -> Url:
-    """The target of a redirect.
+    """Returns the target of a redirect.
 
     Raises:
-        Failure: `network_error`: an invalid target.
+        Failure: `network_error`: the target is invalid.
     """
     try:
         return read_url(urljoin(base.text, location.strip()[: 2 * MAX_URL]))

@@ -1,4 +1,4 @@
-"""Send one HTTP request and return its response."""
+"""Sends one HTTP request and returns its response."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ async def http_request(
     "headers". Header names are in lower case; repeated headers are joined by ", ". "body" is text, decoded by the charset of
     the content-type or as UTF-8; of a body over 1 MiB the first 1 MiB is returned and "truncated" is true. JSON is not
     parsed: use json.loads(response["body"]). "url" is the address that answered. "retry_after_ms" is null unless the server
-    asked for a pause (429 or 503); a call during the pause waits if the rest is short, else it fails with `rate_limited`
-    before anything is sent.
+    asked for a pause (429 or 503); a call during the pause waits if the rest is short. Otherwise nothing is sent, and the
+    call fails with `rate_limited`.
 
     Only http:// and https:// URLs without user name and password are allowed. The body is sent as UTF-8, without a
     content-type unless `headers` has one. No cookies, proxies or credentials are added. Addresses that are not public (this
     machine, private networks) are refused unless the owner's rules name them. A header may be {"secret": "NAME"}, or
-    {"secret": "NAME", "prefix": "Bearer "}: the value is added when the request is sent, to hosts that the owner bound it to,
-    and removed from the response. Each redirect is judged like a call of its own; to another server it keeps only harmless
+    {"secret": "NAME", "prefix": "Bearer "}: the value is added when the request is sent, if the owner allows the secret for the
+    host, and removed from the response. Each redirect is checked like a separate call; to another server it keeps only harmless
     headers (accept, content-type, …). POST becomes GET except for 307 and 308.
 
     Fails with `network_error` (no such host, refused, cut off, bad certificate), `timeout`, `encoding_error` (the body is not
@@ -87,7 +87,7 @@ async def http_request(
     answer = await context.keep(Client).fetch(context, Call(method, url, headers or {}, data, follow))
     text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated, hint=_BINARY)
     if answer.secrets:
-        # The charset may have hidden a secret; a truncated body may end with a part of one.
+        # The charset may have hidden a secret. A truncated body may end with a part of a secret.
         text = answer.secrets.out_of_text(text)
         text = text[: len(text) - answer.secrets.longest] if answer.truncated else text
     return {

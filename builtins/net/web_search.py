@@ -1,7 +1,8 @@
-"""Search the web with the service that the owner configures.
+"""Searches the web with the service that the owner configures.
 
-A service is a URL that answers with JSON, and the place of the results in it. Two are known by name; any other is described in the
-configuration. Requests use the same client and the same rules as all others. The key of a service is a secret.
+A service is a URL that answers with JSON, and a description of where the results are in it. Two services are built in. The owner
+can describe any other service in the configuration. Requests use the same client and the same rules as all other requests. The key
+of a service is a secret.
 
 ::
 
@@ -72,7 +73,7 @@ PROVIDERS = {
 
 
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The mistakes in the owner's settings, each as its place and a message."""
+    """Yields the mistakes in the owner's settings, each as its place and a message."""
     known = ["provider", "ca_file", *Provider._fields]
     unknown = unknown_settings(settings, known)
     yield from unknown
@@ -111,7 +112,7 @@ async def web_search(context: CallContext, query: str, count: int = 10) -> list[
 
     Args:
         query: The search terms.
-        count: The most results to return.
+        count: The largest number of results to return.
     """
     provider = configured(context.settings)
     sent = {
@@ -151,10 +152,10 @@ async def web_search(context: CallContext, query: str, count: int = 10) -> list[
 
 
 def configured(settings: Mapping[str, Any]) -> Provider:
-    """The configured service.
+    """Returns the configured service.
 
     Raises:
-        Failure: `not_found`: none is configured; `invalid_arguments`: the configuration is invalid.
+        Failure: `not_found`: no service is configured; `invalid_arguments`: the configuration is invalid.
     """
     known = PROVIDERS.get(str(settings.get("provider", "")), Provider())
     unknown = settings.keys() - {"provider", "ca_file"} - set(Provider._fields)
@@ -191,7 +192,7 @@ def _read(found: list[Any], provider: Provider, clean: Any) -> Iterator[SearchRe
         try:
             url = read_url(link).text
         except Failure:
-            # Not a usable URL.
+            # The URL is unusable.
             continue
         title, snippet = (_plain(_at(item, key)) for key in (provider.title, provider.snippet))
         yield {"title": clean(title)[:MAX_TITLE], "url": clean(url), "snippet": clean(snippet)[:MAX_SNIPPET]}

@@ -11,7 +11,7 @@ COMMAND_SETTINGS: dict[str, dict[str, Any]] = {
     "processes": {"type": "integer", "minimum": 1, "maximum": 2**20},
 }
 
-#: The same, and the author of commits.
+#: The same settings, and the author of commits.
 GIT_SETTINGS: dict[str, dict[str, Any]] = {
     **COMMAND_SETTINGS,
     "user_name": {"type": "string"},

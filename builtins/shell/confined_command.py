@@ -1,6 +1,6 @@
-"""Run a command for a primitive: confined to the workspace, with bounded output, on record.
+"""Runs a command for a primitive: confined to the workspace, with bounded output, and recorded.
 
-Every primitive that runs programs goes through here, so none runs unconfined.
+Every primitive that runs programs uses this module, so no program runs unconfined.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from albert_tools.engine.sandbox.command.task import Ended
     from albert_tools.engine.workspace.sandbox_view import Git
 
-#: Bytes of output in a result: half from the start, which tells what the command did, half from the end, which has the errors.
+#: Bytes of output in a result: half from the start, which shows what the command did, and half from the end, which shows errors.
 MAX_OUTPUT = 64 * 1024
 #: Bytes of output that are stored, for `read_result`.
 MAX_KEPT = 16 * 1024 * 1024
-#: Seconds; the longest timeout of a command.
+#: The longest timeout of a command, in seconds.
 MAX_TIMEOUT = 3600
-#: Seconds reserved of the time that the caller has left, to kill the command and return its partial output.
+#: Seconds that are reserved at the end of the caller's time, to kill the command and return its partial output.
 _MARGIN = 0.5
 
-#: Requests of one command that are recorded.
+#: Network requests of one command that are recorded.
 MAX_SEEN = 200
 
 #: Locale of every command.
@@ -50,7 +50,7 @@ class CommandResult(TypedDict):
 
 
 class CompletedCommand(NamedTuple):
-    """A command that ended by itself, and its output; `errors` is None if stderr is part of `output`."""
+    """A command that ended by itself, and its output. `errors` is None if `output` includes stderr."""
 
     ended: Ended
     code: int
@@ -72,7 +72,7 @@ async def run(
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> CompletedCommand:
-    """Run a command to its end, and record it.
+    """Run a command to its end and record it.
 
     Args:
         context: Context of the call.
@@ -80,15 +80,16 @@ async def run(
         cwd: Working directory, relative to the workspace.
         timeout: Seconds.
         environment: Additional environment variables.
-        network: Whether it may reach the hosts that the rules name or that this call was allowed for.
-        method: HTTP method that the rules judge requests by; None for the method of each request.
-        separate_errors: Whether stderr is returned apart from stdout.
-        git: What git itself may change: the working tree, or the configuration too.
-        only: The only programs, and folders of programs, that it may start, itself included, if the confinement can enforce that.
+        network: Whether the command may reach the hosts that the rules name or that were approved for this call.
+        method: HTTP method with which the rules check requests; None for the method of each request.
+        separate_errors: Whether stderr is returned separately from stdout.
+        git: The files that git may change: the working tree, or the configuration too.
+        only: The only programs, and folders of programs, that may be started, if the confinement can enforce this. Includes
+            the command.
         facts: Additional fields of the recorded effect.
 
     Raises:
-        Failure: `timeout`, `memory_limit` or `process_limit`, with the output so far in its details; `sandbox_unavailable`,
+        Failure: `timeout`, `memory_limit` or `process_limit`, with the partial output in its details; `sandbox_unavailable`,
             `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
     """
     import asyncio
@@ -115,7 +116,7 @@ async def run(
                     view,
                     workspace,
                     {"PATH": _path(), "LANG": _LANG, **(environment or {})},
-                    # Waiting for the git lock counts.
+                    # The time spent waiting for the git lock counts.
                     max(0.0, seconds - (time.monotonic() - started)),
                     bounds=_bounds(context.settings),
                     connect=connection.connect if connection is not None else None,
@@ -126,11 +127,11 @@ async def run(
                 try:
                     ended = await run_confined(command, output, errors)
                 except Failure:
-                    # It did not start.
+                    # The command did not start.
                     running_since = None
                     raise
     finally:
-        # A cancelled command is recorded too: it may have changed files.
+        # A cancelled command is recorded too, because it may have changed files.
         if running_since is not None:
             ending = _ending(ended, time.monotonic() - running_since)
             context.effect("execute", **(facts or {}), cwd=cwd or ".", **ending)
@@ -150,7 +151,7 @@ async def run(
 
 
 def _ending(ended: Ended | None, seconds: float) -> dict[str, Any]:
-    """The recorded end: exit code and confinement; for a killed command also the reason and the seconds."""
+    """The recorded end: exit code and confinement. For a killed command also the reason and the duration."""
     if ended is None:
         return {"exit_code": None, "confinement": None, "over": "cancelled", "seconds": round(seconds, 1)}
     killed = {"over": ended.over, "seconds": round(seconds, 1)} if ended.over is not None else {}
@@ -171,7 +172,7 @@ async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResul
 
 
 async def stored_output(context: CallContext, output: Output) -> str | None:
-    """Store a truncated output and return its handle; None if it is complete or cannot be stored."""
+    """Store a truncated output and return its handle. Returns None if the output is complete or cannot be stored."""
     if not output.truncated or context.contents is None:
         return None
     import asyncio
@@ -180,7 +181,7 @@ async def stored_output(context: CallContext, output: Output) -> str | None:
 
 
 def demand_text(field: str, text: str) -> None:
-    """Require that `text` can be an argument of a program.
+    """Check that `text` can be an argument of a program.
 
     Raises:
         Failure: `invalid_arguments`.
@@ -192,12 +193,12 @@ def demand_text(field: str, text: str) -> None:
 
 
 def invalid(field: str, message: str) -> Failure:
-    """The failure for an argument that no program can be given."""
+    """The failure for an argument that cannot be passed to a program."""
     return refused_argument(field, message, said=f"{field}: {message}")
 
 
 def _path() -> str:
-    """The search path of commands. This Python comes last, for systems without one."""
+    """The search path of commands. The folder of this Python is last, for systems without another Python."""
     from albert_tools.engine.sandbox.command.confinement import PATH
 
     return f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}"
@@ -215,7 +216,7 @@ def _bounds(settings: Mapping[str, Any]) -> Any:
 
 
 class _Connection:
-    """Serves a command's connections under the rules of the call; `seen` lists its requests."""
+    """Connects a command to the network under the rules of the call. `seen` lists its requests."""
 
     def __init__(self, context: CallContext, method: str | None) -> None:
         rules = context.network
@@ -231,7 +232,7 @@ class _Connection:
         self.seen: list[Any] = []
 
     def connect(self, listener: socket.socket) -> Any:
-        """A proxy on that socket."""
+        """Creates a proxy on that socket."""
         from albert_tools.builtins.net.proxy import FilteringProxy
 
         proxy = FilteringProxy(self._judge, named=self._rules.named, listening=listener)

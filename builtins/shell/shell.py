@@ -1,4 +1,4 @@
-"""Run a command in the workspace, confined, with or without a shell."""
+"""Runs a command in the workspace, confined, with or without a shell."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Check the installation of Albert Tools: what `albert doctor` prints, as a tool.
+"""Checks the installation of Albert Tools: the same checks as `albert doctor`, as a tool.
 
-The checks need the wired service, so the call's context passes them in (`CallContext.examine`).
+The checks need the assembled service, so they are passed in with the context of the call (`CallContext.examine`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 
-#: Calls per hour: each starts its own sandbox and runs hostile programs in it.
+#: Calls per hour. Each call starts its own sandbox and runs hostile programs in it.
 MAX_PER_HOUR = 30
 
 

@@ -1,4 +1,4 @@
-"""One entry of a system log, in the form that every kind of log is read into."""
+"""One entry of a system log. Every kind of log is converted to this form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class LogEntry(TypedDict):
-    """One entry; a field is null if the log does not say."""
+    """One entry. A field is null if the log does not contain the information."""
 
     time: str | None
     unit: str | None

@@ -1,8 +1,9 @@
 """The logs of systems: systemd's journal, syslog files, and macOS's unified log.
 
-The journal and macOS's log are read through the system's own programs, `journalctl` and `log`. Their arguments are fixed, but for
-the name of a unit, which cannot contain characters that mean something to them. Files are read backwards in blocks, because the
-newest entries are wanted. The owner can name the files (``primitives.read_system_logs.files``); the default is the usual places.
+The journal and macOS's log are read through the system's own programs, `journalctl` and `log`. Their arguments are fixed, except
+for the name of a unit, which cannot contain special characters of these programs. Files are read backwards in blocks, because a
+call returns the newest entries. The owner can set the files (``primitives.read_system_logs.files``); otherwise the usual files are
+read.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ class Log(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in results."""
+        """The name of the log in results."""
 
     @property
     def newest_first(self) -> bool:
-        """Whether its entries come newest first."""
+        """Whether the newest entries come first."""
 
     def entries(self, since: float, unit: str) -> AsyncGenerator[LogEntry, None]:
-        """Its entries since a time (seconds since 1970), of one unit, or of all if that is empty. Raises OSError."""
+        """The entries since a time (seconds since 1970). If `unit` is not empty, only entries of that unit. Raises OSError."""
 
 
 def find_log(source: str, settings: Mapping[str, Any]) -> Log:
-    """The log `source` of this machine; for "auto" the one that it has.
+    """Returns the log `source` of this machine. "auto" means the log that the machine has.
 
     Raises:
         Failure: `not_found`.
@@ -64,7 +65,7 @@ def find_log(source: str, settings: Mapping[str, Any]) -> Log:
     chosen = [f for f in files if isinstance(f, str)] if isinstance(files, list) else []
     if source in ("auto", "macos") and sys.platform == "darwin" and not chosen and (program := found("log")):
         return MacOS(program)
-    # For "auto", files that the owner names come before the journal.
+    # If `source` is "auto", files that the owner names have priority over the journal.
     if source in ("auto", "journald") and not (chosen and source == "auto"):
         program = found("journalctl")
         if program is not None and any(_has_files(folder) for folder in JOURNALS):
@@ -140,7 +141,7 @@ class MacOS:
         start = datetime.fromtimestamp(since).strftime("%Y-%m-%d %H:%M:%S")
         argv = [self._program, "show", "--style", "ndjson", "--start", start]
         if unit:
-            # A unit contains no quotes, and backslashes are removed, so it stays one string of the query.
+            # A unit contains no quotes, and backslashes are removed, so the unit can't end the string of the query.
             argv += ["--predicate", 'process == "{}"'.format(unit.replace("\\", ""))]
         async with aclosing(lines_of(argv)) as lines:
             async for line in lines:
@@ -197,13 +198,16 @@ class Syslog:
 
 
 class SyslogLines:
-    """Parses lines from newest to oldest. RFC 3164 has no year: it is the latest that keeps the order."""
+    """Parses lines from newest to oldest.
+
+    Times in RFC 3164 have no year: the parser takes the latest year that preserves the order.
+    """
 
     def __init__(self, now: datetime) -> None:
         self._latest = now + timedelta(days=1)
 
     def entry(self, line: str) -> tuple[float | None, LogEntry]:
-        """The time of a line (seconds since 1970) and its entry. A line of unknown form has only a message."""
+        """Returns the time of a line (seconds since 1970) and its entry. If the form is unknown, the entry has only a message."""
         match = _ISO8601.match(line) or _RFC3164.match(line)
         if match is None:
             return None, {"time": None, "unit": None, "level": None, "pid": None, "message": line}
@@ -226,7 +230,7 @@ class SyslogLines:
             if text[0].isdigit():
                 return datetime.fromisoformat(text)
             for year in (self._latest.year, self._latest.year - 1):
-                # Parse it with the year: without one the 29th of February is invalid.
+                # Parse the time together with the year. Without a year, the 29th of February is invalid.
                 found = datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S").replace(tzinfo=self._latest.tzinfo)
                 if found <= self._latest:
                     # Lines are at most a day out of order.
@@ -238,7 +242,7 @@ class SyslogLines:
 
 
 def _backwards(file: Any) -> Iterator[bytes]:
-    """The lines of a file, last line first. Of a line over `MAX_LINE` bytes the beginning is dropped."""
+    """Yields the lines of a file, last line first. The beginning of a line over `MAX_LINE` bytes is dropped."""
     position = file.seek(0, os.SEEK_END)
     rest, last = b"", True
     while position > 0:
@@ -268,7 +272,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list) and all(type(b) is int and 0 <= b < 256 for b in value):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, list):
-        # A repeated field.
+        # The field occurs several times.
         return "\n".join(_text(v) for v in value if isinstance(v, str))
     return value if isinstance(value, str) else ""
 

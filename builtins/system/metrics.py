@@ -1,7 +1,7 @@
-"""How the machine is: a look at processor, memory, disk and graphics cards, taken in a tenth of a second.
+"""Measures how busy the machine is: processor, memory, disk and graphics cards. The measurement takes a tenth of a second.
 
-Graphics cards are asked for with `nvidia-smi`, which comes with every driver of theirs, so nothing has to be installed for it; and
-where a driver hangs, as drivers do, it is a process that can be killed, not a thread of this one. Without it there are none.
+Graphics cards are measured with the program `nvidia-smi`, which is installed with every NVIDIA driver. Drivers sometimes block,
+and a separate process can then be killed, unlike a thread of the service. If the program is not installed, no cards are listed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Seconds over which the use of the processor is measured.
 SAMPLE_SECONDS = 0.1
-#: Seconds; the timeout of the graphics driver. Without an answer no cards are listed.
+#: The timeout of the graphics driver, in seconds. If the driver does not answer, no cards are listed.
 GPU_SECONDS = 5.0
 #: Graphics cards of one result.
 MAX_GPUS = 64
@@ -61,7 +61,7 @@ class Swap(TypedDict):
 
 
 class Disk(TypedDict):
-    """The file system of the workspace, in bytes; `free_bytes` is what users can still write."""
+    """The file system of the workspace, in bytes. `free_bytes` is the space that ordinary users can still use."""
 
     total_bytes: int
     used_bytes: int
@@ -168,7 +168,7 @@ def _load() -> Load | None:
 
 
 async def gpus(program: str | None = None) -> list[Gpu]:
-    """The graphics cards that `nvidia-smi` lists, none if it does not answer. `program` replaces the installed one."""
+    """The graphics cards that `nvidia-smi` lists; empty if it does not answer. `program` replaces the installed program."""
     import asyncio
     from contextlib import aclosing
 
@@ -193,7 +193,7 @@ async def gpus(program: str | None = None) -> list[Gpu]:
 
 
 def _gpu(line: str) -> Gpu | None:
-    """A card from one line of CSV; None for anything else, such as a message about a missing driver."""
+    """Parse a line of CSV. Returns None for any other line, such as a message about a missing driver."""
     # Only the name may contain a comma.
     parts = [part.strip() for part in line.rsplit(",", 4)]
     if len(parts) != 5 or not parts[0]:

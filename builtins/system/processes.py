@@ -1,7 +1,7 @@
-"""The state of processes: whether they run, since when, and what they use.
+"""The state of processes: whether they run, when they started, and which resources they use.
 
-Results have only what every user of the machine can see of every process. They never have command lines, environments, folders or
-open files, which may contain secrets. What the system hides about another user's process is null, not a failure.
+A result has only information that every user of the machine can see of every process. It never has command lines, environments,
+folders or open files, which may contain secrets. Information that the system hides about another user's process is null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ProcessName = Annotated[str, Bound(minLength=1, maxLength=256)]
 
 
 class Process(TypedDict):
-    """One process; a field is null if the system does not report it."""
+    """One process. A field is null if the system does not report the information."""
 
     pid: int
     name: str

@@ -1,7 +1,8 @@
-"""The output of a program of the system (`journalctl`, `nvidia-smi`), line by line.
+"""Reads the output of a system program (`journalctl`, `nvidia-smi`) line by line.
 
-Such a program is part of a primitive; an agent cannot choose it. Its name and arguments come from the primitive, its environment is
-empty but for path and locale, and it is killed when its output is no longer read. The reader bounds the output; long lines are cut.
+Such a program is part of a primitive, and an agent cannot choose it. Its name and arguments come from the primitive. Its
+environment has only a path and a locale. It is killed when its output is no longer read. The caller limits the number of lines;
+long lines are cut.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from contextlib import suppress
 
 #: Folders of the system's programs.
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-#: Bytes of one line; the rest of it is dropped.
+#: Bytes of one line. The rest of a longer line is dropped.
 MAX_LINE = 256 * 1024
 _BLOCK = 64 * 1024
 
 
 def found(program: str, path: str = PATH) -> str | None:
-    """The path of a program of the system; None if it is not installed."""
+    """The path of a system program; None if the program is not installed."""
     return shutil.which(program, path=path)
 
 
 async def lines_of(argv: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """The lines of a program's output, without line ends. Close it (``aclosing``) to stop before the end.
+    """Yields the lines of a program's output, without line ends. Close the generator (``aclosing``) to stop before the end.
 
     Raises:
         OSError: the program can't be started.

@@ -1,4 +1,4 @@
-"""Clock, waiting and randomness. A program has none of its own, so that it can be replayed; the results of tools are recorded."""
+"""Clock, waiting and randomness. They are tools, because the results of tools are recorded and a run can then be replayed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypedDict
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.schema import Bound
 
-#: Seconds of one sleep. A longer wait takes several calls, and the run's limits apply between them.
+#: Seconds of one sleep. A longer wait takes several calls, and the limits of the run apply between them.
 MAX_SLEEP = 60
 #: Random bytes of one call.
 MAX_RANDOM = 64 * 1024

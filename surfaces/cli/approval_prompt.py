@@ -1,8 +1,8 @@
 """Asks the person at the terminal, during a run, whether a call may be made.
 
-The question shows exactly what would be done: if an argument is shortened, the question says so and offers all of it. While the
-question is open nothing else is printed, so no program can print a question of its own below it. Only keys that are typed after
-the question count. An answer that lasts must be typed in full.
+The question shows the exact action. If an argument is shortened, the question says so and offers the complete argument. While the
+question is open, nothing else is printed, so no program can print a false question below it. Keys that were typed before the
+question are ignored. A lasting answer must be typed in full.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between checks whether the question was withdrawn.
 _PAUSE = 0.1
-#: Invalid answers, after which the answer is no.
+#: Number of invalid answers after which the answer is no.
 _TRIES = 3
 #: Bytes that are read of an answer.
 _MAX_TYPED = 4096
 
 
 def asker(console: Console, session: bool = False) -> Asker:
-    """A function that shows a call and reads the answer from the terminal.
+    """Returns a function that shows a call and reads the answer from the terminal.
 
-    `session` is whether the call is made in a session; without one, "session" means the rest of the run.
+    `session` says whether the call is made in a session. Without a session, the answer "session" applies to the rest of the run.
     """
 
     from albert_tools.engine.authority.authorization import Answer
@@ -100,7 +100,7 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
 
 
 def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
-    """Lines that show arguments. A long one shows both ends, with a None before the line that says how much is left out."""
+    """Lines that show arguments. A long argument shows both ends. A None precedes the line that says how much is left out."""
     lines: list[str | None] = []
     for name, value in arguments.items():
         text = _spelled(value)
@@ -123,17 +123,17 @@ def _spelled(value: Any) -> str:
 
 
 def claim(reason: str) -> str:
-    """The reason that the caller gives, marked as the caller's words."""
+    """The reason that the caller gave, marked as the caller's words."""
     return f"the caller's words: {_spelled(reason)}"
 
 
 def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:
-    """The choices that apply: "session" needs a run of a saved tool (`called`) or a session."""
+    """The choices that apply. "session" needs a run of a saved tool (`called`) or a session."""
     return [choice for choice in choices if choice != "session" or called or session]
 
 
 def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) -> str:
-    """What a choice means."""
+    """The meaning of a choice, as a phrase."""
     name = one_line(tool)
     who = (
         f"{one_line(' in '.join(reversed(callers)))} may call {name}"
@@ -151,7 +151,7 @@ def meaning(choice: Choice, tool: str, callers: Sequence[str], session: bool) ->
 
 
 def chosen(answer: str, choices: Sequence[Choice]) -> Choice | None:
-    """The choice that was typed, or None; only "once" and "no" can be abbreviated."""
+    """The choice that was typed, or None. Only "once" and "no" can be abbreviated."""
     short: dict[str, Choice] = {"y": "once", "yes": "once", "n": "no"}
     name = short.get(answer, answer)
     return next((choice for choice in choices if choice == name), None)
@@ -162,7 +162,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _typed(withdrawn: threading.Event) -> str:
-    """A line from the terminal; empty at its end, and when the question is withdrawn."""
+    """Reads a line from the terminal. Returns an empty text at the end of the input, or when the question is withdrawn."""
     handle = sys.stdin.fileno()
     while not withdrawn.is_set():
         if select.select([handle], [], [], _PAUSE)[0]:
@@ -171,7 +171,7 @@ def _typed(withdrawn: threading.Event) -> str:
 
 
 def confirmed(words: str) -> bool:
-    """Whether the person at the terminal confirms a question of the command line."""
+    """Ask the person at the terminal to confirm, and return whether they did."""
     _forget_typed()
     sys.stderr.write(f"{words} yes or no? ")
     sys.stderr.flush()

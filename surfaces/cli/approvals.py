@@ -1,7 +1,7 @@
 """``albert approvals``: the questions that wait for a person, and the answers that apply.
 
-Agents wrote the text of a question, and its reader is about to allow the call. So no text can leave its line, invisible
-characters are escaped, the caller's words are marked, and if the record has less than what would be done, the question says so.
+The text of a question was written by an agent, and its reader may allow the call. Therefore no text can start a new line, invisible
+characters are escaped, and the caller's words are marked. If the record does not contain the whole action, the question says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 _COLOURS = {"open": "yellow", "yes": "green", "standing": "green", "no": "red", "expired": "dim", "revoked": "dim"}
-#: The wording of a state, where its name is not clear enough.
+#: The wording for states whose names are not clear enough.
 _STATES = {"yes": "allowed, not used yet", "standing": "allowed", "no": "denied, not used yet"}
 
 
@@ -59,7 +59,7 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     now = time.time()
     for a in found:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
-        # The answer applies to every call of the saved tool, so the arguments of the first would mislead.
+        # The answer applies to every call of the saved tool, so the arguments of the first call would mislead.
         what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
         console.say(f"{console.paint(a.id, 'cyan')}  {state}  {what}", 4)
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
@@ -96,7 +96,7 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
 
 
 def _value(value: Any, most: int) -> str:
-    """A value of the record, shortened; of a long text the record has the beginning and the size."""
+    """A value from the record, shortened. Of a long text the record has only the beginning and the size."""
     if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
         size = value["size_bytes"]
         return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
@@ -120,7 +120,7 @@ def _show(service: ToolService, options: argparse.Namespace, console: Console) -
 
 
 def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
-    """The call's complete arguments, from the run's journal; None if it does not have them."""
+    """The call's complete arguments, from the run's journal; None if the journal does not have them."""
     if not found.run:
         return None
     try:
@@ -130,7 +130,7 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
     if found.id in run.questions:
         whole = run.questions[found.id]["arguments"]
     else:
-        # A call by hand is the run itself.
+        # For a call by hand, the run itself has the arguments.
         whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
     return whole if isinstance(whole, Mapping) else None
 
@@ -141,7 +141,7 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
     from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
-    # Not folded: a fold would show a line break that is not there.
+    # Print these lines unwrapped: wrapping would show a line break that the text does not have.
     for text in shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments}, whole=True):
         console.write(f"{text}\n")
     if whole is None:

@@ -1,4 +1,4 @@
-"""Reads ``key=value`` arguments by the schemas of a tool's parameters."""
+"""Parses ``key=value`` arguments by the schemas of a tool's parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from albert_tools.surfaces.cli.usage_error import Usage
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
 
-#: Bytes of a file given as ``key=@file``: as many as a primitive may write.
+#: Bytes of a file that is given as ``key=@file``. A primitive may write the same number.
 MAX_FILE = 10 * 1024 * 1024
 #: Characters of a value that a message repeats.
 SHOWN = 40
@@ -30,10 +30,10 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
     Args:
         pairs: ``key=value``; ``key:=JSON``; ``key=@file`` for the text of a file; ``key=@@x`` for a text that begins with ``@``.
         given: The value of ``--args``: JSON, ``@file``, or ``-`` for stdin.
-        definition: The tool, whose schemas say how a value is read.
+        definition: The tool. Its schemas determine how a value is parsed.
 
     Raises:
-        Usage: lists everything that is wrong.
+        Usage: at least one argument is wrong. The message lists all mistakes.
     """
     wrong: list[str] = []
     hints: list[str] = []
@@ -110,7 +110,7 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
         text = _file(text[1:])
     kinds = _kinds(schema)
     if not kinds or "string" in kinds:
-        # A value that must not be text is given with := .
+        # A value of another type than text can be given with := .
         return text
     try:
         value = _json(text)
@@ -122,11 +122,11 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
 
 
 class _Mistyped(ValueError):
-    """A value does not fit its parameter's type."""
+    """A value does not match its parameter's type."""
 
 
 def _how(key: str, text: str, schema: dict[str, Any]) -> list[str]:
-    """Hints how to write a value that is not a plain word, for a shell."""
+    """Hints for a shell: how to write a value that is not a plain word."""
     kinds = _kinds(schema)
     if "array" in kinds:
         words = "string" in _kinds(schema.get("items") or {"type": "string"})

@@ -1,6 +1,6 @@
-"""Shell completion. argcomplete completes commands and options; this module names, versions, ids and arguments.
+"""Shell completion. argcomplete completes commands and options; this module completes names, versions, ids and arguments.
 
-A lookup that fails offers nothing, because an error message would spoil the command line.
+If a lookup fails, there are no completions, because an error message would spoil the command line.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ def completion(options: argparse.Namespace, console: Console) -> int:
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell that asks for completions; does not return."""
+    """Print the completions that the shell requested, and exit."""
     import argcomplete
 
-    # Options are offered after a dash only; otherwise they would hide the names.
+    # Offer options only after a dash. Otherwise they would hide the names.
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
 def names(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The tools whose name begins with `prefix`."""
+    """The tools whose names begin with `prefix`."""
     from albert_tools.builtins.catalog import builtin_primitives
 
     return [p.name for p in builtin_primitives() if p.name.startswith(prefix)] + saved(prefix, options)
 
 
 def saved(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The saved tools among them."""
+    """The saved tools whose names begin with `prefix`."""
     try:
         return [s.name for s in _store(options).list() if s.name.startswith(prefix)]
     except Failure:
@@ -128,7 +128,7 @@ def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
 
 
 def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
-    """``key=`` for each argument that is not given yet; after ``key=``, its possible values."""
+    """``key=`` for each argument that is still missing. After ``key=``, the possible values of the argument."""
     definition = _definition(options)
     if definition is None:
         return []

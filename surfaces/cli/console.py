@@ -1,7 +1,7 @@
 """Output: text and colours for people, one JSON document for programs.
 
 Text from tools, files and agents may be hostile. On a terminal its control characters, escape sequences and direction marks are
-printed as escapes (``\\x1b``). Into a pipe it goes unchanged, because there it is data.
+printed as escapes (``\\x1b``). A pipe gets the text unchanged, because a program reads it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _CODES = {
 
 
 def safe(text: str) -> str:
-    """The text with escapes for everything that a terminal would act on, except newlines and tabs."""
+    """The text with escapes for everything that a terminal would interpret, except newlines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in "\n\t" or _harmless(c) else _spelled(c) for c in text)
 
 
 def one_line(text: str) -> str:
-    """Like `safe`, with escapes for newlines and tabs too: the text can't add lines that look like ours."""
+    """Like `safe`, but newlines and tabs are escaped too, so the text can't imitate a line of our output."""
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -50,17 +50,17 @@ def _spelled(c: str) -> str:
 
 
 class Unwritable(Exception):
-    """Stdout can't be written: its disk is full, or it is closed."""
+    """Stdout can't be written, for example because the disk is full or the stream is closed."""
 
 
 class Console:
-    """Writes to stdout and stderr. With `json`, stdout gets exactly one document."""
+    """Writes to stdout and stderr. If `json` is set, stdout gets exactly one document."""
 
     def __init__(self, *, json_output: bool = False, no_color: bool = False, quiet: bool = False) -> None:
         self.json = json_output
         self.quiet = quiet
         for stream in (sys.stdout, sys.stderr):
-            # An encoding may lack characters, and a path need not be valid text.
+            # The encoding may lack characters, and a path may contain invalid text.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self.out_colour = sys.stdout.isatty() and not plain and not json_output
@@ -69,7 +69,7 @@ class Console:
         self.out_width = columns(sys.stdout)
         self.err_width = columns(sys.stderr)
         self.interactive = sys.stderr.isatty() and not quiet and not json_output
-        #: Text that is held back while a question is open; None while there is none.
+        #: Text that is delayed while a question is open; None if no question is open.
         self._held: list[tuple[str, TextIO]] | None = None
 
     def paint(self, text: str, *styles: str, err: bool = False) -> str:
@@ -79,16 +79,16 @@ class Console:
         return "".join(f"\x1b[{_CODES[s]}m" for s in styles) + text + "\x1b[0m"
 
     def say(self, text: str = "", hang: int = 0) -> None:
-        """Print a line on stdout, for people: our own words, or text made safe. A folded line continues in column `hang`."""
+        """Print a line on stdout for people: our own words, or text made safe. Continuation lines start in column `hang`."""
         if not self.json:
             self.write(folded(text, self.out_width, hang) + "\n")
 
     def write(self, text: str) -> None:
-        """Print text on stdout unchanged: our own words.
+        """Print our own words on stdout, unchanged.
 
         Raises:
             BrokenPipeError: the reader has closed the pipe.
-            Unwritable: the operating system refuses.
+            Unwritable: the operating system reports an error.
         """
         try:
             sys.stdout.write(text)
@@ -98,7 +98,7 @@ class Console:
             raise Unwritable(error.strerror or str(error)) from error
 
     def flush(self) -> None:
-        """Flush stdout; raises like `write`."""
+        """Flush stdout. Raises the same errors as `write`."""
         try:
             sys.stdout.flush()
         except BrokenPipeError:
@@ -112,7 +112,7 @@ class Console:
             print(folded(text, self.err_width, hang), file=sys.stderr, flush=True)
 
     def progress(self, text: str) -> None:
-        """Replace the progress line, on a terminal only; an empty text removes it."""
+        """Replace the progress line, on a terminal only. An empty text removes the line."""
         if self.interactive and self._held is None:
             sys.stderr.write("\r\x1b[K" + (self.paint(cut(text, self.err_width), "dim", err=True) if text else ""))
             sys.stderr.flush()
@@ -123,12 +123,12 @@ class Console:
         try:
             text.encode(sys.stdout.encoding)
         except UnicodeEncodeError:
-            # JSON has escapes for characters that the encoding lacks.
+            # JSON can escape characters that the encoding lacks.
             text = json.dumps(value, indent=2)
         self.write(text + "\n")
 
     def value(self, value: Any) -> None:
-        """Print a tool's output: text as text, anything else as JSON."""
+        """Print a tool's output: a text as it is, any other value as JSON."""
         if value is None:
             return
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
@@ -136,7 +136,7 @@ class Console:
         self.write(safe(text) if sys.stdout.isatty() else text)
 
     def untrusted(self, text: str, stream: TextIO) -> None:
-        """Print text of others, made safe if the stream is a terminal."""
+        """Print untrusted text. On a terminal the text is made safe."""
         if self._held is not None:
             self._held.append((text, stream))
             return
@@ -145,7 +145,7 @@ class Console:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """For a question: meanwhile show no progress, and hold back text of others."""
+        """A block for a question: inside it, no progress is shown, and untrusted text is delayed."""
         self.progress("")
         self._held = []
         try:
@@ -156,8 +156,8 @@ class Console:
                 self.untrusted(text, stream)
 
     def failure(self, error: dict[str, Any], where: str = "") -> None:
-        """Print an error: what, where, and what to do."""
-        # The message names the line of a failed example.
+        """Print an error: the problem, its place, and what to do."""
+        # The message of a failed example already names the line.
         with_place = error.get("source") and error["code"] != "example_failed"
         line = f" ({_place(error)})" if with_place else ""
         head = self.paint(f"error[{error['code']}]", "red", "bold", err=True)
@@ -174,7 +174,7 @@ class Console:
 
 
 def _place(error: dict[str, Any]) -> str:
-    """The line that failed, and the lines of the calls that led there."""
+    """The line that failed, and the lines of the calls that led to it."""
     trail = (error.get("details") or {}).get("trail") or [error["source"]]
     if len(trail) == 1:
         return f"line {error['source']['line']}"

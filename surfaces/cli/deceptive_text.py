@@ -1,19 +1,19 @@
-"""Characters that deceive the eye: invisible ones, unusual spaces, and letters that look like Latin ones.
+"""Deceptive characters: invisible ones, unusual spaces, and letters that look like Latin letters.
 
-A person who is asked about a call approves what they see. So in a question invisible characters are printed as escapes, and
-look-alike letters within a Latin word are reported. Both occur in normal text, so nothing else treats them specially.
+A person who approves a call relies on what is visible. Therefore a question prints invisible characters as escapes, and reports
+look-alike letters within a Latin word. Both occur in normal text, so other output does not treat them specially.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-#: Scripts and forms with letters that look like ASCII, by the first word of their Unicode names.
+#: Scripts and forms with letters that look like ASCII letters, by the first word of their Unicode names.
 _LIKE = frozenset(
     "CYRILLIC GREEK ARMENIAN CHEROKEE COPTIC LISU DESERET GOTHIC FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT "
     "BLACK-LETTER SMALL ROMAN".split()
 )
-#: Ranges of characters that look empty, though Unicode's category says otherwise.
+#: Ranges of characters that look empty although their Unicode category is a visible one.
 _INVISIBLE = (
     (0x034F, 0x034F),
     (0x115F, 0x1160),
@@ -25,7 +25,7 @@ _INVISIBLE = (
     (0xFFA0, 0xFFA0),
     (0xE0100, 0xE01EF),
 )
-#: Letters that are reported for one text.
+#: Number of letters that are reported for one text.
 _MAX_REPORTED = 5
 
 
@@ -48,7 +48,10 @@ def _spelled(c: str) -> str:
 
 
 def look_alikes(text: str) -> str | None:
-    """Names the letters that share a word with ASCII letters and look like them; None if there are none."""
+    """Names letters that look like ASCII letters and occur in a word with ASCII letters.
+
+    Returns None if there are no such letters.
+    """
     if text.isascii():
         return None
     found: dict[str, None] = {}

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.service import Defined
     from albert_tools.grammar.diagnostic import Diagnostic
 
-#: Bytes that are read of a file: far more than a source may have, so that the checker reports most oversized files.
+#: Bytes that are read of a file. The limit is far above that of a source, so the checker itself reports most oversized files.
 MAX_FILE = 16 * 1024 * 1024
 
-#: Diagnostics that are shown of one file; a file that is no source has thousands.
+#: Diagnostics that are shown for one file. A file that is not a source has thousands.
 MAX_SHOWN = 20
-#: Callers that are named.
+#: Callers that a warning names.
 MAX_CALLERS = 10
-#: Cells of a line of diagnostics in a pipe.
+#: Cells of a line of diagnostics if stdout is a pipe.
 PIPE_WIDTH = 100
 
 _FORM = 'a structured definition is {"name": …, "description": …, "parameters": […], "implementation": "return …"}'
@@ -38,7 +38,7 @@ _FORM = 'a structured definition is {"name": …, "description": …, "parameter
 
 def define(options: argparse.Namespace, console: Console) -> int:
     """Check each file, run its examples and save it, callees first."""
-    # Read before asyncio runs, which would swallow an interrupt while the user types.
+    # Read the files before asyncio runs. Under asyncio, Ctrl-C has no effect while the user types.
     sources, unread = _read_all(options.files, console)
     return asyncio.run(_define(options, console, sources, unread))
 
@@ -104,7 +104,7 @@ async def _define(
 
 
 def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:
-    """Warn about tools that still call an older version, unless this command has saved them again later."""
+    """Warn about tools that still call an older version, except tools that this command saves again later."""
     order = [d.version.name for d in saved]
     for i, defined in enumerate(saved):
         callers = [c for c in defined.callers if c not in order[i + 1 :]]
@@ -125,7 +125,7 @@ def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console
 
 
 def check(options: argparse.Namespace, console: Console) -> int:
-    """Check each file as if the others were saved; save and run nothing."""
+    """Check each file as if the other files were saved. Saves and runs nothing."""
     sources, unread = _read_all(options.files, console)
     return asyncio.run(_check(options, console, sources, unread))
 
@@ -157,7 +157,7 @@ async def _check(
 
 
 def fmt(options: argparse.Namespace, console: Console) -> int:
-    """Write each file in canonical form; with ``--check``, report files that are not."""
+    """Write each file in canonical form. With ``--check``, report files that are not canonical."""
     from albert_tools.grammar.diagnostic import SourceError
     from albert_tools.grammar.unparse import format_source
 
@@ -201,7 +201,7 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically, keeping its mode.
+    """Replace a file atomically and preserve its mode.
 
     Raises:
         Failure: `io_error`.
@@ -227,7 +227,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    """Name and text of the readable files, and a JSON document for each of the others."""
+    """Returns name and text of each readable file, and a JSON document for each of the other files."""
     found, unread = [], []
     for name in names:
         try:
@@ -263,10 +263,10 @@ def _read(name: str) -> str:
 
 
 def _form(name: str, text: str) -> str:
-    """The source that a structured definition describes.
+    """Returns the source that a structured definition describes.
 
     Raises:
-        Failure: `invalid_source`: no JSON object; `invalid_arguments`: the fields are wrong.
+        Failure: `invalid_source`: the text is not a JSON object; `invalid_arguments`: the fields are wrong.
     """
     from albert_tools.engine.structured import render_source
 
@@ -280,7 +280,7 @@ def _form(name: str, text: str) -> str:
 
 
 def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Sorts files so that callees come before their callers; a file with syntax errors is reported later, in its turn.
+    """Sorts files so that callees come before their callers. A file with syntax errors is reported later, when it is checked.
 
     Raises:
         Usage: the files call each other in a circle.
@@ -334,7 +334,7 @@ def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: 
     from albert_tools.grammar.layout import MAX_SOURCE_BYTES
     from albert_tools.surfaces.cli.render_findings import render
 
-    # An oversized source has one diagnostic, at its start.
+    # An oversized source has only one diagnostic, at its start.
     text = render(
         diagnostics,
         source[: MAX_SOURCE_BYTES + 1],

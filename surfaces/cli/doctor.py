@@ -10,7 +10,7 @@ from albert_tools.surfaces.cli.console import Console, safe
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
-    """Print each finding as it is made; 0 if nothing is wrong."""
+    """Print each finding as soon as it is known. Returns 0 if nothing is wrong."""
     return asyncio.run(_doctor(options, console))
 
 
@@ -19,7 +19,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.service import ToolService
 
     findings: list[Finding] = []
-    # On a narrow terminal, folded lines continue near the left edge.
+    # On a narrow terminal, continuation lines start near the left edge.
     roomy = (console.out_width or 80) >= 60
     tried = False
     async with (

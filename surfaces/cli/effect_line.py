@@ -1,4 +1,4 @@
-"""What a call changed, in one line: ``wrote notes.txt, 12 bytes``."""
+"""Describes the effect of a call in one line: ``wrote notes.txt, 12 bytes``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from albert_tools.surfaces.cli.console import one_line
 
-#: The type of a directory entry, in the words of people.
+#: The type of a directory entry, in everyday words.
 _TYPES = {"directory": "folder", "symlink": "link"}
 
 
 def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
-    """One line about an effect; empty for a read, and for what Albert Tools asked on its own account."""
+    """One line about an effect. Empty for a read, and for commands that Albert Tools itself needed."""
     if kind == "write" and "artifact" in facts:
         return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
     if kind in ("write", "delete"):
@@ -22,7 +22,7 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
             return f"{'made' if kind == 'write' else 'deleted'} the {_TYPES.get(str(facts['type']), 'object')} {path}"
         return f"{'wrote' if kind == 'write' else 'deleted'} {path}, {_bytes(facts.get('size_bytes'))}"
     if kind == "execute" and facts.get("operation") == "CONFIG":
-        # Albert Tools asks git which programs it would start; exit code 1 means none, and would read as a failure here.
+        # Albert Tools asks git which programs it would start. Exit code 1 means no programs; here it would look like a failure.
         return ""
     if kind == "execute":
         return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
@@ -37,7 +37,7 @@ def _bytes(size: Any) -> str:
 
 
 def _asked(facts: Mapping[str, Any]) -> str:
-    """The address that was asked, or the model with the tokens it used."""
+    """The address that was requested, or the model with the tokens it used."""
     if "model" not in facts:
         return str(facts.get("url", ""))
     tokens = facts.get("model_tokens")
@@ -55,7 +55,7 @@ def _ending(facts: Mapping[str, Any]) -> str:
 
 
 def _command(facts: Mapping[str, Any]) -> str:
-    """The command as one would type it."""
+    """The command as a person would type it."""
     if "command" in facts:
         return str(facts["command"])
     if "argv" in facts:

@@ -1,4 +1,4 @@
-"""Exit codes: a script can tell a denial from a pending question and from a failure."""
+"""Exit codes. A script can distinguish a denial, a pending question and a failure."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def help_(options: argparse.Namespace, console: Console) -> int:
-    """Explain a code; without one, print what ``albert --help`` prints, and for a command what ``albert COMMAND --help`` prints."""
+    """Explain a code. Without a code, print the text of ``albert --help``; for a command, the text of ``albert COMMAND --help``."""
     from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
 
     name = options.code

@@ -1,20 +1,20 @@
-"""Hints of the command line: what to do about a failure, as a command that can be typed.
+"""Hints of the command line: after a failure, a command that solves the problem.
 
-The engine's own hints are for every surface.
+The engine's own hints have no commands, because other programs show them too.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Digits of a version that are shown; six are enough to give it.
+#: Digits of a version that are shown. Six digits are enough to identify a version on the command line.
 DIGITS = 12
 
 
 def with_hint(error: dict[str, Any], home: str | None = None, run: str | None = None) -> dict[str, Any]:
     """The failure (as JSON) with the hint for the command line.
 
-    `home` is the value of ``--home``, which the command in a hint repeats; `run` is the run that failed.
+    `home` is the value of ``--home``, which commands in a hint repeat. `run` is the run that failed.
     """
     code = error.get("code")
     if code == "suspended":

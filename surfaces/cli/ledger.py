@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.store.log.log import Log
 
-#: Kinds of entries that are shown; the others are internal to the log.
+#: Kinds of entries that are shown. The other kinds are internal to the log.
 KINDS = (
     *("fold", "call", "result", "denied", "repeated", "settled", "mode", "definition", "removal", "policy", "run"),
     *("asked", "answered", "approval_revoked", "session", "session_ended"),
 )
 
 
-#: Options of some actions only → their spelling and these actions.
+#: Options that apply to some actions only → their spelling and these actions.
 _OPTIONS = {
     "count": ("-n", ("tail", "query")),
     "tool": ("--tool", ("tail", "query")),
@@ -42,7 +42,7 @@ _TAIL = 20
 
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
-    """Show, verify or fold the ledger; 1 if `verify` finds a change."""
+    """Show, verify or fold the ledger. Returns 1 if `verify` finds a change."""
     from albert_tools.store.log.log import Log
     from albert_tools.store.places import Homes
 
@@ -66,14 +66,14 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     answers: dict[str, Entry] = {}
     for entry in found:
         if entry.kind == "call" and entry.data.get("approval") and not answers:
-            # The answers may be older than the entries shown.
+            # The answers may be older than the entries that are shown.
             answers = {str(e.data.get("approval")): e for e in log.entries(("answered",))}
         console.say(_line(entry, console, answers))
     return 0
 
 
 def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
-    """The wanted entries, oldest first; the result of a wanted call is wanted too."""
+    """The selected entries, oldest first. The result of a selected call is selected too."""
     wanted: set[str] = set()
     for entry in log.entries(KINDS, _time(options.since)):
         data = entry.data
@@ -105,7 +105,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _document(entry: Entry) -> dict[str, Any]:
-    # Not even the hash of a session's token is shown.
+    # Do not even show the hash of a session's token.
     data = {k: v for k, v in entry.data.items() if not (entry.kind == "session" and k == "hash")}
     return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **data}
 
@@ -114,13 +114,13 @@ _MARKS = {"allow": ("✓", "green"), "denied": ("✗", "red")}
 
 
 def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
-    """An entry as one line; `answers` are the answers to questions, by approval."""
+    """An entry as one line. `answers` maps approvals to the answers to their questions."""
     d = entry.data
     when = console.paint(entry.at[:19].replace("T", " "), "dim")
     call = safe(str(d.get("call", "")))
     match entry.kind:
         case "call":
-            # A call is recorded just before it is made, after every question about it was answered.
+            # A call is recorded just before it is made. At that time all its questions have been answered.
             mark, colour = _MARKS["allow"]
             arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
             rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
@@ -175,12 +175,12 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case _:
             mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
-    # Escaped line breaks: a text from an agent must not look like another entry.
+    # Escape line breaks: a text from an agent must not look like another entry.
     return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:
-    """What allowed a call: a rule, or a person's answer."""
+    """Who or what allowed a call: a rule, or a person's answer."""
     rule = str(call.get("rule_id"))
     if not call.get("approval"):
         return f"{rule}, a person said yes" if call.get("verdict") == "ask" else rule
@@ -257,7 +257,7 @@ def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
     if problems:
         from albert_tools.engine.policy.modes import Modes
 
-        # Somebody who can change the ledger can do more, so nothing runs until a person has looked into it.
+        # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
         modes = Modes(log.folder.parent / "mode.json", ledger=log)
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
             locked = modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {problems[0]}").mode == "LOCKDOWN"

@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The command ``albert``: reads the options and calls one command, which loads only what it needs.
+"""The command ``albert``: parses the options and calls one command. Only the modules of this command are loaded.
 
 An error is printed as one sentence, never as a traceback.
 """
@@ -20,7 +20,7 @@ from albert_tools.surfaces.cli.hints import with_hint
 from albert_tools.surfaces.cli.usage_error import Usage
 from albert_tools.surfaces.cli.wrap import folded
 
-#: Command → its module and function; a module is loaded when its command is called.
+#: Command → its module and function. A module is loaded when its command is called.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "define": ("define", "define"),
     "check": ("define", "check"),
@@ -45,13 +45,13 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command line; returns the exit code, one of `EXITS`."""
+    """Run a command line and return the exit code, one of `EXITS`."""
     words = sys.argv[1:] if argv is None else argv
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # The parent process closed it.
+            # The parent process closed the stream.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    # Mistakes in the options are reported in the form that the options ask for.
+    # Mistakes in the options are reported in JSON if the options ask for JSON.
     console = Console(json_output="--json" in words, no_color="--no-color" in words)
     try:
         code = _main(words, console)
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(words: list[str], console: Console) -> int:
     try:
-        # Completion needs the options of every command; running one needs only its own.
+        # Completion needs the options of every command. A single command needs only its own.
         completing = "_ARGCOMPLETE" in os.environ
         parser = make_parser(None if completing else words)
         if completing:
@@ -81,7 +81,7 @@ def _main(words: list[str], console: Console) -> int:
         try:
             options = _read(parser, words)
         except SystemExit:
-            # --help or --version has printed its text.
+            # The option --help or --version has printed its text.
             return DONE
         console.quiet = options.quiet
         console.interactive = console.interactive and not options.quiet
@@ -117,7 +117,7 @@ def _print_error(console: Console, error: dict[str, Any]) -> None:
 
 
 def _overview(parser: argparse.ArgumentParser, console: Console) -> int:
-    """List the commands on stderr, where none was given."""
+    """List the commands on stderr, if no command was given."""
     if console.json:
         raise Usage("no COMMAND is given", "albert --help lists the commands")
     commands: dict[str, argparse.ArgumentParser] = parser.get_default("commands")
@@ -131,15 +131,15 @@ def _overview(parser: argparse.ArgumentParser, console: Console) -> int:
 
 
 def _discard_stdout() -> None:
-    """Send the rest of stdout nowhere, so that the flush at exit does not fail."""
+    """Redirect stdout to the null device. Otherwise the flush at exit would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """The options. KEY=VALUE may come before, between and after the options of `run`.
+    """Parse the options. KEY=VALUE may come before, between and after the options of `run`.
 
     Raises:
-        Usage: they are wrong.
+        Usage: the options are wrong.
     """
     options, left = parser.parse_known_args(words)
     wrong = [word for word in left if word.startswith("-")]
@@ -167,8 +167,8 @@ def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
 
 
 def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
-    """The parser. A command's own commands (``runs list``) are added if `words` name the command; for None, all are."""
-    # These options may come before or after the command; a default after it must not undo what came before it.
+    """The parser. Subcommands (``runs list``) are added only for commands in `words`. If `words` is None, all are added."""
+    # These options may come before or after the command. A default after the command must not override a value before it.
     shared = _everywhere(argparse.SUPPRESS)
     parser = _Parser(
         prog="albert",
@@ -187,7 +187,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         return made
 
     def group(name: str, text: str, bare: str) -> argparse.ArgumentParser:
-        """A command with commands of its own; without one of them it does what `bare` does."""
+        """A command with subcommands. Without a subcommand it does the same as the subcommand `bare`."""
         made = command(name, text)
         made.set_defaults(action=bare)
         if words is None or name in words:
@@ -218,7 +218,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
 
     run = command("run", "run a tool")
     _named(run)
-    # Without a default, argparse would demand at least one.
+    # Without a default, argparse would require at least one argument.
     arguments: Any = run.add_argument(
         "arguments",
         nargs="*",
@@ -367,7 +367,7 @@ def _versioned(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _completer(kind: str) -> Callable[..., list[str]]:
-    """The completer of that name, loaded when a shell asks."""
+    """The completer of that name. It is loaded when a shell requests completions."""
 
     def complete(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
         from albert_tools.surfaces.cli import completion
@@ -379,7 +379,7 @@ def _completer(kind: str) -> Callable[..., list[str]]:
 
 
 class _Version(argparse.Action):
-    """``--version``: loads the package only when asked."""
+    """``--version``: loads the package only if the option is given."""
 
     def __init__(self, option_strings: list[str], dest: str, **_: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, help="print the version")

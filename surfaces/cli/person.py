@@ -1,4 +1,4 @@
-"""The person at the keyboard, as the record names them."""
+"""The name of the person at the keyboard, for the record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def person() -> str:
 
 
 def demand_person(what: str) -> None:
-    """Refuse if ALBERT_SESSION is set: `what` (``a question is answered``) is for a person to do.
+    """Refuse if ALBERT_SESSION is set, because only a person may do this. `what` describes the action (``a question is answered``).
 
     This prevents a mistake, not an attack: a shell can unset the variable.
 

@@ -1,4 +1,4 @@
-"""``albert mode`` and ``albert policy``: the capability mode, and what the rules decide about a call."""
+"""``albert mode`` and ``albert policy``: the capability mode, the rules, and the decision on a call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mode(options: argparse.Namespace, console: Console) -> int:
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:
-    """Check the rules, or explain a decision; `explain` returns 3 if the call would be denied."""
+    """Check the rules, or explain a decision. `explain` returns 3 if the call would be denied."""
     return asyncio.run(_policy(options, console))
 
 

@@ -1,4 +1,4 @@
-"""The page about primitives, generated from their declarations: `docs/primitives.md` and `albert tools --markdown`."""
+"""Generates the page about primitives from their declarations: `docs/primitives.md` and `albert tools --markdown`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ runs in the sandbox for commands. *Timeout* and *calls per hour* are declared by
 
 
 def primitives_page(primitives: Sequence[Primitive], introduction: str = _INTRODUCTION) -> str:
-    """The whole page: a table of all primitives, then each of them by family. `introduction` has the title."""
+    """The whole page: a table of all primitives, then each primitive, by family. `introduction` includes the title."""
     families: dict[str, list[Primitive]] = {}
     for primitive in primitives:
         families.setdefault(primitive.definition.family, []).append(primitive)
@@ -96,7 +96,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A docstring as Markdown: tags and emphasis outside of code are escaped."""
+    """A docstring as Markdown. Tags and emphasis outside code are escaped."""
     parts = text.split("`")
     parts[::2] = [p.replace("<", "&lt;").replace("*", "\\*") for p in parts[::2]]
     return "`".join(parts)

@@ -1,7 +1,7 @@
 """``albert prompt``: the guide for a model that writes tools.
 
-It is `guide.md`, whose programs the tests run, and a list of the tools: primitives with their results, saved tools with their
-first line. The text depends only on the tools and the rules, so that a model's provider can cache it.
+The guide is `guide.md` (tests run its programs) and a list of the tools. Primitives are listed with their results, saved tools
+with their first line. The text depends only on the tools and the rules, so a model's provider can cache it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.service import ToolService
 
-#: Saved tools that are listed; a model finds others by searching.
+#: Saved tools that are listed. A model finds other tools by searching.
 MAX_SAVED = 30
 
-#: What applies to all tools.
+#: Statements that apply to all tools.
 _NOTES = (
     "- Paths are relative to the workspace; `..` is refused.",
     "- [asks]: a person is asked first; [denied]: the rules deny it; [off]: denied until the owner allows it.",
@@ -62,7 +62,7 @@ def _line(service: ToolService, primitive: Primitive) -> str:
 
 
 def _mark(policy: Mapping[str, Any]) -> str:
-    """The decision about the tool, unless it is allow."""
+    """The decision on the tool. Empty if the tool is allowed."""
     if policy.get("rationale_code") == "off_by_default":
         return " [off]"
     return {"ask": " [asks]", "deny": " [denied]"}.get(str(policy.get("verdict")), "")

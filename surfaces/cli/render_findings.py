@@ -12,9 +12,9 @@ error[unknown-tool]: no tool named 'read_flie'; did you mean 'read_file'?
 3 +     return len(tools.read_file(path=path).split())
 ```
 
-Sources, and names in messages, are untrusted. A terminal obeys control characters, and a direction override shows another
-program than the one that runs. So every invisible character is replaced by its escape before anything is measured or printed,
-and carets are placed by cells, not by characters.
+Sources, and names in messages, are untrusted. A terminal obeys control characters. A direction override can make a source look like
+another program. Therefore every invisible character is replaced by its escape before a line is measured or printed, and carets are
+placed by cells, not by characters.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from albert_tools.surfaces.cli.wrap import cells, first_cells, folded, last_cell
 
 #: The narrowest listing that is still useful.
 MIN_WIDTH = 40
-#: A tab shows as this many blanks.
+#: Blanks that replace a tab.
 TAB = 4
-#: Lines of a fix that are shown before and after.
+#: Lines of a fix that are shown of the old and of the new text.
 MAX_FIX_LINES = 8
 
 #: Unicode categories of invisible and controlling characters: control, format, surrogate, private, unassigned, and line and
@@ -48,16 +48,16 @@ def render(
     fold: bool = False,
     limit: int | None = None,
 ) -> str:
-    """The diagnostics as a listing that ends with their number; empty without diagnostics.
+    """The diagnostics as a listing that ends with their number. Empty if there are no diagnostics.
 
     Args:
         diagnostics: In any order.
         source: The checked text.
         filename: The name to show.
         colour: Whether to use ANSI colours.
-        width: Cells of a line; a longer source line is cut around the place.
-        fold: Whether to fold messages and hints between words, so that they fit.
-        limit: The most diagnostics to show; the rest is only counted.
+        width: Cells of a line. A longer source line is cut, so that the place of the finding stays visible.
+        fold: Whether to wrap messages and hints at word boundaries.
+        limit: The largest number of diagnostics to show. The others are only counted.
     """
     found = in_order(diagnostics)
     if not found:
@@ -141,13 +141,13 @@ class _Writer:
         return before + self.fitting(visible(text), pad + 9, pad + 9)
 
     def fitting(self, text: str, taken: int, hang: int) -> str:
-        """`text`, folded; it begins after `taken` cells of its line."""
+        """`text`, wrapped. It starts after `taken` cells of its line."""
         if not self.fold:
             return text
         return folded("x" * taken + text, self.width, hang)[taken:]
 
     def place(self, d: Diagnostic, room: int) -> tuple[str, str]:
-        """The source line and the carets below it, cut to `room` cells around the span's start."""
+        """The source line and the carets below it. The line is cut to `room` cells around the start of the finding."""
         line = self.lines[d.span.line - 1]
         start = min(d.span.column - 1, len(line))
         end = d.span.end_column - 1 if d.span.end_line == d.span.line else len(line)
@@ -157,7 +157,7 @@ class _Writer:
         after = "".join(spelled[end:])
         cut = ""
         if cells(before + marked + after) > room:
-            # A third of the room shows what comes before the place.
+            # A third of the room shows the text before the finding.
             if cells(before) > room // 3:
                 before, cut = last_cells(before, room // 3 - 1), "…"
             left = room - cells(cut + before)
@@ -169,7 +169,7 @@ class _Writer:
         return shown.rstrip(), " " * cells(cut + before) + "^" * max(1, cells(marked))
 
     def change(self, fix: Fix, pad: int) -> list[str]:
-        """The lines that a fix changes, before and after."""
+        """The lines that a fix changes, in their old and new form."""
         out: list[str] = []
         for edits in _together(fix.edits):
             first, last = edits[0].span.line, max(e.span.end_line for e in edits)
@@ -198,7 +198,7 @@ class _Writer:
 
 
 def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
-    """The edits in order, in groups of those that share a line."""
+    """The edits in order. Edits on the same line are grouped."""
     groups: list[list[Edit]] = []
     for edit in sorted(edits):
         if groups and edit.span.line <= max(e.span.end_line for e in groups[-1]):

@@ -1,7 +1,7 @@
 """``albert run``: calls one saved tool or primitive.
 
-This path must be fast: the zygote is started first, so that it comes up during the imports, and neither the parser nor a large
-library such as pydantic is loaded.
+This command must be fast. Therefore the zygote is started first and gets ready during the imports. The parser and large libraries
+such as pydantic are not loaded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POLL = 0.2
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Run the tool; 0, or the exit code of its failure."""
+    """Run the tool. Returns 0, or the exit code of its failure."""
     from albert_tools.store.places import Homes
     from albert_tools.store.tools.names import Place
 
@@ -41,14 +41,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.engine.sandbox.worker.spawn import spawn_zygote
 
         spawned = spawn_zygote()
-    # The remaining imports, most of the time of a short run, happen while the zygote comes up.
+    # The remaining imports take most of the time of a short run. They happen while the zygote starts.
     import asyncio
 
     return asyncio.run(_run(options, console, spawned))
 
 
 def environ_of(options: argparse.Namespace) -> dict[str, str]:
-    """The environment with ``--home`` in it."""
+    """The environment, extended by the value of ``--home``."""
     import os
 
     environ = dict(os.environ)
@@ -83,13 +83,13 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
         result = _naming_origin(result, given_by)
     code = print_result(result, options, console)
     if result.error is not None and result.error.code == "invalid_arguments" and result.error.tool == options.name:
-        # The command line is wrong, not the tool.
+        # The mistake is in the command line, not in the tool.
         code = 2
     return INTERRUPTED if interrupted else code
 
 
 def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """The session's token, and the option or variable that gives it.
+    """The session's token, and the name of the option or variable that contains it.
 
     Raises:
         Usage: ``--session`` is empty.
@@ -97,7 +97,7 @@ def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
     import os
 
     if options.session == "":
-        # Probably an unset variable; a call that was meant for a session must not run without its limits.
+        # Probably a variable is unset. A call that was meant for a session must not run without the session's limits.
         raise Usage("--session is empty", "give a token; without --session the call is your own")
     if options.session is not None:
         return options.session, "--session"
@@ -105,7 +105,7 @@ def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 
 def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
-    """The result, whose error says where the session's token came from."""
+    """The result. If it is an error, the error says where the session's token came from."""
     from dataclasses import replace
 
     error = result.error
@@ -121,7 +121,7 @@ def open_service(
     session: bool = False,
     workspace: str | None = None,
 ) -> ToolService:
-    """The service for a run: it asks at the terminal, if there is one, and reports as ALBERT_TELEMETRY says.
+    """The service for a run. It asks at the terminal, if there is one, and reports events as ALBERT_TELEMETRY says.
 
     Raises:
         Failure: `invalid_arguments`, `io_error`: ALBERT_TELEMETRY is invalid.
@@ -131,7 +131,7 @@ def open_service(
     from albert_tools.service import ToolService
 
     ask = telemetry = None
-    # With --wait, somebody else answers.
+    # With --wait, the answer comes from another process.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
         from albert_tools.surfaces.cli.approval_prompt import asker
 
@@ -151,10 +151,10 @@ async def run_attended(
     console: Console,
     wait: float = 0.0,
 ) -> tuple[ToolResult, bool]:
-    """Run `begin` with progress on the terminal; returns the result, and whether it was interrupted, which cancels the run.
+    """Run `begin` with progress on the terminal. Returns the result, and whether an interrupt has cancelled the run.
 
     Raises:
-        CancelledError: it was interrupted before the run began.
+        CancelledError: the interrupt came before the run began.
     """
     import asyncio
 
@@ -168,7 +168,7 @@ async def run_attended(
     task = asyncio.ensure_future(begin(log, called.append if console.interactive else None))
     interrupted = False
     try:
-        # The first interrupt asks the run to stop, so that it can report what it has done; the second ends this wait.
+        # The first interrupt asks the run to stop, and the run then reports its effects. The second interrupt ends this wait.
         result = await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.done():
@@ -188,7 +188,7 @@ async def run_attended(
 
 
 def print_result(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
-    """Print effects, and the result or the error; returns the exit code."""
+    """Print effects, and the result or the error. Returns the exit code."""
     error = result.error
     if console.json:
         console.document(result.as_dict())
@@ -208,7 +208,7 @@ def print_result(result: ToolResult, options: argparse.Namespace, console: Conso
 
 
 def _value(output: Any, console: Console) -> None:
-    """Print the result: on a terminal, one that is mostly text as text."""
+    """Print the result. On a terminal, a result that is mostly text is shown as text."""
     if sys.stdout.isatty():
         from albert_tools.surfaces.cli.text_output import show, texts_of
 
@@ -231,7 +231,7 @@ def _details(error: Failure, console: Console) -> None:
 
 
 async def _show_progress(name: str, called: list[str], console: Console) -> None:
-    """Show what is running, and for how long."""
+    """Show which tools are running, and for how long."""
     import asyncio
 
     started = time.monotonic()
@@ -249,7 +249,7 @@ async def _show_progress(name: str, called: list[str], console: Console) -> None
 
 
 async def _show_questions(service: ToolService, wait: float, console: Console) -> None:
-    """Print each question that the run waits for, while it can still be answered."""
+    """Print each question for which the run waits, as long as it can be answered."""
     import asyncio
 
     shown: set[str] = set()

@@ -63,7 +63,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
 
 
 def _question(service: ToolService, run: RunView) -> Approval | None:
-    """The question that a run waits for; None if it is no longer recorded, while the run still waits."""
+    """The question for which a run waits. None if the question is no longer recorded while the run still waits."""
     try:
         return service.approvals.get(str(run.approval))
     except Failure:
@@ -71,7 +71,7 @@ def _question(service: ToolService, run: RunView) -> Approval | None:
 
 
 def _next(run: RunView, question: Approval | None, options: argparse.Namespace) -> str:
-    """What a suspended run waits for, and the next command."""
+    """What a suspended run waits for, and the command that continues it."""
     if question is not None and question.state == "open":
         return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
     return f"{_answered(question)}: `{command_line(options.home, 'runs', 'resume', run.id)}` continues"
@@ -156,7 +156,7 @@ async def _cancel(options: argparse.Namespace, console: Console) -> int:
 
 
 def done_so_far(run: RunView) -> str:
-    """How many calls of a run changed something, and which may have."""
+    """Counts the calls of a run that changed something, and those that may have changed something."""
     applied = sum(any(e.get("kind") != "read" for e in step.get("effects") or ()) for step in run.steps)
     unknown = [step for step in run.steps if step["state"] == "unknown"]
     changed = f"{applied:,} of its calls had changed something" if applied else "nothing had been changed"
@@ -179,7 +179,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
     error = result.error
     diverged = error is not None and error.code == "diverged"
     if diverged and error is not None and "journal" not in error.details and before.state not in ("done", "failed"):
-        # The recorded run stopped here.
+        # The recorded run ended here.
         diverged = False
     if console.json:
         console.document({**result.as_dict(), "run": run, "diverged": diverged})
@@ -198,7 +198,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
         end = f"it fails{' as it did' if as_before else ''}: {one_line(error.message)}"
     text = f"every call is the one in the journal ({steps}); {end}. Nothing was done."
     if error is None:
-        # Stdout gets the output only, for programs.
+        # Only the output goes to stdout, where programs read it.
         console.note(f"{console.paint('=', 'green', err=True)} {text}")
         console.value(result.output)
     else:
@@ -207,11 +207,11 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
 
 
 def _both(error: Failure, console: Console) -> None:
-    """Print where program and journal differ, with both calls; arguments that are equal are shortened."""
+    """Print where program and journal differ, with both calls. Arguments that are equal are shortened."""
     journal, program = error.details.get("journal"), error.details.get("program")
     calls = [c for c in (journal, program) if isinstance(c, dict) and "tool" in c]
     if not calls:
-        # They differ before the first step: in the program or the interpreter.
+        # They differ before the first step: either the program or the interpreter differs.
         console.say(f"{console.paint('≠', 'red')} {one_line(error.message)}", 2)
         return
     console.say(f"{console.paint('≠', 'red')} they differ at step {one_line(str(error.details.get('step')))}:", 2)
@@ -263,7 +263,7 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
 
     def work() -> tuple[int, Any]:
         swept = store.sweep(options.older_than, keep)
-        # References are read after the runs are deleted, so that values that only these referred to go too.
+        # References are read after the runs are deleted. Therefore values to which only these runs referred are deleted too.
         return swept, Contents(state / "contents").collect(named(state / "log", state / "runs", state / "artifacts"))
 
     swept, collected = await asyncio.to_thread(work)

@@ -1,4 +1,4 @@
-"""The tools that the session of ALBERT_SESSION may call; lists and guides show an agent only these."""
+"""The tools that the session of ALBERT_SESSION may call. Lists and guides show only these tools to an agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def session_of_environment(service: ToolService) -> Session | None:
     """The session of ALBERT_SESSION; None if the variable is not set.
 
     Raises:
-        Failure: `permission_denied`: there is no such session, or it has ended.
+        Failure: `permission_denied`: the session does not exist, or has ended.
     """
     token = os.environ.get("ALBERT_SESSION")
     if not token:
@@ -26,7 +26,7 @@ def session_of_environment(service: ToolService) -> Session | None:
 
 
 def may(service: ToolService, session: Session | None, tool: str) -> bool:
-    """Whether the session's lease, and the leases of the sessions around it, allow a tool."""
+    """Whether the lease of the session, and the leases of its ancestors, allow a tool."""
     if session is None:
         return True
     try:

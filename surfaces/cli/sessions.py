@@ -52,7 +52,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
         raise Usage(
             "--tools names no tool", "write --tools read_file,write_file, or leave it out for all that the rules allow"
         )
-    # By default, a session within another ends with that one.
+    # By default, a session within another session ends with that session.
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
     async with _open_service(options) as service:

@@ -1,7 +1,7 @@
-"""Reads stdin so that Ctrl-C interrupts it.
+"""Reads stdin in such a way that Ctrl-C interrupts it.
 
-Under asyncio, an interrupt cancels the running task, which can't notice that while it blocks on a terminal. So Python's own
-interrupt handler is restored while stdin is read.
+Under asyncio, an interrupt cancels the running task. The task does not notice this while it blocks on a terminal. Therefore
+Python's own interrupt handler is restored while stdin is read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 
 def read_stdin(limit: int) -> bytes | None:
-    """Up to `limit` + 1 bytes, so that the caller sees an excess; None if there is no stdin.
+    """Reads up to `limit` + 1 bytes. The extra byte shows the caller that the input is too long. Returns None if there is no stdin.
 
     Raises:
         OSError: stdin can't be read.

@@ -1,4 +1,4 @@
-"""The parsers of commands that have commands of their own: ``session``, ``approvals``, ``runs``."""
+"""The parsers of commands that have subcommands: ``session``, ``approvals``, ``runs``."""
 
 from __future__ import annotations
 

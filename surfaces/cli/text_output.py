@@ -1,7 +1,7 @@
 """Shows a result that is mostly text on a terminal: the text itself, then one line with the other facts.
 
 In JSON such a text would be one long string. The result is recognised by its keys, so a saved tool that returns the result of
-`bash` is shown the same way. Into a pipe, and with ``--json``, everything is printed as JSON.
+`bash` is shown in the same way. In a pipe, and with ``--json``, every result is printed as JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from albert_tools.surfaces.cli.console import Console, one_line
 
-#: Keys that a result of a form has → the keys of its texts, in the order in which they are shown.
+#: Each form: the keys by which a result is recognised → the keys of its texts, in the order in which they are shown.
 _FORMS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"exit_code", "output", "handle"}), ("output",)),
     (frozenset({"exit_code", "stdout", "stderr"}), ("stdout", "stderr")),
@@ -19,7 +19,7 @@ _FORMS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"status", "content_type", "text"}), ("text",)),
     (frozenset({"content", "size_bytes", "next_offset"}), ("content",)),
 )
-#: Other facts that are shown, with their wording; the rest is in `--json` only.
+#: Other facts that are shown, with their wording. All further facts are in `--json` only.
 _FACTS = {
     "exit_code": "exit code {}",
     "signal": "signal {}",
@@ -37,7 +37,7 @@ _FACTS = {
 
 
 def texts_of(output: Any) -> tuple[str, ...]:
-    """The keys of a result's texts; none if it has another form."""
+    """The keys of a result's texts. Empty if the result has another form."""
     if isinstance(output, Mapping):
         for needed, texts in _FORMS:
             if needed <= output.keys() and all(isinstance(output[name], str) for name in texts):
@@ -46,7 +46,7 @@ def texts_of(output: Any) -> tuple[str, ...]:
 
 
 def show(output: Mapping[str, Any], texts: tuple[str, ...], console: Console) -> None:
-    """Print the texts, each on its own lines, and then the line of facts."""
+    """Print the texts, each on separate lines, and then the line of facts."""
     for name in texts:
         if output[name]:
             if name == "stderr":
@@ -59,7 +59,7 @@ def _facts(output: Mapping[str, Any]) -> list[str]:
     found = []
     for name, form in _FACTS.items():
         value = output.get(name)
-        # 0 is a fact; False, "" and None are not.
+        # The number 0 is a fact. The values False, "" and None are not.
         if (
             value is False
             or value == ""

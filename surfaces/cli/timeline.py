@@ -1,7 +1,7 @@
 """Draws a run as a timeline: its steps in the order in which they began, with bars for their durations, and its waits.
 
-The time axis leaves out waits (for a person, or for somebody to resume the run) and states them in words; otherwise a night's
-wait would leave no room for the run itself. Into a pipe, a step is a line of text without a bar.
+The time axis leaves out waits (for a person, or for somebody to resume the run) and describes them in words. Otherwise a wait of
+one night would leave no space for the run itself. In a pipe, a step is a line of text without a bar.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ STATE_COLOURS = {
 }
 #: State of a step → its mark and colour.
 _MARKS = {"ended": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}
-#: Cells of the column of durations; of the narrowest bar; of a terminal that is too narrow for bars.
+#: Cells of the column of durations; cells of the narrowest bar; width of a terminal that is too narrow for bars.
 _DURATION, _BAR, _NARROW = 10, 8, 56
-#: Cells of a step's number that are shown, and characters of one argument.
+#: Cells of a step's number that are shown; characters of one argument that are shown.
 _STEP, _ARGUMENT = 12, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A time in which the run did nothing: its start and end (None: it still waits), and the question it waited for."""
+    """A time in which the run did nothing: start, end (None if the run still waits), and the question for which it waited."""
 
     since: float
     until: float | None
@@ -65,7 +65,7 @@ class Timeline:
         self.span = max(self._active(self.end), 1e-6)
 
     def _asked(self, turns: list[Mapping[str, Any]]) -> list[Wait]:
-        """The waits for a person at the terminal, for which the run was not suspended."""
+        """The waits for a person at the terminal. The run was not suspended during these waits."""
         suspended = {turn.get("approval") for turn in turns}
         steps = {str(step["step"]): step for step in self.run.steps}
         found = []
@@ -80,7 +80,7 @@ class Timeline:
         return found
 
     def draw(self) -> None:
-        """Print it."""
+        """Print the timeline."""
         self._head()
         rows: list[tuple[float, int, Any]] = []
         for number, step in enumerate(self.run.steps):
@@ -133,7 +133,7 @@ class Timeline:
         head = f"  {label} {console.paint(mark, colour)} "
         taken = 2 + len(label) + 3
         if self.width < _NARROW:
-            # One cell is left free: a terminal may go to the next line when the last cell is filled.
+            # Leave one cell free, because a terminal may start a new line when the last cell is filled.
             console.say(head + cut(made, self.width - taken))
         else:
             bar = max(_BAR, (self.width - taken) // 3)
@@ -184,11 +184,11 @@ class Timeline:
         return " " * first + filled + " " * (width - last - 1)
 
     def _active(self, at: float) -> float:
-        """Seconds from the start of the run to `at`, without its waits."""
+        """Seconds from the start of the run to the time `at`, without the waits."""
         return max(0.0, at - self.begin - self._waited(at))
 
     def _waited(self, at: float) -> float:
-        """Seconds of waiting until `at`; waits at the same time count once."""
+        """Seconds of waiting until the time `at`. Simultaneous waits count once."""
         total, upto = 0.0, self.begin
         for wait in self.waits:
             until = min(at, wait.until if wait.until is not None else at)
@@ -207,12 +207,12 @@ def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> li
             if since is not None:
                 found.append(Wait(since[0], at, since[1]))
             else:
-                # Its process had died; its last entry is the last time when it was known to be alive.
+                # The process had died. Its last entry is the last time at which the process certainly ran.
                 last = max((t for t in times if t < at), default=at)
                 found.append(Wait(last, at, None, interrupted=True))
             since = None
         elif turn["state"] == "cancelled" and turn.get("by"):
-            # Cancelled while no process executed it.
+            # The run was cancelled while no process executed it.
             last = max((t for t in times if t < at), default=at)
             found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
             since = None

@@ -17,7 +17,7 @@ def seconds(text: str) -> float:
     """``90s``, ``15m``, ``2h``, ``30d`` or ``4w`` in seconds; for argparse.
 
     Raises:
-        ArgumentTypeError: it is none of these, zero, or longer than a century.
+        ArgumentTypeError: the text has another form, is zero, or is longer than a century.
     """
     found = _WRITTEN.match(text)
     value = float(found[1]) * _UNITS.get(found[2], math.nan) if found else math.nan

@@ -1,4 +1,4 @@
-"""``tools``, ``search``, ``show`` and ``remove``: lists, describes and removes tools."""
+"""``tools``, ``search``, ``show`` and ``remove``: list, describe and remove tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VERDICT = 5
 
 
 def list_tools(options: argparse.Namespace, console: Console) -> int:
-    """List primitives by family, then saved tools. Tools that the mode denies are listed with ``--all`` only."""
+    """List primitives by family, then saved tools. Tools that the mode denies are listed only with ``--all``."""
 
     async def collect() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
@@ -88,7 +88,7 @@ def _problems(problems: tuple[str, ...], console: Console) -> None:
 
 
 def search(options: argparse.Namespace, console: Console) -> int:
-    """List the tools whose name or description fits a text."""
+    """List the tools whose name or description matches a text."""
 
     async def find() -> list[Listed]:
         from albert_tools.service import ToolService
@@ -113,7 +113,7 @@ def _table(found: list[Listed], console: Console) -> None:
     for tool in found:
         groups.setdefault("saved tools" if tool.kind == "composite" else tool.category, []).append(tool)
     width = max((len(t.name) for t in found), default=0)
-    # On a narrow terminal the description goes below the name.
+    # On a narrow terminal the description is printed below the name.
     below = console.out_width is not None and width + _VERDICT + 6 >= console.out_width // 2
     for i, (heading, tools) in enumerate(groups.items()):
         if i:
@@ -131,7 +131,7 @@ def _table(found: list[Listed], console: Console) -> None:
 
 
 def _state(tool: Listed, console: Console) -> str:
-    """What is wrong with a saved tool."""
+    """Describes what is wrong with a saved tool."""
     if tool.problem:
         return "  " + console.paint(f"damaged: {safe(tool.problem)}", "red")
     if tool.outdated:
@@ -146,7 +146,7 @@ def _effects(tool: Listed, console: Console) -> str:
 
 
 def _verdict(policy: Mapping[str, Any], console: Console) -> str:
-    """allow, ask or deny, coloured; ``off`` for a primitive that the owner must allow first; empty if not judged."""
+    """allow, ask or deny, in colour; ``off`` for a primitive that the owner must allow first; empty if there is no decision."""
     verdict = policy.get("verdict", "")
     word = "off" if policy.get("rationale_code") == "off_by_default" else verdict
     return console.paint(word, _COLOURS[verdict]) if verdict else ""
@@ -157,7 +157,7 @@ def _padded(verdict: str) -> str:
 
 
 def show(options: argparse.Namespace, console: Console) -> int:
-    """Describe a tool: purpose, parameters, rules, and the source of a saved one."""
+    """Describe a tool: purpose, parameters, rules, and the source of a saved tool."""
 
     async def describe() -> tuple[Description, str | None]:
         from albert_tools.service import ToolService
@@ -229,7 +229,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
 
 
 def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
-    """What the tool can do and the rules about it; each name has at most eight letters."""
+    """The effects of the tool and the rules about it. Each name has at most eight letters."""
     d, policy = found.definition, found.policy
     yield "effects", ", ".join(d.effects) or "none"
     if policy:
@@ -275,7 +275,7 @@ def call_of(definition: ToolDefinition) -> str:
     for name, value in example_of(definition).items():
         parameter = definition.parameter(name)
         of_text = isinstance(value, str) and parameter is not None and _takes_text(parameter.schema)
-        # A text that begins with @ would name a file.
+        # A text that begins with @ would be read as the name of a file.
         plain = f"{name}={'@' if of_text and value.startswith('@') else ''}{value}"
         of_number = parameter is not None and parameter.schema.get("type") in ("integer", "number", "boolean")
         words.append(plain if of_text else f"{name}{'=' if of_number else ':='}{json.dumps(value, ensure_ascii=False)}")
@@ -298,7 +298,7 @@ def _history(found: Description, console: Console) -> None:
 
 
 def _when(created: str) -> str:
-    """An ISO 8601 time in a readable form; anything else is made safe."""
+    """An ISO 8601 time in a readable form. Any other text is made safe."""
     try:
         return datetime.fromisoformat(created).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError):
@@ -306,7 +306,7 @@ def _when(created: str) -> str:
 
 
 def _source(source: str, console: Console) -> None:
-    """Print the source; on a terminal with line numbers."""
+    """Print the source. On a terminal, it has line numbers."""
     lines = _highlighted(safe(source.rstrip("\n")), console).split("\n")
     if console.out_width is None:
         console.say("\n".join(lines))

@@ -1,4 +1,4 @@
-"""A mistake on the command line; a module of its own, because the run path imports it."""
+"""A mistake on the command line. This class has its own module because `run` imports it and must load little."""
 
 from __future__ import annotations
 

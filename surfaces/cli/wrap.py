@@ -1,7 +1,8 @@
-"""Folds lines to the width of a terminal: between words, with a hanging indent, measured in cells.
+"""Wraps lines to the width of a terminal: between words, with a hanging indent, measured in cells.
 
-A terminal itself folds within words and back to column 1, which makes the columns of a table unreadable. Output into a pipe is
-not folded, because there a line is a record. Text is folded after it was coloured, so escape sequences take no cells.
+A terminal itself wraps within words and continues in column 1, which makes the columns of a table unreadable. Output into a pipe
+is not wrapped, because a program reads each line as one record. Text is wrapped after it was coloured; escape sequences count no
+cells.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 import unicodedata
 from typing import TextIO
 
-#: Columns of a terminal that does not report its width.
+#: Width of a terminal that does not report its width.
 DEFAULT_WIDTH = 80
-#: Text is never folded to fewer cells than this.
+#: Text is never wrapped to fewer cells than this.
 MIN_WIDTH = 20
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -22,7 +23,7 @@ _PIECE = re.compile(r" +|[^ ]+")
 
 
 def columns(stream: TextIO) -> int | None:
-    """Cells of a line on the terminal behind `stream`; None if it is no terminal. ``COLUMNS`` overrides it."""
+    """Cells of a line on the terminal behind `stream`; None if `stream` is not a terminal. ``COLUMNS`` overrides the width."""
     if not stream.isatty():
         return None
     wanted = os.environ.get("COLUMNS", "")
@@ -61,9 +62,10 @@ def last_cells(text: str, room: int) -> str:
 
 
 def folded(text: str, width: int | None, hang: int = 0) -> str:
-    """`text` in lines of at most `width` cells; continuation lines start in column `hang`.
+    """`text` in lines of at most `width` cells. Continuation lines start in column `hang`.
 
-    A word that is wider than a line stays whole, so that a hash or a path can be copied. `width` None folds nothing.
+    A word that is wider than a line is not split, because a person may copy a hash or a path. If `width` is None, nothing is
+    wrapped.
     """
     if width is None:
         return text
@@ -71,13 +73,13 @@ def folded(text: str, width: int | None, hang: int = 0) -> str:
 
 
 def flowing(text: str) -> str:
-    """Prose with each paragraph on one line, ready for folding; lists and indented text stay unchanged."""
+    """Prose with each paragraph on one line, ready for wrapping. Lists and indented text stay unchanged."""
     paragraphs = re.split(r"\n\s*\n", text)
     return "\n\n".join(p if _LAID_OUT.search(p) else " ".join(p.split("\n")) for p in paragraphs)
 
 
 def cut(text: str, width: int | None) -> str:
-    """One line, cut to less than `width` cells: after the last cell the cursor is on the next line."""
+    """One line, cut to fewer than `width` cells. If the last cell were filled, the cursor would move to the next line."""
     if width is None or cells(text) < width:
         return text
     return first_cells(text, width - 2) + "…"
