@@ -74,7 +74,9 @@ class Contents:
             try:
                 if _same(path, content):
                     os.utime(path)
-                    sync_folder(path.parent)  # the process that wrote the file may have died before it synced the folder
+                    sync_folder(
+                        path.parent
+                    )  # the process that wrote the file may have died before it synced the folder
                 else:
                     write_atomic(path.parent, path, content)
             except OSError as error:
