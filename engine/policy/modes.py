@@ -233,7 +233,7 @@ class Modes:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock against other writers while the mode is read and written.
+        """Lock the mode against other writers while it is read and written.
 
         Raises:
             Failure: `io_error`: timed out after `_LOCK_SECONDS`.

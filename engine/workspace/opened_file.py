@@ -9,7 +9,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files
 from albert_tools.engine.workspace.path_judge import Judge
 
-#: The rule that bounds the bytes of a file.
+#: The rule that limits the bytes of a file.
 MAX_FILE_RULE = "max_file_size_mb"
 
 

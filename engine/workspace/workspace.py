@@ -426,7 +426,7 @@ class Workspace(Resolver):
             yield handle
 
     def at_root(self) -> AbstractContextManager[int]:
-        """A descriptor of the workspace's folder, without a check by the judge. Use: commands whose view is already limited."""
+        """A descriptor of the workspace's folder, without a check by the judge. For commands, whose view is already limited."""
         return self._handle(Place(".", self._tree, ()))
 
     @contextmanager

@@ -5,7 +5,7 @@ control shows useful diffs. The file contains the newest `KEEP` versions. Each o
 own, named by its hash, in a folder next to the entry. So a save does not get slower when a tool has many versions.
 
 Deleting a tool sets a flag. Runs and tools that use a version still find it by its hash. A damaged file is never deleted. It is
-listed with its problem. A later save of the same tool renames the damaged file and then writes a new one.
+listed with its problem. A later save of the same tool preserves the damaged file under another name.
 """
 
 from __future__ import annotations

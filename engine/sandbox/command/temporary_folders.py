@@ -1,4 +1,4 @@
-"""Private folders on disk, for commands that can't have one in memory. They are removed afterwards, whatever they contain.
+"""Private folders on disk, for commands that can't have one in memory. They are removed after the command.
 
 A command may have created deeply nested folders, or folders that their owner can't read. So a folder is emptied level by level,
 without recursion. Each folder is locked during its use. So the next service can recognize the folders that a killed service left.
