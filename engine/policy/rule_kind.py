@@ -1,8 +1,8 @@
 """The structure of a rule kind: its keys in a section, their syntax, the functions that apply them, and their lint.
 
-Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. Reading a file, judging, lint and the table in
-`docs/governance.md` go through that list. A rule about a kind of resource needs its module, its tests, its line in the list and its
-row in the page. A rule about the whole call also needs a method in `rules` and a caller.
+Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. The reader of rules files, the policy, lint and
+the table in `docs/governance.md` use this list. A new rule on a kind of resource needs its module, its tests, its entry in the
+list and its row in the page. A new rule on the whole call also needs a method in `rules`, and a caller of this method.
 
 All layers and all sections on a tool apply together. A call must satisfy every list, and the lowest of several numbers applies.
 """
