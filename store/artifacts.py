@@ -1,12 +1,12 @@
-"""The artifact store: one small file per artifact, written once and never changed.
+"""The artifact store: one small file for each artifact. A file is written once and never changed.
 
-The file is `artifacts/<first two hex digits>/<the other sixty-two>`, named by the BLAKE3 of the workspace and the id. So any
-text can be an id, and workspaces do not see each other's artifacts. The file refers to the content in the content store, which
-never collects it (`contents.references` reads this folder, too). It also has a hash of itself: a changed file is damaged, not
-another artifact.
+The file is `artifacts/<first two hex digits>/<the other sixty-two>`. Its name is the BLAKE3 hash of the workspace and the id. So
+any text can be an id, and a workspace can't see artifacts of other workspaces. The file refers to the content in the content
+store. The content store never deletes this content, because `contents.references` also searches the artifacts. The file contains
+its own hash, so a changed file is detected as damaged.
 
-Reading and writing happen under the lock of the two-digit folder, so if two processes publish under one id, one of them finds
-the other's artifact. Writing is atomic: a killed process leaves the whole file or none.
+Reading and writing use the lock of the two-digit folder. So if two processes publish under one id, the second finds the artifact
+of the first. Writing is atomic: if a process is killed, the file is complete or doesn't exist.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from albert_tools.store.contents.content_store import REF
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import check_private, make_private
 
-#: Bytes read of one file. A written one has at most a megabyte of metadata, before escaping.
+#: The most bytes that are read of one file. An artifact has at most a megabyte of metadata, before escaping.
 MAX_RECORD = 16 * 1024 * 1024
 
 
 class Artifacts:
-    """`ArtifactStore` on files under `folder`, which need not exist. Any number of threads and processes may share it."""
+    """An `ArtifactStore` in files under `folder`, which need not exist. Safe to use from any number of threads and processes."""
 
     def __init__(self, folder: Path, contents: ContentStore) -> None:
         self.folder = Path(os.path.abspath(folder))
         self._contents = contents
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
-        """As `ArtifactStore`. Two artifacts are the same if they differ only in the time of creation.
+        """As `ArtifactStore`. Two artifacts are equal if they differ only in the time of creation.
 
         Raises:
-            Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` if the content is no reference.
+            Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` if the content is not a reference.
         """
         path = self._path(workspace, artifact.id)
-        # A collector that runs now may have read the artifacts before this one: renewing keeps the content.
+        # A running collection may have searched the artifacts before this one was written. `renew` protects the content from it.
         self._contents.renew(artifact.content)
         make_private(self.folder, "the artifacts")
         with writing(path.parent):
@@ -126,7 +126,7 @@ def _record(workspace: str, artifact: Artifact) -> bytes:
 
 
 def _artifact(data: bytes, workspace: str, id: str) -> Artifact | None:
-    """The artifact in the data; None if this module did not write exactly this for this id."""
+    """The artifact in the data; None if the data differs from what this module writes for this id."""
     try:
         document: Any = json.loads(data)
         body = document["artifact"]

@@ -1,11 +1,11 @@
-"""Atomic writes: a crash at any instant leaves the old file or the new one, whole.
+"""Atomic writes: after a crash at any time, the file has its complete old content or its complete new content.
 
-The new content goes to a temporary file in the same shard, through a buffered file object (a bare `os.write` may write only a
-part). It is synced and then renamed over the old file; syncing the folder makes the new name durable. A process that dies in
-between leaves the old file and a stale temporary file.
+The new content is written to a temporary file in the same shard, through a buffered file object, because a bare `os.write` may
+write only a part. The temporary file is synced and then renamed to the name of the old file. Then the folder is synced, which
+makes the new name durable. If a process dies before the rename, the old file and a stale temporary file remain.
 
-Writers of one shard exclude each other by a lock on its `.lock` file. The holder knows that no temporary file in the shard has
-a living owner, and deletes them all.
+Each shard has a lock, on its `.lock` file, and only one process can write at a time. So the process with the lock knows that all
+temporary files in the shard are stale, and deletes them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ TEMPORARY = ".new-"
 LOCK = ".lock"
 FILE_MODE = 0o600
 
-#: Seconds to wait for the lock. A save takes milliseconds, so a longer holder is a stopped process.
+#: Seconds to wait for the lock. A save takes milliseconds, so a process that locks for longer has probably stopped.
 LOCK_PATIENCE = 10.0
 
 
 def write_atomic(shard: Path, target: Path, content: bytes) -> None:
-    """Replace `target` (in `shard` or a folder in it), durably. The shard's lock must be held.
+    """Replace `target` (in `shard` or a subfolder), durably. The caller must have the lock of the shard.
 
     Raises:
-        OSError: the old content is still there, unless the last step failed, syncing the folder: then the new content is
-            there, but may not survive a power cut.
+        OSError: usually the file has its old content. If only the last step (syncing the folder) failed, the file has its new
+            content, which may be lost in a power failure.
     """
     temporary = shard / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}"
     try:
@@ -53,10 +53,10 @@ def write_atomic(shard: Path, target: Path, content: bytes) -> None:
 
 @contextmanager
 def writing(shard: Path) -> Iterator[None]:
-    """Hold the shard's lock. Creates a missing folder and deletes stale temporary files.
+    """Lock the shard. Creates a missing folder and deletes stale temporary files.
 
     Raises:
-        Failure: `io_error`; retryable if another process holds the lock for too long.
+        Failure: `io_error`; retryable if it timed out waiting for the lock.
     """
     make_folder(shard)
     path = shard / LOCK
@@ -71,7 +71,8 @@ def writing(shard: Path) -> Iterator[None]:
             _sweep(shard)
             yield
         finally:
-            # Unlock explicitly: a child forked meanwhile shares the lock, and closing would leave it locked.
+            # Unlock explicitly. If a child process was forked meanwhile, it shares the lock, and closing the file would not
+            # release it.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
@@ -87,9 +88,9 @@ def _sweep(shard: Path) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Keep the file at `path` also as `<path>.damaged-<n>`, and return that path. The shard's lock must be held.
+    """Preserve the file at `path` under `<path>.damaged-<n>`, and return that path. The caller must have the lock of the shard.
 
-    It is a second link, so that `path` is never empty, even if the following save fails.
+    The new name is a second hard link. So `path` exists all the time, even if the following save fails.
 
     Raises:
         OSError: the file can be neither linked nor moved.
@@ -102,6 +103,6 @@ def set_aside(path: Path) -> Path:
     try:
         os.link(path, aside, follow_symlinks=False)
     except OSError:
-        # A folder, or a file system without links.
+        # `path` is a folder, or the file system has no hard links.
         os.rename(path, aside)
     return aside

@@ -1,6 +1,7 @@
-"""The kernel's lock on a file, with a timeout.
+"""A file lock of the kernel, with a timeout.
 
-A stopped process that holds a lock must not block others for ever. A lock ends with its process.
+The timeout prevents a stopped process with the lock from blocking others for ever. The kernel releases a lock when its process
+ends.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from pathlib import Path
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.os_errors import io_failure
 
-#: Seconds between two tries.
+#: Seconds between two attempts.
 LOCK_PAUSE = 0.001
 
 
 def lock(handle: int, path: Path, patience: float, late: str, hint: str) -> None:
-    """Lock the open file for this handle alone.
+    """Lock the open file exclusively.
 
     Args:
-        handle: The file.
-        path: Its name, for messages.
-        patience: Seconds to try.
-        late: The message if it takes longer.
-        hint: What to do then.
+        handle: The open file.
+        path: Its path, for messages.
+        patience: Seconds until the timeout.
+        late: The message of a timeout.
+        hint: The hint of a timeout.
 
     Raises:
-        Failure: `io_error`; retryable if another process holds it.
+        Failure: `io_error`; retryable if another process has the lock.
     """
     deadline = time.monotonic() + patience
     while True:

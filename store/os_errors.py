@@ -1,4 +1,4 @@
-"""Turns an `OSError` of the store into a `Failure` that says what failed, where, and what to do about it."""
+"""Converts an `OSError` of the store to a `Failure` with the failed action, the path and a hint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HINTS: dict[int, str] = {
 
 
 def io_failure(action: str, path: Path, error: OSError) -> Failure:
-    """The failure for ``can't <action> <path>``; the hint fits the error number."""
+    """The failure with the message ``can't <action> <path>`` and a hint for the error number."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return Failure(
         "io_error",

@@ -1,11 +1,11 @@
 """The folders of a home.
 
-Tools are the user's own work: they are in `~/.albert/tools`, easy to find, read and put under version control. Configuration,
-cache and state are where the platform wants them. `ALBERT_HOME` replaces `~/.albert` and moves all others into it, so that one
-variable gives a separate home for a test, a project or a service.
+Tools are the user's own work. They are in `~/.albert/tools`, where they are easy to find, to read and to put under version
+control. Configuration, cache and state are in the standard folders of the platform. `ALBERT_HOME` replaces `~/.albert`, and then
+all other folders are inside it. So one variable creates a separate home for a test, a project or a service.
 
-Asking for a folder does not create it. It is created on the first write, for its owner only. `platformdirs` takes tens of
-milliseconds to import, and running a saved tool does not need it, so the properties import it.
+These properties don't create the folders. A folder is created at its first write, with access only for its owner. Importing
+`platformdirs` takes tens of milliseconds, and running a saved tool does not need it. So only the properties import it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pathlib import Path
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.os_errors import io_failure
 
-#: Mode of the folders that are created here.
+#: The mode of folders that are created here.
 FOLDER_MODE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved`."""
+    """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved` is true."""
 
     albert: Path
     moved: bool = False
 
     @classmethod
     def resolve(cls, environ: Mapping[str, str] | None = None) -> Homes:
-        """Read `ALBERT_HOME` and `HOME` from `environ` (default: the process's). Does not touch the disk.
+        """Read `ALBERT_HOME` and `HOME` from `environ`, by default the environment of the process. Does not access the disk.
 
-        An empty `ALBERT_HOME` counts as unset; a relative one starts at the current folder.
+        An empty `ALBERT_HOME` counts as unset. A relative path is relative to the current folder.
 
         Raises:
             Failure: `io_error` if the home folder is unknown.
@@ -86,10 +86,10 @@ class Homes:
 
 
 def make_folder(folder: Path) -> Path:
-    """Create `folder` and its missing parents, durably and with mode 0700; return it.
+    """Create `folder` and its missing parents, durably and with mode 0700. Returns `folder`.
 
     Raises:
-        Failure: `io_error` if a file is in the way or the system refuses.
+        Failure: `io_error` if a file has this path, or if the system refuses.
     """
     try:
         _make(folder)
@@ -108,12 +108,12 @@ def _make(folder: Path) -> None:
     except FileExistsError:
         if not folder.is_dir():
             raise
-        return  # another process was faster
+        return  # another process has created the folder meanwhile
     sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created in or renamed into `folder` survive a power cut."""
+    """Sync `folder`, so that new and renamed files in it survive a power failure."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

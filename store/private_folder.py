@@ -1,7 +1,8 @@
-"""Folders that only their owner can enter.
+"""Folders that only their owner can access.
 
-The log and the content store are private, and anybody who can write there can forge a record. So the folder is created with
-mode 0700. A folder that others can enter is refused and not repaired: its content may have been read or changed already.
+The log and the content store are private, because a user with write access could forge a record. So their folders are created
+with mode 0700. If other users can access an existing folder, it is refused and not repaired: they may have read or changed its
+content already.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from albert_tools.store.places import make_folder
 
 
 def make_private(folder: Path, what: str) -> None:
-    """Create `folder` if it is missing, and check that only its owner can enter it; `what` names it (``the log``).
+    """Create `folder` if it is missing, and check that only its owner can access it. `what` names it in messages (``the log``).
 
     Raises:
         Failure: `io_error` if it is a file, belongs to another user or is open to others, or if the system refuses.
@@ -26,7 +27,7 @@ def make_private(folder: Path, what: str) -> None:
 
 
 def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
-    """Whether `folder` exists; if it does, it must be private. Without `follow` it must not be a link, either.
+    """Returns whether `folder` exists. An existing folder must be private; without `follow`, it also must not be a link.
 
     Raises:
         Failure: `io_error`, as `make_private`.

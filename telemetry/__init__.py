@@ -1,4 +1,4 @@
-"""Observers of calls: counters, structlog events, OpenTelemetry spans. Each imports its library when it is created."""
+"""Observers of calls: counters, structlog events, OpenTelemetry spans. Each observer imports its library when it is created."""
 
 from albert_tools.telemetry.counters import Counters as Counters
 from albert_tools.telemetry.environment import from_environment as from_environment

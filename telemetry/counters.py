@@ -1,6 +1,6 @@
-"""Counts of calls in this process, for a health page or a test.
+"""Counts the calls in this process, for a health page or a test.
 
-Names that callers make up (of unknown tools) are not counted by name, and every table has a maximum size.
+Tool names that don't exist are not counted by name, because callers can invent them. Every table has a maximum size.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
-#: Names in one table; further ones count under `OTHERS`.
+#: The most names in one table. Further names count as `OTHERS`.
 MAX_NAMES = 1_000
 OTHERS = "(others)"
-#: Calls of unknown tools, and missing codes and rules, count under this name.
+#: Calls of unknown tools count under this name, and so do missing codes and rules.
 UNKNOWN = "(unknown)"
 
 
 class Counters:
-    """Counts every call. Any number of threads may use it."""
+    """Counts every call. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Counters:
             self._calls += 1
 
     def ended(self, span: Span, call: Ended) -> None:
-        """Count the outcome, with the reason of a failure."""
+        """Count the outcome, and the reason of a failure."""
         of = call.started
         with self._lock:
             self._ended[call.outcome] += 1
@@ -60,9 +60,9 @@ class Counters:
     def snapshot(self) -> dict[str, Any]:
         """All counts so far, as JSON: ``{calls, open, completed, failed, blocked, retried, effects, seconds, …}``.
 
-        `failures_by_category` and `failures_by_code` count failed and blocked calls, `blocked_by_rule` blocked ones only.
-        `tools` has ``{completed, failed, blocked, seconds}`` by name. Seconds are sums over calls; those of a saved tool include
-        the calls that it makes.
+        `failures_by_category` and `failures_by_code` count failed and blocked calls. `blocked_by_rule` counts only blocked calls.
+        `tools` contains ``{completed, failed, blocked, seconds}`` by name. Seconds are sums over calls. The seconds of a saved
+        tool include the calls inside it.
         """
         with self._lock:
             return {

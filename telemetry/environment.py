@@ -1,4 +1,4 @@
-"""The observer that the environment asks for: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
+"""Creates the observer that the environment configures: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HINT = f"{VARIABLE}=json writes to standard error, {VARIABLE}=/path/calls.jsonl
 
 
 def from_environment(environ: Mapping[str, str]) -> Observer | None:
-    """The observer that `ALBERT_TELEMETRY` asks for, or None.
+    """The observer for the value of `ALBERT_TELEMETRY`; None if it is not set.
 
-    A value with a slash is the path of a file, which is created if it does not exist; `~` is the home folder.
+    A value with a slash is the path of a file, which is created if it does not exist. `~` is the home folder.
 
     Raises:
         Failure: `invalid_arguments` if the value is neither json nor a path, `io_error` if the file can't be opened.

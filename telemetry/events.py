@@ -1,7 +1,7 @@
 """Structlog events: ``tool_call_started``, then ``tool_call_completed``, ``tool_call_failed`` or ``tool_call_blocked``.
 
-By default each event is a line of JSON, written by one system call, so that processes may share a file. Every event identifies
-its call, so each can be read alone.
+By default, each event is a line of JSON, written by one system call. So several processes can write to the same file. Every event
+contains the ids of its call, so it can be understood without the other events.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from albert_tools.telemetry import sanitize
 
 
 class StructlogObserver:
-    """Logs every call with structlog: arguments redacted, results left out.
+    """Logs every call with structlog. Arguments are redacted; results are not logged.
 
-    `logger` is the application's own. Without it, lines of JSON are appended to `path` (created for its owner only), or go to
-    `stream`, by default standard error. `lost` counts events that couldn't be written: an event never fails a call.
+    `logger` is a logger of the application. Without it, lines of JSON are appended to `path`, which is created with access only
+    for its owner; without `path`, they are written to `stream`, by default standard error. `lost` counts the events that couldn't
+    be written. A failed event never causes a call to fail.
 
     Raises:
         OSError: `path` can't be opened.
@@ -39,7 +40,7 @@ class StructlogObserver:
         self._logger = logger
 
     def started(self, span: Span, call: Started) -> None:
-        """``tool_call_started``, with the arguments."""
+        """Log ``tool_call_started``, with the arguments."""
         try:
             event = _about(span, call)
             arguments = sanitize.arguments(call)
@@ -50,11 +51,11 @@ class StructlogObserver:
             self.lost += 1
 
     def ended(self, span: Span, call: Ended) -> None:
-        """The outcome; a warning if the call failed or was blocked."""
+        """Log the outcome; as a warning if the call failed or was blocked."""
         try:
             event = _about(span, call.started)
             if call.rule is not None:
-                # The failure's rule is more specific than the rule that allowed the call.
+                # The rule of the failure is more specific than the rule that allowed the call.
                 event["rule"] = sanitize.printable(call.rule)
             event["latency_ms"] = round(call.seconds * 1000, 3)
             if call.outcome == "completed":
@@ -64,7 +65,7 @@ class StructlogObserver:
             else:
                 event["code"] = call.code
                 event["category"] = call.category
-                # Not `message`: the standard library's logging reserves that key.
+                # The key is not `message`, because the standard library's logging reserves that name.
                 event["error"] = sanitize.line(call.message or "")
                 log = self._logger.warning
             if call.retried:
@@ -76,12 +77,12 @@ class StructlogObserver:
             self.lost += 1
 
     def close(self) -> None:
-        """Close `path`; later events are lost. Streams and loggers belong to the application and stay open."""
+        """Close `path`. Later events are lost. Streams and loggers belong to the application and stay open."""
         self._close()
 
 
 def _about(span: Span, call: Started) -> dict[str, Any]:
-    """The keys that every event has."""
+    """The keys that all events contain."""
     about: dict[str, Any] = {"trace_id": span.trace_id, "span_id": span.span_id}
     if span.parent_id is not None:
         about["parent_id"] = span.parent_id
@@ -97,7 +98,7 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
     ):
         if value is not None:
             about[field] = sanitize.printable(value)
-    # The caller chooses these texts.
+    # The caller chooses these texts, so they are sanitized as untrusted.
     if call.session is not None:
         about["session"] = sanitize.name(call.session)
     if call.request_id is not None:
@@ -109,7 +110,7 @@ def _about(span: Span, call: Started) -> dict[str, Any]:
 
 
 class _Appended:
-    """A file for appending lines, each by one `write`, so that lines of several processes don't mix."""
+    """A file to which lines are appended. Each line is one `write`, so that lines of several processes don't mix."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -122,7 +123,7 @@ class _Appended:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Do nothing, because the file has no buffer."""
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
@@ -131,7 +132,7 @@ class _Appended:
 
 
 def _lines(file: Any) -> Any:
-    """A logger that writes a line of JSON for each event, independent of the application's structlog configuration."""
+    """A logger that writes a line of JSON for each event. It ignores the application's structlog configuration."""
     import structlog
 
     return structlog.wrap_logger(
@@ -147,6 +148,6 @@ def _lines(file: Any) -> Any:
 
 
 def _line(logger: Any, method: str, event: Any) -> str:
-    """Time, level and event come first, for people."""
+    """Encode an event. Time, level and event are the first keys, for human readers."""
     first = {key: event.pop(key) for key in ("timestamp", "level", "event")}
     return sanitize.compact(first | event)

@@ -1,7 +1,7 @@
-"""Cleans what leaves the process: no secrets, bounded length, one line, no control characters.
+"""Sanitizes texts for logs and traces: no secrets, limited length, one line, no control characters.
 
-Names and messages can come from an agent or a stranger. In a log they must not start a new line or send escape sequences to a
-terminal.
+Names and messages can come from an agent or from an attacker. In a log, they must not start a new line or send escape sequences
+to a terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from albert_tools.engine.model.telemetry import Started
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
-#: Characters of a name or an id.
+#: The most characters of a name or an id.
 MAX_NAME = 200
 
 
@@ -27,17 +27,17 @@ def printable(text: str) -> str:
 
 
 def line(text: object, most: int = 500) -> str:
-    """An untrusted text: redacted, about `most` characters at most, with non-printable characters escaped."""
+    """An untrusted text: redacted, shortened to about `most` characters, with non-printable characters escaped."""
     return printable(redacted_text(str(text), most))
 
 
 def name(text: object) -> str:
-    """As `line`, with the length of a name."""
+    """As `line`, with the maximum length of a name."""
     return line(text, MAX_NAME)
 
 
 def tool(call: Started) -> str:
-    """The name of the tool; if it is unknown, the requested name, cleaned."""
+    """The name of the tool. If the tool is unknown, the requested name is sanitized."""
     # The name of an existing tool was checked when the tool was defined.
     return printable(call.tool) if call.kind is not None else name(call.tool)
 

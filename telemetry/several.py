@@ -1,4 +1,4 @@
-"""Several observers as one."""
+"""Combines several observers into one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from albert_tools.engine.model.telemetry import Ended, Observer, Span, Started
 
 
 def several(*observers: Observer) -> Observer:
-    """An observer that passes each notice to all of them, in order. An exception of one affects neither the others nor the call."""
+    """An observer that forwards every call to all `observers`, in order. If one raises, the others and the call are not
+    affected."""
     return _Several(observers)
 
 

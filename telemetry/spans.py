@@ -1,9 +1,9 @@
 """OpenTelemetry spans, by its conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/).
 
-One span ``execute_tool {name}`` per call. Its parent is the span of the calling tool, else the span that the caller's
-traceparent names, else the span that is current where the service was called. OpenTelemetry generates its own ids; with a
-provider made with `SharedIds` the record, the events and the spans have the same ids. The attributes `albert.trace.id` and
-`albert.span.id` always have the record's ids.
+Each call has one span, ``execute_tool {name}``. Its parent is the span of the calling tool. If there is no calling tool, the
+parent is the span in the caller's traceparent; without a traceparent, it is the current span of the application. OpenTelemetry
+generates its own ids. With a provider that uses `SharedIds`, the record, the events and the spans have the same ids. The
+attributes `albert.trace.id` and `albert.span.id` always contain the ids of the record.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import TracerProvider
 
-#: Open spans; when there are more, the oldest are ended.
+#: The most open spans. If there are more, the oldest one is ended.
 MAX_OPEN = 10_000
-#: Characters of a tool's description.
+#: The most characters of a tool's description.
 MAX_DESCRIPTION = 1_000
 
 _MISSING = f"spans need OpenTelemetry: {install_command('otel')}"
 
-#: The span of the call that is being started, in this thread.
+#: In each thread, the span of the call that is being started.
 _STARTING = threading.local()
 
 
 class OpenTelemetryObserver:
-    """Makes a span of every call, with `provider` or the process's own.
+    """Creates a span for every call, with `provider` or the default provider of the process.
 
-    With `arguments` and `results` the spans include these as JSON, redacted and shortened as in the record.
+    With `arguments` and `results`, the spans include these as JSON, redacted and shortened as in the record.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -78,7 +78,7 @@ class OpenTelemetryObserver:
             oldest.end()
 
     def ended(self, span: Span, call: Ended) -> None:
-        """End the span, as an error if the call failed or was blocked."""
+        """End the span; with status error if the call failed or was blocked."""
         with self._lock:
             begun = self._open.pop(span.span_id, None)
         if begun is None:
@@ -96,7 +96,7 @@ class OpenTelemetryObserver:
         if call.result_hash is not None:
             found["albert.result_hash"] = call.result_hash
         if call.rule is not None:
-            # The failure's rule is more specific than the rule that allowed the call.
+            # The rule of the failure is more specific than the rule that allowed the call.
             found["albert.policy.rule_id"] = sanitize.printable(call.rule)
         if call.outcome != "completed":
             found["error.type"] = call.code or "_OTHER"
@@ -108,7 +108,7 @@ class OpenTelemetryObserver:
         begun.set_attributes(found)
 
     def _parent(self, span: Span) -> Context | None:
-        """The context of the parent; None means the current context."""
+        """The context of the parent span; None means the current context."""
         if span.parent_id is None:
             return None
         with self._lock:
@@ -126,9 +126,9 @@ class OpenTelemetryObserver:
 
 
 class SharedIds:
-    """An `IdGenerator` that gives the spans of calls the ids of the record: ``TracerProvider(id_generator=SharedIds())``.
+    """An `IdGenerator` that uses the ids of the record for the spans of calls: ``TracerProvider(id_generator=SharedIds())``.
 
-    Other spans get random ids, as from the SDK's own generator.
+    Other spans get random ids, as with the SDK's own generator.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -166,7 +166,7 @@ def _library() -> Any:
 
 
 def current_trace() -> str | None:
-    """The current span as a traceparent, for the argument `trace` of `invoke`, so that the record names the caller's trace.
+    """The current span as a traceparent. Pass it as `trace` to `invoke`, so that the record contains the caller's trace.
 
     Raises:
         ImportError: the extra `otel` isn't installed.
@@ -179,7 +179,7 @@ def current_trace() -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _described(description: str) -> str:
-    """A tool's description, cleaned. Cached, because it is the same at every call."""
+    """A tool's description, sanitized. It is cached, because it is equal at every call."""
     return sanitize.line(description, MAX_DESCRIPTION)
 
 
@@ -188,7 +188,7 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": tool,
         "gen_ai.tool.call.id": call.call_id,
-        # The convention has no word for primitives and composites; `albert.tool.kind` distinguishes them.
+        # The convention doesn't distinguish primitives and composites; `albert.tool.kind` does.
         "gen_ai.tool.type": "function",
         "albert.trace.id": span.trace_id,
         "albert.span.id": span.span_id,

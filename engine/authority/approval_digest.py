@@ -1,8 +1,8 @@
-"""What an approval is given for, as one hash: the call, who makes it, why it asks, and the files that it would write or delete.
+"""Computes the hash that an approval refers to: the call, its caller, the rules that ask, and the files that the call would change.
 
-Anything may change between question and answer, and between answer and effect. So the hash is computed again each time: another
-hash is another action, which the answer doesn't cover. The fingerprints of the files are passed on to where they are changed, and
-compared there once more.
+All of these can change between question and answer, and between answer and effect. So the hash is computed again each time. A
+different hash means a different action, which the answer doesn't cover. The fingerprints of the files are compared once more
+immediately before a file is changed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 
-#: The largest file in bytes whose content is hashed; of a larger one only the fingerprint counts.
+#: The most bytes of a file whose content is hashed. For a larger file, only the fingerprint is compared.
 MAX_HASHED = 16 * 1024 * 1024
-#: The uses of a path that change what is there.
+#: The uses that change a path.
 _CHANGES = ("write", "delete")
 
-#: Device, inode, mode, size and time of change of a file or folder; None where there is nothing.
+#: Device, inode, mode, size and modification time of a file or folder; None if it doesn't exist.
 Fingerprint = tuple[int, ...] | None
 _FINGERPRINT_LENGTH = 5
 
 
 class Action(NamedTuple):
-    """A call as an approval covers it: ``b3:`` and 64 hex digits, and the fingerprints of what it would change by absolute path."""
+    """The action that an approval covers: its hash (``b3:`` and 64 hex digits), and the fingerprints of the paths that it
+    changes."""
 
     hash: str
     objects: Mapping[str, Fingerprint]
@@ -43,16 +44,16 @@ def action_of(
     workspace: Any,
     judged: Sequence[str] = (),
 ) -> Action:
-    """The call as it would be made now.
+    """The action of a call, in the present state of its files.
 
     Args:
         definition: The tool.
-        primitive: Knows which arguments are paths.
-        arguments: Valid, with defaults.
+        primitive: Declares which arguments are paths.
+        arguments: Valid arguments, including defaults.
         trail: The versions of the composites that make the call, outermost first.
         place: The session, or the step of a run.
         workspace: Resolves paths.
-        judged: The revision of the rules, the mode and the rules that ask.
+        judged: The revision of the rules, the mode, and the rules that ask.
     """
     objects = dict(_objects(primitive, arguments, workspace))
     facts = {
@@ -73,7 +74,7 @@ def action_of(
 
 
 def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> str | None:
-    """One hash of the fingerprints at the paths that a call changes; None if it changes none or one can't be read."""
+    """One hash of the fingerprints of all paths that a call changes; None if it changes no path, or if one can't be read."""
     found: dict[str, Json] = {}
     for path in _changed_paths(primitive, arguments):
         try:
@@ -86,7 +87,7 @@ def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace:
 
 
 def demand_as_approved(workspace: Any, objects: Mapping[str, Fingerprint], tool: str) -> None:
-    """Require that everything that a call would change is as it was when a person was asked.
+    """Require that all files that the call would change are in the state that the person approved.
 
     Raises:
         Failure: `permission_denied`, rule ``approval``.
@@ -102,9 +103,9 @@ def demand_as_approved(workspace: Any, objects: Mapping[str, Fingerprint], tool:
 def demand_unchanged(
     objects: Mapping[str, Fingerprint], tool: str, path: str, written: str, now: os.stat_result | None
 ) -> None:
-    """Require that `path`, absolute, is as it was when a person was asked.
+    """Require that `path`, absolute, is in the state that the person approved.
 
-    `now` are the facts of what is there, `written` is the path as the call wrote it.
+    `now` is the `stat` result of the path. `written` is the path as the call wrote it.
 
     Raises:
         Failure: `permission_denied`, rule ``approval``.
@@ -131,7 +132,7 @@ def _changed_paths(primitive: Primitive, arguments: Mapping[str, Json]) -> Itera
 
 
 def _object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
-    """The fingerprint and the content's hash of what is at a path, or why there is none."""
+    """The fingerprint and the content hash of a path, or the reason why there is no fingerprint."""
     try:
         fingerprint = _fingerprint(_stat(workspace, path))
     except FileNotFoundError:
@@ -147,7 +148,7 @@ def _object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
 
 
 def _stat(workspace: Any, path: str) -> os.stat_result:
-    """The facts of what is at a path; of a link itself."""
+    """The `stat` result of a path. A link is not followed."""
     shown = workspace.spell(path)
     folder, _, name = shown.rpartition("/")
     if name in ("", "."):

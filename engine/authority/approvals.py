@@ -1,14 +1,16 @@
 """Approvals: questions to a person, and their answers.
 
-A question is an entry of the ledger before anybody sees it, and so is its answer. A person can answer in the call itself, or in
-another process days later; the first answer counts. A yes is bound to the hash of one action and used up by it. The person can
-also give an answer that lasts:
+A question is written to the ledger before it is shown to anybody, and so is its answer. A person can answer during the call, or
+later from another process. The first answer counts. A yes covers one action, identified by its hash, and can be used once. The
+person can also give a lasting answer:
 
-* ``session``: for the same call in this session; where a composite makes the call, for all calls of that tool by that version;
-* ``always``: for all calls of that tool by this version of a composite, whose calls and effects are pinned. A call made by hand has
-  no such bounds, so it can't be allowed for ever, and an answer to it doesn't extend to a composite.
+* ``session`` covers the same call in this session. If a composite makes the call, it covers all calls of this tool by this
+  version of the composite.
+* ``always`` covers all calls of this tool by this version of a composite, because the calls and effects of a version are pinned.
+  A direct call has no such limits. So the answer ``always`` is not possible for a direct call, and an answer to a direct call
+  doesn't cover a composite.
 
-Lasting answers apply in the mode in which they were given. They are listed and can be revoked.
+A lasting answer applies only in the mode in which it was given. Lasting answers are listed and can be revoked.
 """
 
 from __future__ import annotations
@@ -28,18 +30,19 @@ from albert_tools.engine.model.record_types import Entry
 
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
-#: Seconds that a question waits for its answer, and the answer for its use.
+#: Seconds until a question, or an unused answer, expires.
 OPEN_SECONDS = 7 * 24 * 3600.0
-#: Used and revoked approvals that are kept in memory; the ledger has them all.
+#: The most used and revoked approvals in memory. The ledger contains all of them.
 MAX_PAST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The calls that a lasting answer covers. `trail` are the versions that make the call; empty for a call made by hand.
+    """The calls that a lasting answer covers. `trail` are the versions of the composites that make the call; empty for a direct
+    call.
 
-    `asks` are the rules that ask, each with its subject: the part of the call that it is about, such as a host, or empty for the
-    whole call. An answer to one rule doesn't answer another.
+    `asks` are the rules that ask, each with its subject. The subject is the part of the call that the rule asks about, such as a
+    host; it is empty for the whole call. An answer to one rule doesn't answer another rule.
     """
 
     tool: str
@@ -51,7 +54,7 @@ class Scope:
     asks: tuple[tuple[str, str], ...] = ()
 
     def key(self, choice: Choice) -> str:
-        """A key that is the same for all calls that the answer `choice` covers."""
+        """A key that is equal for all calls that the answer `choice` covers."""
         parts: list[Json] = [choice, self.tool, self.version, self.mode, list(self.trail), [list(a) for a in self.asks]]
         if choice == "session":
             parts.append(self.session)
@@ -61,13 +64,13 @@ class Scope:
 
 
 def arguments_digest(arguments: Mapping[str, Json]) -> str:
-    """Distinguishes calls made by hand."""
+    """A digest that distinguishes direct calls by their arguments."""
     return digest(dict(arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A question and its answer. `asked` and `expires` are seconds since 1970; `arguments` are redacted."""
+    """A question and its answer. `asked` and `expires` are seconds since 1970. `arguments` are redacted."""
 
     id: str
     action: str
@@ -89,9 +92,9 @@ class Approval:
     state: State = "open"
     choice: Choice | None = None
     by: str = ""
-    #: The workspace of the call; empty in old records.
+    #: The workspace of the call. Empty in old records.
     workspace: str = ""
-    #: The question about the same step that this one replaces, because the action has changed.
+    #: The earlier question about the same step that this question replaces, because the action has changed.
     instead_of: str = ""
     #: The call that used the answer.
     used_by: str = ""
@@ -129,7 +132,7 @@ class Approval:
 
 
 class ApprovalsFold:
-    """The questions: kinds ``asked``, ``answered``, ``approval_used``, ``approval_revoked``."""
+    """The state of all questions, computed from the entries ``asked``, ``answered``, ``approval_used`` and ``approval_revoked``."""
 
     name = "approvals"
     version = 2
@@ -137,7 +140,7 @@ class ApprovalsFold:
 
     def __init__(self) -> None:
         self.by_id: dict[str, Approval] = {}
-        #: By action: questions without an answer, and answers that are not used.
+        #: By action: the open question or the unused answer.
         self.by_action: dict[str, str] = {}
         self.standing: dict[str, str] = {}
         self._past: list[str] = []
@@ -175,7 +178,7 @@ class ApprovalsFold:
             del self.by_action[known.action]
         for key in [k for k, v in self.standing.items() if v == known.id]:
             del self.standing[key]
-            # Another lasting answer may cover the same calls; it applies from now on.
+            # Another lasting answer may cover the same calls. From now on, it applies.
             for other in self.by_id.values():
                 if (
                     other.state == "standing"
@@ -197,7 +200,7 @@ class ApprovalsFold:
         }
 
     def load(self, state: Json) -> None:
-        """Replace the state by a dumped one."""
+        """Replace the state by one from `dump`."""
         self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
         for data in state["approvals"]:
             known = _approval(data)
@@ -216,7 +219,7 @@ def _approval(data: Mapping[str, Any]) -> Approval:
 
 
 class Approvals:
-    """The questions of a home, as the ledger has them."""
+    """The approvals of a home. They are stored in the ledger."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -225,15 +228,15 @@ class Approvals:
         self._following = ledger.follow(self._fold)
 
     def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
-        """Record a question, or return the open one about the same action.
+        """Record a question, or return the open question about the same action.
 
-        A question about the same step of the same run is revoked, because the action has changed.
+        An earlier question about the same step of the same run is revoked, because the action has changed.
 
         Args:
-            facts: Those of `Approval`, redacted: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
+            facts: The redacted facts of an `Approval`: ``action``, ``tool``, ``version``, ``arguments``, ``rule_id``, ``message``,
                 ``reason``, ``risk``, ``callers``, ``trail``, ``session``, ``run``, ``step``, ``workspace``.
-            scope: The calls that a lasting answer covers; None if no answer may last.
-            seconds: How long the question waits.
+            scope: The calls that a lasting answer covers; None if lasting answers are not possible.
+            seconds: Seconds until the question expires.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -263,14 +266,14 @@ class Approvals:
         return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
 
     def about(self, action: str) -> Approval | None:
-        """The question about an action that is open or has an unused answer; None if it has to be asked."""
+        """The approval of an action, if it is open or has an unused answer; None if a new question is needed."""
         self._following.look()
         found = self._fold.by_action.get(action)
         known = None if found is None else self._shown(self._fold.by_id[found])
         return known if known is not None and known.state in ("open", "yes", "no") else None
 
     def standing(self, scope: Scope) -> Approval | None:
-        """The lasting answer that covers a call."""
+        """The lasting answer that covers a call; None if there is no such answer."""
         self._following.look()
         for choice in ("always", "session") if scope.trail else ("session",):
             found = self._fold.standing.get(scope.key(choice))
@@ -282,13 +285,13 @@ class Approvals:
         """Answer a question. The first answer counts.
 
         Args:
-            approval: The question's id, or the beginning of it.
-            choice: One of its `choices`.
-            by: Who answers, for the record.
+            approval: The id of the question, or the beginning of the id.
+            choice: One of the `choices` of the question.
+            by: The name of the person, for the record.
 
         Raises:
-            Failure: `not_found`; `exists` if it has been answered; `invalid_arguments` for another choice; `timeout` if it is too
-                late.
+            Failure: `not_found`; `exists` if the question has an answer; `invalid_arguments` for another choice; `timeout` if the
+                question has expired.
         """
         with self._ledger.exclusively():
             known = self.get(approval)
@@ -307,10 +310,11 @@ class Approvals:
         return self.get(known.id)
 
     def use(self, approval: Approval, call: str) -> None:
-        """Use an answer up. Call it inside `Ledger.exclusively`, together with the entry of the call that it allows.
+        """Mark an answer as used. Call this inside `Ledger.exclusively`, together with the entry of the call that the answer
+        allows.
 
         Raises:
-            Failure: `permission_denied` if it can't be used any more.
+            Failure: `permission_denied` if the answer is used, revoked or expired.
         """
         known = self.get(approval.id)
         if approval.state == "standing":
@@ -322,10 +326,10 @@ class Approvals:
         self._ledger.append("approval_used", {"approval": known.id, "call": call})
 
     def revoke(self, approval: str) -> Approval:
-        """Revoke a question, an unused answer or a lasting one.
+        """Revoke a question, an unused answer or a lasting answer.
 
         Raises:
-            Failure: `not_found`; `exists` if it is used or revoked already.
+            Failure: `not_found`; `exists` if it is already used or revoked.
         """
         with self._ledger.exclusively():
             known = self.get(approval)
@@ -336,17 +340,17 @@ class Approvals:
         return self.get(known.id)
 
     def get(self, approval: str) -> Approval:
-        """An approval by its id or the beginning of it.
+        """Find an approval by its id or the beginning of the id.
 
         Raises:
-            Failure: `not_found`; `invalid_arguments` if several ids begin like this.
+            Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
         self._following.look()
         found = only_one(approval, self._fold.by_id, "approval", "albert approvals")
         return self._shown(self._fold.by_id[found])
 
     def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
-        """The approvals in one of `states`, the oldest first."""
+        """The approvals in one of `states`, oldest first."""
         self._following.look()
         return [a for a in map(self._shown, self._fold.by_id.values()) if a.state in states]
 

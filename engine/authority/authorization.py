@@ -1,6 +1,6 @@
-"""Judges a call by everything that has a say: the tool, its category, the mode, and what the call touches.
+"""Authorizes a call: combines the decisions on the tool, its category, the mode, and the resources that the call uses.
 
-Each gives a decision, and the strictest applies. *Ask* with nobody to ask means no.
+The strictest decision applies. If nobody can be asked, *ask* means deny.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.outgoing import Outgoing
     from albert_tools.engine.policy.settings import Governance
 
-#: What a person can answer: yes once, yes for the session, yes always for a version of a composite, or no.
+#: A person's possible answers: yes once, yes for the session, yes always for a version of a composite, or no.
 Choice = Literal["once", "session", "always", "no"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
 class Question(NamedTuple):
-    """What a person is asked: may `tool` be called with `arguments`?
+    """A question to a person: may `tool` be called with `arguments`?
 
-    `decision` says which rule asks, `callers` which composites make the call. `reason` is the agent's own claim. `id` names the
-    approval in the record, `choices` are the possible answers.
+    `decision` contains the rule that asks. `callers` are the composites that make the call. `reason` is the agent's own
+    explanation. `id` is the id of the approval. `choices` are the possible answers.
     """
 
     tool: ToolDefinition
@@ -48,18 +48,19 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A person's answer: one of the question's choices, or True (once) or False; and `by` whom, for the record."""
+    """A person's answer. `choice` is one of the question's choices, or True (once), or False. `by` is the person, for the
+    record."""
 
     choice: bool | Choice
     by: str
 
 
-#: Answers a question: with one of its choices, True (once) or False, or an `Answer`, which also says who answered.
+#: Answers a question: with one of its choices, with True (once) or False, or with an `Answer`, which also names the person.
 Asker = Callable[[Question], Awaitable[bool | Choice | Answer]]
 
 
 class Authority:
-    """Judges calls by the rules and the mode. It has no effects."""
+    """Authorizes calls by the rules and the mode. It has no side effects."""
 
     def __init__(self, policy: Policy, modes: Modes) -> None:
         self.policy = policy
@@ -73,7 +74,7 @@ class Authority:
         workspace: Workspace,
         mode: Mode,
     ) -> list[Decision]:
-        """All decisions on a call with valid arguments; at least one.
+        """All decisions on a call with valid arguments. There is at least one.
 
         Raises:
             Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
@@ -91,9 +92,10 @@ class Authority:
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
     ) -> Workspace:
-        """The workspace for one call of a tool: with the folders that the owner's rules open beside it, every file judged.
+        """The workspace for one call of a tool. It includes the extra roots, and it checks every file by the rules.
 
-        `most` bounds the bytes that it writes in all; `approved` is what it may replace, where a person was asked.
+        `most` limits the bytes that the call writes in total. `approved` are the fingerprints of the files that a person has
+        approved for a change.
         """
         judge = CallJudge(
             partial(self.policy.paths.judge, definition),
@@ -114,20 +116,20 @@ class Authority:
         return Outgoing(self.policy, definition, _urls(primitive, arguments), rules.secrets)
 
     def reaching(self, workspace: Workspace) -> Workspace:
-        """The workspace with the folders that the owner's rules open beside it."""
+        """The workspace together with the extra roots of the owner's rules."""
         return workspace.reaching(self.policy.paths.roots) if self.policy.paths.roots else workspace
 
 
 def needs_parsing(primitive: Primitive) -> bool:
-    """Whether judging a call means parsing a command, which may take a while."""
+    """Whether authorizing a call requires parsing a command, which can be slow."""
     return not PARSED.isdisjoint(primitive.judged.values())
 
 
 def parse_ahead(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
-    """Parse the commands of a call into the parser's cache, so that judging takes no time. Safe in any thread.
+    """Parse the commands of a call into the parser's cache, so that authorizing the call is fast. Safe to use from any thread.
 
     Raises:
-        Failure: `permission_denied` for an argument that can't be judged.
+        Failure: `permission_denied` for an argument of a wrong type.
     """
     for resource in _others(primitive, arguments):
         if resource.kind in PARSED:
@@ -162,7 +164,7 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     found = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
-            # An empty path stands for an optional folder that wasn't given.
+            # An empty path means that an optional folder wasn't given.
             found += [Resource("path", workspace.absolute(path), use)] if path else []
     return [*found, *_urls(primitive, arguments), *_others(primitive, arguments)]
 
@@ -171,7 +173,7 @@ def _others(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource
     found = []
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
-        # A program and its arguments are judged as one command.
+        # A program and its arguments are checked as one command.
         found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return found
 
@@ -185,7 +187,7 @@ def _urls(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
 
 
 def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> list[str]:
-    """The texts of one argument: one, several, or none.
+    """The texts of one argument, as a list.
 
     Raises:
         Failure: `permission_denied` for a value that is neither a text nor a list of texts.

@@ -1,8 +1,9 @@
-"""Dedupe keys: under one key a call is made once, and every other call with that key gets its result.
+"""Dedupe keys: a call with a key is made once. Every other call with the same key gets the result of the first.
 
-A key belongs to a session and a tool. The ledger has an entry before the call is made, so of two calls at once, in whatever
-processes, one is made and the other waits for its result. A denied call frees its key. If the process that makes the call dies,
-nobody knows what it did: the others get `unknown_outcome`, and nothing is done again.
+A key belongs to a session and a tool. The ledger gets an entry before the call is made. So if two calls with one key start at the
+same time, even in different processes, one is made and the other waits for its result. After a denied call, the key is free
+again. If the process that makes the call dies, it is unknown what the call has done. The other calls then get `unknown_outcome`,
+and the call is not repeated.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.record_types import Entry
 
-#: Seconds that a key is remembered.
+#: Seconds that a key is retained.
 KEPT_SECONDS = 24 * 3600.0
-#: Keys that are remembered; the oldest are forgotten first.
+#: The most keys that are retained. The oldest keys are dropped first.
 MAX_KEYS = 100_000
 
 State = Literal["begun", "kept", "dropped"]
@@ -28,7 +29,7 @@ State = Literal["begun", "kept", "dropped"]
 
 @dataclass(slots=True)
 class DedupeKey:
-    """What is known of a key: the digest of its call, the run with the result, and the ledger's segment of the calling process.
+    """The state of a key: the digest of its call, the run with the result, and the ledger segment of the calling process.
 
     `at` is in seconds since 1970.
     """
@@ -41,7 +42,7 @@ class DedupeKey:
 
 
 class DedupeKeyFold:
-    """The keys: kind ``repeat``."""
+    """The state of all keys, computed from entries of kind ``repeat``."""
 
     name = "repeats"
     version = 1
@@ -56,7 +57,7 @@ class DedupeKeyFold:
         key = data["key"]
         known = self.by_key.get(key)
         if data["state"] == "begun":
-            # Removed first, so that the keys stay in the order of their time.
+            # Remove the key first, so that the dictionary stays sorted by time.
             self.by_key.pop(key, None)
             self.by_key[key] = DedupeKey(data["digest"], data["run"], entry.segment, "begun", at)
         elif known is not None and known.run == data["run"]:
@@ -78,12 +79,12 @@ class DedupeKeyFold:
         return {k: [r.digest, r.run, r.segment, r.state, r.at] for k, r in self.by_key.items()}
 
     def load(self, state: Json) -> None:
-        """Replace the state by a dumped one."""
+        """Replace the state by one from `dump`."""
         self.by_key = {k: DedupeKey(*r) for k, r in state.items()}
 
 
 class DedupeKeys:
-    """The keys of a home."""
+    """The dedupe keys of a home."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -92,7 +93,7 @@ class DedupeKeys:
         self._following = ledger.follow(self._fold)
 
     def begin(self, key: str, digest: str, run: str) -> DedupeKey | None:
-        """Claim a key for a call. None means that the caller makes the call; else the key is taken.
+        """Claim a key for a call. Returns None if the caller shall make the call; otherwise, the state of the key, which is taken.
 
         Raises:
             Failure: `io_error`, `damaged`.
@@ -107,16 +108,16 @@ class DedupeKeys:
             return known
 
     def find(self, key: str) -> DedupeKey | None:
-        """What is known of a key now."""
+        """The present state of a key; None if it is unknown."""
         self._following.look()
         return self._fold.by_key.get(key)
 
     def finish(self, key: str, run: str, state: State) -> None:
-        """Record how the call ended: its result is ``kept`` in its run, or the key is ``dropped``, as if never used."""
+        """Record how the call ended. ``kept``: its run contains the result. ``dropped``: the key is free again."""
         self._ledger.append("repeat", {"key": key, "run": run, "state": state})
 
 
 def key_of(session: str | None, tool: str, key: str) -> str:
-    """The name of a caller's key in the record: a hash, because a key may be anything, even a secret."""
+    """The name of a key in the record. It is a hash, because the caller's key may contain anything, even a secret."""
     text = "\0".join((session or "", tool, key))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,6 +1,6 @@
-"""The sessions, approvals, rate limits and dedupe keys of one ledger, each loaded when it is first needed.
+"""The sessions, approvals, rate limits and dedupe keys of one ledger. Each is loaded at its first use.
 
-Most processes make one call that needs none of them, so they don't pay for importing all four.
+Most processes make one call that needs none of them, so these processes don't import the four modules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Projections:
-    """Read from one ledger, by one clock (seconds since 1970)."""
+    """The projections of one ledger. They use the same clock (seconds since 1970)."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -35,7 +35,7 @@ class Projections:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """Questions and answers."""
+        """Questions to a person, and their answers."""
         from albert_tools.engine.authority.approvals import Approvals
 
         return Approvals(self._ledger, self._clock)

@@ -1,8 +1,8 @@
 """Rate limits: calls per hour, in sliding windows.
 
-A window is named by the rule that limits it (``tool:write_file``, ``category:network``) and counted per session, with the calls
-of the sessions within it; calls without a session are counted together. The counts come from the ledger, so they survive a restart
-and are the same in every process.
+A window has the name of its rule (``tool:write_file``, ``category:network``). Each session has its own count, which includes the
+calls of its nested sessions. All calls without a session have one common count. The counts are computed from the ledger, so they
+survive a restart and are equal in every process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.record_types import Entry
 
-#: Seconds that a call counts.
+#: Seconds for which a call is counted.
 WINDOW_SECONDS = 3600.0
 
 
 class RateLimitFold:
-    """The times of calls within the last hour, by window and session: kind ``use``."""
+    """The times of the calls within the last hour, by window and session. Computed from entries of kind ``use``."""
 
     name = "windows"
     version = 1
@@ -36,7 +36,7 @@ class RateLimitFold:
         windows = entry.data.get("windows")
         if not windows:
             return
-        # The entry's own time never goes back; after a clock was set back it would be wrong for that long.
+        # The time of an entry never decreases. If the clock was set back, that time would be wrong for a while, so it isn't used.
         at = entry.data["clock"]
         for window in windows:
             for session in entry.data.get("sessions") or [None]:
@@ -50,7 +50,7 @@ class RateLimitFold:
         return {key: list(times) for key, times in self.times.items() if times}
 
     def load(self, state: Json) -> None:
-        """Replace the state by a dumped one."""
+        """Replace the state by one from `dump`."""
         self.times = {key: deque(times) for key, times in state.items()}
 
 
@@ -59,7 +59,7 @@ def _key(window: str, session: str | None) -> str:
 
 
 class RateLimits:
-    """The calls of a home within the last hour."""
+    """Checks and counts the calls of a home within the last hour."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -70,12 +70,12 @@ class RateLimits:
         """Refuse a call that would exceed one of `limits`.
 
         Args:
-            limits: Windows, each with its calls per hour.
-            sessions: The session of the call and those it is within; empty for a call without one.
-            tool: For the message.
+            limits: The windows, each with its calls per hour.
+            sessions: The session of the call and its parents; empty for a call without a session.
+            tool: The tool, for the message.
 
         Raises:
-            Failure: `rate_limited`; `retry_after_ms` says when all full windows have room again. None for a limit of 0.
+            Failure: `rate_limited`. `retry_after_ms` is the time until all windows have room again; None for a limit of 0.
         """
         self._following.look()
         now = self._clock()
@@ -89,7 +89,7 @@ class RateLimits:
             raise _exceeded(tool, *longest)
 
     def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
-        """The data that a call's entry needs to be counted. Append it inside `Ledger.exclusively`, after `demand`."""
+        """The data of a ledger entry that counts a call. Append the entry inside `Ledger.exclusively`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
     def _wait(self, key: str, most: int, now: float) -> float | None:
@@ -100,7 +100,8 @@ class RateLimits:
         if not times:
             return None
         if max(times) > now:
-            # The clock was set back. Calls with a time in the future would stay in the window until then; count them from now.
+            # The clock was set back. Without a correction, calls with a future time would be counted too long. Count them from
+            # now on.
             times = self._fold.times[key] = deque(min(t, now) for t in times)
         within = sorted(t for t in times if t > now - WINDOW_SECONDS)
         return None if len(within) < most else max(0.0, within[len(within) - most] + WINDOW_SECONDS - now)

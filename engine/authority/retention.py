@@ -1,8 +1,8 @@
-"""Which old entries of the ledger are kept: those that decisions still depend on.
+"""Decides which old entries of the ledger are retained: the entries that later decisions depend on.
 
-Calls, results, denials, repeats and large outputs are history and are dropped. Entries of sessions, questions, answers and modes
-stay. What a session has used is added up into one entry. A question that is used or revoked is dropped, but only together with the
-entry that began it: a used answer must not look unused because the entry that says so is gone.
+Calls, results, denials, repeats and large outputs are history; they are dropped. Entries of sessions, questions, answers and
+modes are retained. The usage of a session is added up in one entry. A used or revoked question is dropped together with its
+answer and its use. If only the entry of the use were dropped, a used answer would look unused.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from albert_tools.engine.authority.idempotency import KEPT_SECONDS
 from albert_tools.engine.model.record_types import Entry
 
-#: Kinds of entries that no decision depends on.
+#: The kinds of entries that no decision depends on.
 HISTORY = frozenset({"call", "result", "denied", "handed", "repeated", "settled", "run"})
-#: Days that entries are kept at least, because dedupe keys and rate limits look back that far.
+#: The least number of days for which entries are retained. Dedupe keys and rate limits need the entries of this time.
 MIN_DAYS = KEPT_SECONDS / 86400
 
 Kept = tuple[str, str, Mapping[str, Any]]
 
 
 def condensed(entries: Iterable[Entry]) -> Iterator[Kept]:
-    """The entries that are kept, in order. All must be older than `MIN_DAYS`."""
+    """The retained entries, in order. All `entries` must be older than `MIN_DAYS`."""
     found = [entry for entry in entries if entry.kind not in HISTORY]
     over = _over(found)
     last = ""
@@ -35,7 +35,7 @@ def condensed(entries: Iterable[Entry]) -> Iterator[Kept]:
         elif (entry.kind, entry.data.get(_NAMED_BY.get(entry.kind, ""))) not in over:
             yield entry.at, entry.kind, entry.data
             last = entry.at
-    # They come last, because a session's own entry must come before what it has used.
+    # The usage entries are last, because the entry of a session must precede its usage.
     for session, amounts in used.items():
         yield last, "use", {"session": session, "used": amounts}
 
@@ -49,7 +49,7 @@ def _add(used: dict[str, dict[str, float]], data: Mapping[str, Any]) -> None:
         of[unit] = of.get(unit, 0) + amount
 
 
-#: The key of the data that identifies the question or the dedupe key of an entry, by kind.
+#: For each kind of entry, the key in its data that identifies the question or the dedupe key.
 _NAMED_BY = {
     **dict.fromkeys(("asked", "answered", "approval_used", "approval_revoked"), "approval"),
     "repeat": "key",
@@ -74,5 +74,5 @@ def _over(entries: Iterable[Entry]) -> set[tuple[str, Any]]:
 
 
 def until(days: float) -> datetime:
-    """The time before which entries may be dropped that are kept for `days`."""
+    """The cutoff time for dropping entries, if entries are retained for `days`."""
     return datetime.now(UTC) - timedelta(days=max(days, MIN_DAYS))

@@ -1,16 +1,17 @@
-"""The rules in force, read again when one of their files has changed.
+"""Provides the rules in force, and reads a rules file again after it has changed.
 
-Every call asks for them, so asking costs one `lstat` for each file and no lock. After a change the owner's file and the project's
-are read together and replace the old rules in one step: no call sees one file new and the other old. A change with a mistake leaves
-the old rules in force; it is reported once, to listeners and in the ledger, and `problem` describes it until it is corrected. If no
-usable rules have been read yet, the mistake is the answer and every call is denied.
+Every call needs the rules, so a check costs only one `lstat` for each file and no lock. After a change, the owner's file and the
+project's file are read together and replace the old rules in one step. So no call uses one new file with one old file. If a
+changed file contains a mistake, the old rules stay in force. The mistake is reported once to the listeners and once in the
+ledger, and `problem` describes it until it is corrected. If no valid rules have been read yet, every call is denied, and the
+denial contains the mistake.
 
-A file that was read and is gone counts as a change with a mistake. A project's file only tightens, so without it more would be
-allowed; the owner's may be all that denies something; and some editors remove a file for a moment when they save. To have no rules,
-leave an empty file.
+If a file that was read is deleted, this counts as a mistake too, for three reasons. A project's file can only restrict, so
+without it more would be allowed. The owner's file may contain the only denials. And some editors delete a file for a moment when
+they save it. To remove all rules, leave an empty file.
 
-The timestamps of a file are only as fine as the system's clock for files. A file that changed just before it was read could change
-again without a new timestamp, so it is read a second time shortly afterwards.
+File timestamps have a limited resolution. A file that changed immediately before it was read could change again without a new
+timestamp. So such a file is read a second time shortly afterwards.
 """
 
 from __future__ import annotations
@@ -32,31 +33,32 @@ from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import Governance, load_governance
 
-#: Nanoseconds in which two changes of a file can have the same timestamp: a few ticks of the slowest clock in use (10 ms).
+#: Two changes of a file within this many nanoseconds can have the same timestamp: a few ticks of the slowest common clock (10 ms).
 _MOMENT_NS = 50_000_000
 
-#: Attempts to read files that change meanwhile. Then that is reported as a mistake, and the next call tries again.
+#: The most attempts to read files that change meanwhile. Then a mistake is reported, and the next call tries again.
 _TRIES = 3
 
-#: Workspaces whose index of the rules is cached.
+#: The most workspaces whose index of the rules is cached.
 _MAX_WORKSPACES = 64
 
-#: Facts that differ after a change of a file; None where there is no file.
+#: Facts that change with a file; None if the file doesn't exist.
 Stamp = tuple[int, int, int, int] | None
 Stamps = tuple[Stamp, ...]
 
 
 class RulesInForce(NamedTuple):
-    """The rules that apply to a call, and the authority that judges by them."""
+    """The rules that apply to a call, and the authority that applies them."""
 
     governance: Governance
     authority: Authority
 
 
 class Change(NamedTuple):
-    """A change, for listeners: ``loaded``, with the new rules' `revision`, or ``refused``, with a `message` that says why.
+    """A change of the rules, for listeners: ``loaded``, with the `revision` of the new rules, or ``refused``, with the reason as
+    `message`.
 
-    The `revision` of a refused change is that of the rules that stay in force; empty if there are none.
+    For a refused change, `revision` belongs to the old rules, which stay in force. It is empty if there are no old rules.
     """
 
     kind: str
@@ -65,7 +67,7 @@ class Change(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The last look at the files, the answer since then, and until when (ns) a file may change without a new timestamp."""
+    """The last check of the files, its result, and the time (ns) until which a file may change without a new timestamp."""
 
     stamps: Stamps
     answer: Governance | Failure
@@ -73,7 +75,7 @@ class _Seen(NamedTuple):
 
 
 class RulesSource:
-    """The rules of a user (or an application) and a project. Safe to use from any thread."""
+    """The rules of an owner (or an application) and a project. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -84,14 +86,14 @@ class RulesSource:
         ledger: Ledger | None = None,
         interval: float = 0.0,
     ) -> None:
-        """Nothing is read yet.
+        """The constructor doesn't read the files.
 
         Args:
-            user: The owner's file, or the rules of an application, which never change.
+            user: The owner's file, or the constant rules of an application.
             project: The project's file.
             required: Whether the owner's file must exist.
-            ledger: Records each change, at the first call that is judged by it.
-            interval: Seconds between looks at the files; 0 looks at every call, so that an edit applies to the next one.
+            ledger: Gets an entry for each change, at the first call under the new rules.
+            interval: Seconds between checks of the files. With 0, every call checks them, so a change applies to the next call.
         """
         self._user = user
         self._project = project
@@ -110,16 +112,16 @@ class RulesSource:
         self._lock = Lock()
 
     def listen(self, listener: Callable[[Change], None]) -> None:
-        """Call `listener` at each change from now on, in the thread that sees it."""
+        """Register `listener`. It is called at each later change, in the thread that detects the change."""
         self._listeners.append(listener)
 
     @property
     def problem(self) -> str | None:
-        """Why the files can't be used, as they were last seen; None if they are in force."""
+        """The reason why the files can't be used, from the last check; None if their rules are in force."""
         return self._problem
 
     def current(self) -> Governance | Failure:
-        """The rules in force, or why there are none."""
+        """The rules in force, or the reason why no rules are in force."""
         seen = self._seen
         if self._interval and seen is not None:
             if (now := time.monotonic()) < self._next_look:
@@ -131,16 +133,17 @@ class RulesSource:
         return self._reread()
 
     def in_force(self, workspace: str, modes: Modes, *, audit: bool = True) -> RulesInForce | Failure:
-        """The rules and the authority for a call in `workspace`, an absolute canonical path; or why there are none.
+        """The rules and the authority for a call in `workspace`, an absolute canonical path; or the failure, if no rules are in
+        force.
 
-        A change is written to the ledger before the first call is judged by it. Pass ``audit=False`` to read the rules without
-        writing that entry.
+        A change is written to the ledger before the first call under the new rules. Pass ``audit=False`` to read the rules
+        without writing this entry.
         """
         governance = self.current()
         if self._unrecorded and audit:
             self._record()
         if isinstance(governance, Failure):
-            # A copy, because each raise adds a traceback to the failure.
+            # Return a copy, because each raise adds a traceback to the failure.
             return replace(governance)
         cached_for, cache = self._in_force
         if cached_for is not governance or len(cache) > _MAX_WORKSPACES:
@@ -156,7 +159,7 @@ class RulesSource:
         return tuple([_stamp(path) for path in self._paths])
 
     def _reread(self) -> Governance | Failure:
-        """Read the files, and put their rules in force if they can be used."""
+        """Read the files. If they are valid, put their rules in force."""
         with self._lock:
             seen = self._seen
             before = self._stamps()
@@ -170,7 +173,7 @@ class RulesSource:
                     break
                 before, found = after, _changing()
             else:
-                before = ()  # Equal to no look at the files, so the next call reads them again.
+                before = ()  # These stamps never match, so the next call reads the files again.
             if isinstance(found, Governance):
                 self._read |= _existing(self._files, before)
             answer, changes = self._answer(found)
@@ -211,7 +214,7 @@ class RulesSource:
             return in_force or found, [self._queued(change)] if news else []
         corrected, self._problem = self._problem is not None, None
         if isinstance(old, Governance) and old.revision == found.revision:
-            # The same rules, perhaps written differently: keep their indexes.
+            # The rules are equal, maybe with a different layout. Keep the old object and its indexes.
             return old, [self._queued(Change("loaded", old.revision))] if corrected else []
         return found, [self._queued(Change("loaded", found.revision))]
 
@@ -226,7 +229,7 @@ class RulesSource:
     def _record(self) -> None:
         with self._lock:
             while self._unrecorded and self._ledger is not None:
-                # The pipeline writes to the ledger next, and handles a broken one.
+                # If the ledger is broken, the pipeline detects it with its next entry and handles it.
                 with suppress(Failure):
                     self._ledger.append("policy", self._unrecorded[0])
                 del self._unrecorded[0]
@@ -246,13 +249,13 @@ def _stamp(path: str) -> Stamp:
     try:
         facts = os.lstat(path)
     except OSError:
-        # A file without facts can't be read either; reading it reports why.
+        # If a file has no facts, reading it fails too, and that failure contains the reason.
         return None
     return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino
 
 
 def _unsure_until(stamps: Stamps, now: int) -> int:
-    """Until when a file could change without a new timestamp (ns since 1970); 0 if that time is over."""
-    # The time of the inode's change can't be set, unlike that of the content's.
+    """The time until which a file could change without a new timestamp (ns since 1970); 0 if this time is over."""
+    # Use the inode's change time. A program can set the modification time, but not the change time.
     latest = max((s[1] for s in stamps if s is not None), default=0)
     return now + _MOMENT_NS if now - _MOMENT_NS < latest <= now + _MOMENT_NS else 0

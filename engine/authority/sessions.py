@@ -1,10 +1,11 @@
-"""Sessions: the identities that calls are made under, and their leases.
+"""Sessions and their leases. A session is the identity under which calls are made.
 
-The owner or an application opens a session and gives it a *lease*: which tools, until when, with which budget. Its token is
-returned once and stored as a hash, so reading the record doesn't give it away. A session can be opened within another: it gets at
-most what the other has, and its use is charged to all sessions above it as well.
+The owner or an application opens a session and gives it a *lease*: the permitted tools, the expiry time, and the budget. The
+session's token is returned once. The record contains only a hash of the token, so a reader of the record can't use the session. A
+session can be opened within a parent session. It can't get more than its parent has, and its usage is charged to all its parents
+too.
 
-Sessions and their use are entries of the ledger. Calls without a session are the owner's own.
+Sessions and their usage are entries of the ledger. Calls without a session are the owner's own calls.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Following, Ledger
 from albert_tools.engine.model.record_types import Entry
 
-#: The beginning of each token, by which redaction recognises it in a text.
+#: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
 _TOKEN_BYTES = 32
-#: Characters of a client's name and of a folder's path; tools in a lease.
+#: The most characters of a client's name, the most characters of a folder's path, and the most tools in a lease.
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
-#: How deep sessions can be nested.
+#: The greatest depth of nested sessions.
 MAX_SESSION_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be used in all; None is unlimited. The names give the units; `model_cost` is in the configured currency."""
+    """The most that a session may use in total; None means unlimited. The names contain the units. `model_cost` is in the
+    configured currency."""
 
     calls: float | None = None
     wall_seconds: float | None = None
@@ -52,7 +54,7 @@ class Budget:
                 )
 
     def as_dict(self) -> dict[str, Json]:
-        """The units that are limited, with their limits."""
+        """The limited units with their limits."""
         return {name: value for name in UNITS if (value := getattr(self, name)) is not None}
 
 
@@ -62,7 +64,7 @@ UNITS: tuple[str, ...] = tuple(f.name for f in fields(Budget))
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a session may do: `tools` by name, None for all; until `expires` (seconds since 1970); within `budget`."""
+    """What a session may do: call `tools` (None: all tools), until `expires` (seconds since 1970), within `budget`."""
 
     tools: frozenset[str] | None = None
     expires: float = float("inf")
@@ -71,7 +73,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session. `cwd` is the folder of the workspace where relative paths begin; `parent` is the session that it is within."""
+    """A session. `cwd` is the folder of the workspace where relative paths start. `parent` is the id of the parent session."""
 
     id: str
     client: str
@@ -79,14 +81,15 @@ class Session:
     cwd: str = ""
     lease: Lease = field(default_factory=Lease)
     parent: str | None = None
-    #: Whether a waiting run got it: it outlives the lease of the session that the run was started in, but not its revocation.
+    #: Whether this session was created for a waiting run. Then it may outlive the lease of its parent, but not the parent's
+    #: revocation.
     grant: bool = False
     created: str = ""
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Json]:
-        """The JSON form, without the token's hash."""
+        """The JSON form, without the hash of the token."""
         opened = _opened(self)
         if opened["expires"] is not None:
             opened["expires"] = datetime.fromtimestamp(self.lease.expires, UTC).isoformat()
@@ -95,7 +98,7 @@ class Session:
 
 @dataclass(slots=True)
 class _Known:
-    """A session and its state, as the ledger has them."""
+    """A session and its state, computed from the ledger."""
 
     session: Session
     hash: str
@@ -104,7 +107,7 @@ class _Known:
 
 
 class SessionsFold:
-    """All sessions of a home: kinds ``session``, ``session_ended`` and ``use``."""
+    """All sessions of a home, computed from entries of kind ``session``, ``session_ended`` and ``use``."""
 
     name = "sessions"
     version = 1
@@ -134,7 +137,7 @@ class SessionsFold:
                     known.used[unit] = known.used.get(unit, 0) + amount
 
     def chain(self, session: str | None) -> list[_Known]:
-        """A session and those that it is within, itself first."""
+        """A session and all its parents, starting with the session itself."""
         found: list[_Known] = []
         while session is not None and session in self.by_id and len(found) <= MAX_SESSION_DEPTH:
             found.append(self.by_id[session])
@@ -155,7 +158,7 @@ class SessionsFold:
         ]
 
     def load(self, state: Json) -> None:
-        """Replace the state by a dumped one."""
+        """Replace the state by one from `dump`."""
         self.by_id, self.by_hash = {}, {}
         for data in state:
             known = _Known(_session(data, data["at"]), data["hash"], data["ended"], dict(data["used"]))
@@ -192,7 +195,7 @@ def _session(data: Mapping[str, Any], created: str) -> Session:
 
 
 class Sessions:
-    """The sessions of a home, as the ledger has them."""
+    """The sessions of a home. They are stored in the ledger."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
@@ -211,19 +214,19 @@ class Sessions:
         budget: Budget | None = None,
         within: str | None = None,
     ) -> tuple[Session, str]:
-        """Open a session; returns it and its token, which can't be read again later.
+        """Open a session. Returns the session and its token. The token can't be read again later.
 
         Args:
             client: A name for the user of the session.
-            workspace: The only workspace that it may be used in.
-            cwd: The folder of the workspace where relative paths begin.
-            tools: The tools that it may call; None for all that the rules allow.
-            seconds: How long it lives; None for as long as the session that it is within, or for ever.
-            budget: The most that it may use.
-            within: The token of a session; the new one gets at most what that one has.
+            workspace: The only workspace in which the session may be used.
+            cwd: The folder of the workspace where relative paths start.
+            tools: The tools that the session may call; None for all tools that the rules allow.
+            seconds: The lifetime; None for the lifetime of the parent, or unlimited without a parent.
+            budget: The most that the session may use.
+            within: The token of the parent session. The new session can't get more than its parent has.
 
         Raises:
-            Failure: `invalid_arguments`; `permission_denied` if the session `within` is unknown, is over, or has less.
+            Failure: `invalid_arguments`; `permission_denied` if the parent is unknown, has ended, or has less than requested.
         """
         _check_arguments(client, cwd, tools, seconds)
         now = self._clock()
@@ -243,7 +246,8 @@ class Sessions:
         return self._shown(self._fold.by_id[session.id]), token
 
     def grant(self, session: Session, run: str, expires: float) -> Session:
-        """Give a waiting run a session without a token until `expires`, with the tools and the remaining budget of `session`.
+        """Create a session without a token for a waiting run, until `expires`. It gets the tools and the remaining budget of
+        `session`.
 
         Raises:
             Failure: `io_error`.
@@ -253,7 +257,7 @@ class Sessions:
         lease = Lease(session.lease.tools, expires, budget)
         parent = session.id if not session.grant else session.parent
         made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
-        # No token has this hash.
+        # No token can have this hash.
         self._ledger.durable(self._ledger.append("session", _opened(made) | {"hash": f"run:{made.id}"}))
         self._following.look()
         return self._shown(self._fold.by_id[made.id])
@@ -262,7 +266,7 @@ class Sessions:
         """The active session of a token, for use in `workspace`.
 
         Raises:
-            Failure: `permission_denied`: it is unknown, over, or for another workspace; the rule says which.
+            Failure: `permission_denied`: the session is unknown, has ended, or belongs to another workspace. The rule says which.
         """
         self._following.look()
         found = self._fold.by_hash.get(_hash(token)) if isinstance(token, str) else None
@@ -271,7 +275,8 @@ class Sessions:
         return self._active(found, workspace)
 
     def find_for_run(self, session: str, workspace: str | None, run: str) -> Session:
-        """The active session with an id, for a run that it started; a grant only for its own run. Raises as `find`."""
+        """The active session of a run, by the id of the session. A session from `grant` works only for its own run. Raises as
+        `find`."""
         self._following.look()
         known = self._fold.by_id.get(session) if isinstance(session, str) else None
         if known is None or (known.session.grant and known.session.client != _of_run(run)):
@@ -294,7 +299,7 @@ class Sessions:
         return self._shown(known)
 
     def demand(self, session: Session, tool: str) -> None:
-        """Require that the session is active and that its lease has a tool.
+        """Require that the session is active and that its lease includes the tool.
 
         Raises:
             Failure: `permission_denied`.
@@ -312,7 +317,7 @@ class Sessions:
                 )
 
     def afford(self, session: Session, tool: str) -> None:
-        """Require that something is left of the budget.
+        """Require that no budget is used up.
 
         Raises:
             Failure: `budget_exceeded`.
@@ -331,7 +336,7 @@ class Sessions:
                     )
 
     def left(self, session: Session, unit: str) -> float:
-        """How much of a unit is left: the least of the session and those that it is within."""
+        """The remaining amount of a unit: the minimum of the session and its parents."""
         self._following.look()
         lefts = [
             most - known.used.get(unit, 0)
@@ -341,12 +346,13 @@ class Sessions:
         return max(0.0, min(lefts, default=float("inf")))
 
     def bounded(self, session: Session, unit: str) -> list[str]:
-        """The ids of the sessions, itself and those that it is within, that have a budget for a unit."""
+        """The ids of the session and its parents, if they have a budget for the unit."""
         chain = self._fold.chain(session.id)
         return [k.session.id for k in chain if getattr(k.session.lease.budget, unit) is not None]
 
     def lineage(self, session: Session) -> list[str]:
-        """The ids of a session and those that it is within, itself first. Grants are left out: their parents count instead."""
+        """The ids of a session and its parents, starting with the session itself. Sessions from `grant` are left out; their
+        parents count."""
         return [known.session.id for known in self._fold.chain(session.id) if not known.session.grant]
 
     def seconds(self, session: Session) -> float:
@@ -354,10 +360,10 @@ class Sessions:
         return min(self.left(session, "wall_seconds"), session.lease.expires - self._clock())
 
     def end(self, session: str) -> Session:
-        """Revoke a session and those within it, by its id or the beginning of it.
+        """Revoke a session and its nested sessions, by its id or the beginning of the id.
 
         Raises:
-            Failure: `not_found`; `invalid_arguments` if several ids begin like this.
+            Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
         self._following.look()
         found = only_one(session, self._fold.by_id, "session", "albert session list")
@@ -366,7 +372,7 @@ class Sessions:
         return self._shown(self._fold.by_id[found])
 
     def all(self) -> list[Session]:
-        """All sessions, the newest first. `ended` is True for each that can't be used any more."""
+        """All sessions, newest first. `ended` is True if the session can't be used any more."""
         self._following.look()
         found = []
         for known in self._fold.by_id.values():
@@ -380,7 +386,7 @@ class Sessions:
 
 
 def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
-    """The lease of a session within `above`, which must have that much. `as_long`: it lives as long as `above`.
+    """The lease of a session whose parent is `above`. The parent must have at least as much. With `as_long`, both expire together.
 
     Raises:
         Failure: `permission_denied`.
@@ -427,7 +433,7 @@ def _of_run(run: str) -> str:
 
 
 def _hash(token: str) -> str:
-    # Random tokens of 256 bits can't be guessed, so they need no slow hash.
+    # Random tokens of 256 bits can't be guessed, so a fast hash is enough.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,1 +1,2 @@
-"""What may be done: rules by tool and by category, judged deny first, then ask, then allow; no rule means no."""
+"""The policy: rules on tools and categories. Deny is stricter than ask, and ask is stricter than allow. Without a rule, a call is
+denied."""

@@ -1,10 +1,10 @@
-"""Tells public addresses from those that a request must not reach without a rule of the owner's.
+"""Classifies network addresses as public or not. A request can reach a non-public address only if a rule of the owner permits it.
 
-A host name can resolve to any address, so the rules judge addresses too. The table follows IANA's registries of special-purpose
-addresses. Of IPv6 only global unicast counts as public. Addresses that contain an IPv4 address (mapped, translated, tunnelled) are
-refused as disguises, because they reach another address than they show.
+A host name can resolve to any address, so the rules are applied to addresses too. The table follows IANA's registries of
+special-purpose addresses. In IPv6, only global unicast addresses count as public. Some IPv6 addresses contain an IPv4 address
+(mapped, translated, tunnelled). They are refused as ``disguised``, because packets to them reach the contained address.
 
-Nothing is resolved here.
+This module doesn't resolve names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _kinds(table: str) -> tuple[Kind, ...]:
     return tuple(Kind(name, ip_network(network)) for name, *networks in rows for network in networks)
 
 
-#: The first network that contains an address gives its kind. Clouds serve their metadata at the addresses of the first row.
+#: The kind of an address is the first one with a network that contains it. Clouds serve metadata at the addresses of the first row.
 _IPV4 = _kinds("""
     metadata 169.254.169.254/32 169.254.170.2/32 169.254.170.23/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32
     loopback 127.0.0.0/8
@@ -64,7 +64,7 @@ LOCALHOST: tuple[Network, ...] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/1
 
 @lru_cache(maxsize=1024)
 def kind_of(address: Address) -> str | None:
-    """The kind of an address (``loopback``, ``private``, ``metadata``, ``disguised``, …); None for a public one."""
+    """The kind of an address (``loopback``, ``private``, ``metadata``, ``disguised``, …); None for a public address."""
     if isinstance(address, IPv4Address):
         return next((k.name for k in _IPV4 if address in k.network), None)
     found = next((k.name for k in _IPV6 if address in k.network), None)
@@ -76,7 +76,7 @@ def kind_of(address: Address) -> str | None:
 
 
 def within(address: Address) -> tuple[Address, ...]:
-    """The IPv4 addresses that an IPv6 address contains, as far as its form shows."""
+    """The IPv4 addresses that an IPv6 address contains, if its form shows them."""
     if isinstance(address, IPv4Address):
         return ()
     number = int(address)
@@ -89,15 +89,15 @@ def within(address: Address) -> tuple[Address, ...]:
     if any(address in IPv6Network(n) for n in carries) and number > 1:
         return (last,)
     if address in IPv6Network("64:ff9b:1::/48"):
-        # RFC 6052 permits several lengths of the prefix: the address is at the end or around the reserved byte.
+        # RFC 6052 permits several prefix lengths: the IPv4 address is at the end, or it surrounds the reserved byte.
         return last, IPv4Address((number >> 64 & 0xFFFF) << 16 | (number >> 40 & 0xFFFF))
     return (last,) if _isatap(address) else ()
 
 
 def refusal(address: Address, named: Iterable[Network] = ()) -> str | None:
-    """The kind of an address that may not be reached; None if it is public or in one of the networks `named`.
+    """The kind of an address that must not be reached; None if it is public or in one of the networks `named`.
 
-    A disguised address needs both to be named: itself and the addresses that it contains.
+    A disguised address must be in these networks itself, and the addresses that it contains must be in them too.
     """
     kind = kind_of(address)
     if kind is None:
@@ -109,7 +109,7 @@ def refusal(address: Address, named: Iterable[Network] = ()) -> str | None:
 
 
 def parsed(text: str) -> Address | None:
-    """The address in a text; None for a name or an address with a zone."""
+    """The address in a text; None if the text is a name, or an address with a zone."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -118,5 +118,5 @@ def parsed(text: str) -> Address | None:
 
 
 def _isatap(address: IPv6Address) -> bool:
-    """Whether it is an ISATAP address, which can have any prefix (RFC 5214)."""
+    """Whether this is an ISATAP address, which can have any prefix (RFC 5214)."""
     return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE

@@ -1,7 +1,8 @@
-"""Rules on commands. Each part of a command is judged, and the strictest decision applies.
+"""Rules on commands. The rules are applied to each part of a command, and the strictest decision applies.
 
-The shipped list names ordinary commands; all others ask. The rules in files can forbid commands, allow only some, list further
-dangerous ones, and (the owner's alone) further ordinary ones. An approval is for this one call, never for others.
+The shipped list contains ordinary commands. All other commands need approval. The rules in files can forbid commands, allow only
+certain commands, and list further dangerous commands. Only the owner's file can list further ordinary commands. An approval
+covers a single call.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 from albert_tools.engine.policy.layers import Layer, Resource, Section, sections_of, written_at
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind, nonempty
 
-# The shell room is imported where it is used: most processes never judge a command.
+# engine/shell is imported where it is used, because most processes never check a command.
 if TYPE_CHECKING:
     from albert_tools.engine.shell.verdict import Judgement, Part
 
@@ -42,12 +43,12 @@ ORDINARY = ListKey(
     "further commands that need no approval; in the owner's file alone ([more](commands.md#the-owners-patterns))",
 )
 
-#: The kinds of resources that a command parser reads, which takes a while for long ones.
+#: The kinds of resources that need the command parser. It is slow for long commands.
 PARSED = frozenset({"shell", "program"})
 
 
 def read_ahead(kind: str, text: str) -> None:
-    """Parses a command, of a kind in `PARSED`, so that judging it later takes no time. For a thread: at worst it takes seconds."""
+    """Parse a command, of a kind in `PARSED`, into the cache of the parser. Run it in a thread, because it can take seconds."""
     from albert_tools.engine.shell.judge import judge_argv, judge_command
 
     if kind == "shell":
@@ -57,14 +58,14 @@ def read_ahead(kind: str, text: str) -> None:
 
 
 def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The decision on a command for a shell; None where the rules have nothing against it."""
+    """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command
 
     return _judge(layers, definition, judge_command(resource.name))
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The decision on a program and its arguments, joined as a shell would need them."""
+    """The decision on a program with its arguments, which are quoted as for a shell."""
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
@@ -72,7 +73,7 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The decision on an environment variable, ``NAME=value``: a question where it changes which programs run."""
+    """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
     from albert_tools.engine.shell.dangers import dangers
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
@@ -154,7 +155,7 @@ def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: J
 
 
 def _listed_as_ordinary(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:
-    """Whether the owner's rules list this call, by a pattern that names its program."""
+    """Whether the owner's rules list this command as ordinary, by a pattern that names its program."""
     from albert_tools.engine.shell.command_patterns import matches, names_a_program
 
     return bool(part.argv) and any(
@@ -172,7 +173,7 @@ def _name(part: Part) -> str:
 
 
 def _lint(examined: Examined) -> Iterator[Finding]:
-    """Patterns with the operators of a shell, which match no command."""
+    """Find patterns with operators of a shell. Such patterns match no command."""
     if examined.section.get(ORDINARY.name) is not None and not examined.layer.owner:
         yield f"{examined.place}.{ORDINARY.name}", "it has no effect: only the owner's file lists ordinary commands"
     for key in (ALLOWED, FORBIDDEN, DANGEROUS, ORDINARY):

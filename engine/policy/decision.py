@@ -1,4 +1,4 @@
-"""The outcome of judging a call or a part of it: allow, ask or deny, with the rule that gave it."""
+"""The decision on a call or on a part of it: allow, ask or deny, with the rule behind it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from albert_tools.engine.model.failure import Failure
 
 Verdict = Literal["allow", "ask", "deny"]
 
-#: The strictest verdict applies. How closely a rule fits never counts.
+#: The strictest verdict applies. It doesn't matter how specific a rule is.
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
-#: The reason, in a word that programs can compare.
+#: The reason as a word that programs can compare.
 Rationale = Literal[
     "allowed",
     "no_rule",
@@ -37,26 +37,27 @@ Rationale = Literal[
     "interrupted",
 ]
 
-#: A subject: a lasting answer is for calls with exactly these arguments.
+#: A value of `subject`: a lasting answer covers only calls with exactly these arguments.
 WHOLE_CALL = "the call as it is"
 
-#: Among equally strict decisions, the one that says most about the call is shown.
+#: If several decisions are equally strict, the most specific one is shown.
 _SPECIFIC: dict[Rationale, int] = {"dangerous_command": 2, "unknown_command": 1}
 
 
 class Decision(NamedTuple):
-    """One verdict. `rule` is the place of the rule in the file, `message` a sentence for people and agents, empty for *allow*."""
+    """One verdict. `rule` is the place of the rule in the file. `message` is a sentence for people and agents, empty for
+    *allow*."""
 
     verdict: Verdict
     rule: str
     rationale: Rationale
     message: str = ""
     hint: str | None = None
-    #: What a lasting answer covers, where that is less than the whole call: ``GET example.org``.
+    #: The part of the call that a lasting answer covers, such as ``GET example.org``; empty if it covers the whole call.
     subject: str = ""
 
     def failure(self, tool: str) -> Failure:
-        """The denial that this decision is, or becomes when nobody can be asked."""
+        """The denial for this decision. An *ask* becomes a denial if nobody can be asked."""
         why: dict[str, Json] = {"rationale_code": self.rationale}
         return Failure("permission_denied", self.message, hint=self.hint, rule=self.rule, tool=tool, details=why)
 
@@ -72,7 +73,7 @@ class Decision(NamedTuple):
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """The decision that applies: the first of the strictest; a dangerous command comes before other reasons.
+    """The decision that applies: the first of the strictest ones. A dangerous command is shown before other reasons.
 
     Raises:
         ValueError: `decisions` is empty.

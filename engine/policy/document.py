@@ -1,4 +1,4 @@
-"""Reads rules as YAML or Python gives them; reports each mistake with its line, its column and the nearest name."""
+"""Validates rules from YAML or Python. Reports each mistake with its line, its column and the nearest name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from albert_tools.engine.policy.layers import Section
 from albert_tools.engine.policy.rule_kind import Key, ListKey
 from albert_tools.engine.policy.rule_table import KEYS
 
-#: Where a part of a document is written: its keys from the top → (line, column), both from 1.
+#: The position of each part of a document: keys from the top → (line, column), both counted from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
 
-#: Mistakes that one message lists.
+#: The most mistakes in one message.
 _MAX_MISTAKES = 5
 
 
@@ -50,7 +50,7 @@ class _Strict(BaseModel):
 
 
 def _optional(name: str, annotations: Mapping[str, Any]) -> type[BaseModel]:
-    """A model whose keys may be missing. A key without a value is a mistake, because it must not count as a missing key."""
+    """Create a model whose keys may be missing. A key without a value is a mistake; otherwise, it would count as a missing key."""
     fields: dict[str, Any] = {key: (annotation, None) for key, annotation in annotations.items()}
     return create_model(name, __base__=_Strict, **fields)
 
@@ -59,7 +59,7 @@ def _number(kind: type, *, above: float | None = None, least: float | None = Non
     return Annotated[kind, Field(gt=above, ge=least, le=most)]
 
 
-#: Limits of every run; each can only be lowered.
+#: Limits of every run. Each one can only be lowered.
 LimitsDocument = _optional(
     "LimitsDocument",
     {
@@ -83,13 +83,13 @@ SectionDocument = _optional("SectionDocument", {key.name: _annotation(key) for k
 
 
 class RecordsDocument(_Strict):
-    """How long records are kept; only the owner's file says so."""
+    """How long records are retained. Only the owner's file can set it."""
 
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
 class RulesDocument(_Strict):
-    """A whole file."""
+    """A whole rules file."""
 
     allow: list[str] = []
     deny: list[str] = []
@@ -103,14 +103,14 @@ class RulesDocument(_Strict):
 
 
 class Mistaken(Exception):
-    """A document has mistakes; the text lists the first few."""
+    """The document has mistakes. The text lists the first ones."""
 
 
 def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> RulesDocument:
-    """The rules of a document.
+    """Validate a document and return its rules.
 
     Raises:
-        Mistaken: it has mistakes.
+        Mistaken: the document has mistakes.
     """
     try:
         return RulesDocument.model_validate(dict(document))
@@ -119,7 +119,7 @@ def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> Ru
 
 
 def section_of(document: BaseModel) -> Section:
-    """The keys that a section has. Lists are sorted, because their order means nothing: it must not make another revision."""
+    """The keys that the section contains. Lists are sorted, because their order has no meaning and must not change the revision."""
     found = document.model_dump(exclude_unset=True)
     return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
 
@@ -129,8 +129,8 @@ _NAMES = [name for part in _PARTS for name in part.model_fields]
 
 
 def _mistake(error: Any, marks: Marks) -> str:
-    """One of pydantic's errors as a sentence, with its place."""
-    # Where a key of a mapping is wrong, pydantic adds a part of its own.
+    """Convert an error of pydantic to a sentence with its position."""
+    # For a wrong key of a mapping, pydantic appends "[key]" to the place.
     place = tuple(part for part in error["loc"] if part != "[key]")
     at = next((marks[place[:n]] for n in range(len(place), 0, -1) if place[:n] in marks), None)
     where = f"line {at[0]}, column {at[1]}: " if at else ""

@@ -1,8 +1,9 @@
-"""Folders outside the workspace that the owner's rules open. An absolute pattern under `allowed_paths` opens its literal beginning.
+"""Extra roots: folders outside the workspace that the owner's rules open.
 
-``/data/shared/**`` opens ``/data/shared``, and ``$HOME/notes/*.md`` opens ``$HOME/notes``. Links in that path are resolved once,
-when the rules are read; afterwards no link on the way there is followed. The root is the folder through which files are reached;
-the pattern decides which of them a tool may use.
+An absolute pattern under `allowed_paths` opens the folder at its beginning, up to the first wildcard. ``/data/shared/**`` opens
+``/data/shared``, and ``$HOME/notes/*.md`` opens ``$HOME/notes``. Links in this path are resolved once, when the rules are read.
+Afterwards, no link in it is followed. The root is the folder through which files are reached. The pattern decides which files in
+it a tool may use.
 
 The root of the file system, folders that contain the home folder, and forbidden folders are never opened.
 """
@@ -21,7 +22,7 @@ from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 class Root(NamedTuple):
     """A folder that a pattern opens. `written` is its path in the rules, `real` its path without links.
 
-    `pattern` covers files by their real paths. `problem` says why the folder isn't opened.
+    `pattern` matches the real paths of the files. `problem` is the reason why the folder isn't opened.
     """
 
     written: str
@@ -31,7 +32,7 @@ class Root(NamedTuple):
 
 
 def root_of(pattern: str, workspace: str, home: str) -> Root | None:
-    """The folder that a pattern of `allowed_paths` opens; None for a pattern that is about the workspace only.
+    """The folder that a pattern of `allowed_paths` opens; None if the pattern applies only to the workspace.
 
     `workspace` and `home` are absolute; `workspace` is canonical.
     """
@@ -45,18 +46,18 @@ def root_of(pattern: str, workspace: str, home: str) -> Root | None:
     rest = parts[wild:]
     real = os.path.realpath(written)
     if not rest and os.path.lexists(real) and not os.path.isdir(real):
-        # A single file is reached through its folder.
+        # A single file is reached through its parent folder.
         rest = [literal(os.path.basename(real))]
         written, real = os.path.dirname(written), os.path.dirname(real)
     if _in(real, workspace):
         return None
-    # A pattern for everything in a folder also covers the folder itself, so that it can be listed.
+    # A pattern for the whole content of a folder also matches the folder itself, so that the folder can be listed.
     covered = "/".join((literal(real.rstrip("/")), *([] if rest == ["**"] else rest)))
     return Root(written, real, covered or "/", _problem(real, os.path.realpath(home)))
 
 
 def roots_of(roots: Iterable[Root | None]) -> tuple[Root, ...]:
-    """One root for each folder, without those that have a problem."""
+    """Remove duplicate roots, and roots with a problem."""
     found = {(root.written, root.real): root for root in roots if root is not None and root.problem is None}
     return tuple(found.values())
 

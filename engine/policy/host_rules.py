@@ -1,9 +1,9 @@
-"""Rules on hosts and HTTP methods. A host that no rule of the owner's lists needs approval.
+"""Rules on hosts and HTTP methods. A host that the owner's rules don't list needs approval.
 
-The addresses that a host name resolves to are judged when the connection is made (`addresses`). Here only a URL that contains an
-address is judged, so that nobody is asked about a call that would be refused anyway. Only the owner's file can permit addresses
-that aren't public: under `allowed_addresses`, or by a literal address or ``localhost`` in `allowed_hosts`. A host name permits no
-address, because whoever controls the name decides where it leads.
+The addresses of a host name are checked when the connection is made (`addresses`). This module checks the address only if the URL
+contains one, so that a person isn't asked about a call that would be refused later. Only the owner's file can permit non-public
+addresses: under `allowed_addresses`, or as a literal address or ``localhost`` in `allowed_hosts`. A host name in `allowed_hosts`
+permits no non-public address, because the owner of the name controls its addresses.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, sa
 if TYPE_CHECKING:
     from albert_tools.engine.policy.addresses import Network
 
-#: The rule that refuses an address that isn't public.
+#: The rule that refuses non-public addresses.
 UNREACHABLE = "shipped.addresses"
 
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:[0-9]*)?")
-#: The last part of an address as the system's resolver accepts it; no host name ends like this.
+#: The last part of an IPv4 address in any form that the system's resolver accepts. No host name ends like this.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 _PLAIN = "write it as https://example.org/…"
 
 
 def read_host(text: str) -> str:
-    """The normal form of a pattern of hosts.
+    """The normal form of a host pattern.
 
     Raises:
-        ValueError: it isn't one.
+        ValueError: the text is not a host pattern.
     """
     if text == "*":
         return text
@@ -61,7 +61,7 @@ def _address(text: str) -> str:
 
 
 def is_host(host: str, pattern: str) -> bool:
-    """Whether `pattern` (``example.org``, ``*.example.org`` for all below it, ``*`` for every host) covers `host`."""
+    """Whether `pattern` matches `host`: ``example.org``, ``*.example.org`` for all subdomains, ``*`` for every host."""
     if pattern == "*":
         return True
     if pattern.startswith("*."):
@@ -93,8 +93,8 @@ _METHODS = NameRule("method", same, METHODS)
 
 
 def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The decision on a URL; None where the rules have nothing against it."""
-    # The denials come first: nobody is asked about a URL that couldn't be reached.
+    """The decision on a URL; None if no rule objects."""
+    # Denials come first: a person isn't asked about a URL that can't be reached.
     if resource.name.partition(":")[0].lower() not in ("http", "https"):
         return Decision("deny", "shipped.schemes", "host", "only http:// and https:// addresses can be reached", _PLAIN)
     host = host_of(resource.name)
@@ -121,8 +121,8 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
 
 
 def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
-    """The addresses that a tool may reach though they aren't public: those that the owner's rules name, and of these only those
-    that the project's `allowed_addresses` name too, where it has that key."""
+    """The non-public addresses that a tool may reach: the addresses that the owner's rules name. If the project's file has
+    `allowed_addresses`, an address must be in the project's list too."""
     from ipaddress import ip_network
 
     from albert_tools.engine.policy.addresses import LOCALHOST, parsed
@@ -144,7 +144,7 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
 
 
 def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:
-    """The denial of a host that is an address and not public."""
+    """The denial of a host that is a non-public address."""
     from albert_tools.engine.policy.addresses import parsed, refusal
 
     address = parsed(host)
@@ -153,7 +153,7 @@ def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host:
 
 
 def unreached(shown: str, kind: str, tool: str) -> Decision:
-    """The denial of an address that isn't public. `shown` is the address, or the host name that resolves to it."""
+    """The denial of a non-public address. `shown` is the address, or the host name that resolves to it."""
     article = "an" if kind[0] in "aeiou" else "a"
     return Decision(
         "deny",
@@ -173,7 +173,7 @@ HOSTS = RuleKind(
 
 
 def host_of(url: str) -> str | None:
-    """The host of a URL in its normal form; None where two parsers could read two different hosts."""
+    """The host of a URL in its normal form; None if two parsers could find different hosts in the URL."""
     if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
         return None
     try:
@@ -183,14 +183,15 @@ def host_of(url: str) -> str | None:
         return None
     if "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc):
         return None
-    # Other letters and escapes may become another name on the way, and a user's name can look like a host.
+    # Non-ASCII letters and escapes can change the name in a later step, and a user name can look like a host.
     if not host or not parts.scheme or "@" in parts.netloc or "%" in host or not host.isascii():
         return None
     return plain_host(host)
 
 
 def plain_host(host: str) -> str:
-    """A name without its last dot; an address, which has many spellings (``127.1``, ``0x7f000001``), in its normal form."""
+    """A name without its final dot. An address can have many spellings (``127.1``, ``0x7f000001``); it is returned in its normal
+    form."""
     host = host.lower().rstrip(".")
     if ":" in host:
         from ipaddress import IPv6Address

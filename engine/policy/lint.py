@@ -1,4 +1,4 @@
-"""Finds rules that have no effect, or not the one they seem to have: unknown names, keys that contradict each other."""
+"""Finds rules without effect, and rules with an unexpected effect: unknown names, and keys that contradict each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lint(
     workspace: str = "",
     home: str = "",
 ) -> list[dict[str, str]]:
-    """Each finding as ``{rule, message}``. Folders outside the workspace are looked at where `workspace` and `home` are given."""
+    """Each finding as ``{rule, message}``. Folders outside the workspace are checked if `workspace` and `home` are given."""
     known = {d.name: d for d in primitives}
     names = {*known, *composites}
     layers = rules.layers()
@@ -44,7 +44,7 @@ def lint_settings(
 ) -> list[dict[str, str]]:
     """Mistakes in the settings of primitives, each as ``{rule, message}``.
 
-    `all_declared` names the primitives that have no settings beyond those that they declare.
+    `all_declared` names the primitives that accept only their declared settings.
     """
     known = {p.name: p for p in primitives}
     found: list[Finding] = []
@@ -67,7 +67,7 @@ def _as_documents(found: Iterable[Finding]) -> list[dict[str, str]]:
 
 
 def _names(layer: Layer, known: Mapping[str, ToolDefinition], names: Collection[str]) -> Iterator[Finding]:
-    """Names of tools that don't exist or are both allowed and denied."""
+    """Names of tools that don't exist, or that are both allowed and denied."""
     for key, listed, existing in (
         ("allow", layer.allow, known),
         ("deny", layer.deny, names),
@@ -81,7 +81,7 @@ def _names(layer: Layer, known: Mapping[str, ToolDefinition], names: Collection[
 
 
 def _section(examined: Examined, names: Collection[str]) -> Iterator[Finding]:
-    """What is wrong in one section, by each kind of rule."""
+    """The findings of every rule kind in one section."""
     if examined.group == "categories" and not examined.tools:
         yield examined.place, "no primitive is of this category"
     composite = examined.group == "tools" and not examined.tools and examined.name in names

@@ -1,7 +1,8 @@
 """Rules on the modes in which a tool may be called, and on gated tools.
 
-Permitted is (allowed ∪ requires approval) − forbidden, over all sections of one file together. The owner's file is asked first,
-with the shipped rules where it says nothing about the tool's modes, then the project's.
+In each file, the sections on a tool are combined: a mode is permitted if a section allows it or requires approval for it, and no
+section forbids it. The owner's file is checked first, then the project's file. If the owner's file says nothing about the modes
+of the tool, the shipped rules apply.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _KEYS = (ALLOWED, ASKING, FORBIDDEN)
 
 
 def permissions(layers: tuple[Layer, ...], definition: ToolDefinition, gated: bool, mode: Mode) -> list[Decision]:
-    """The decisions that apply to every call of a tool in a mode, whatever its arguments; at least one."""
+    """The decisions that apply to every call of a tool in a mode, independent of its arguments. There is at least one."""
     name = definition.name
     if mode not in definition.allowed_modes:
         return [Decision("deny", "definition.allowed_modes", "tool_mode", f"{name} can't be used in {mode}")]
@@ -46,11 +47,11 @@ def _of_layer(layer: Layer, definition: ToolDefinition, gated: bool, mode: Mode)
         return Decision("deny", rule, "denied", f"{name} is denied by the rules", f"{written_at(rule)} lists it")
     sections = [(place, s) for place, s in layer.sections(definition) if _speaks_of_modes(s)]
     shipped = _shipped(definition, name in layer.allow)
-    # A category doesn't open a gated tool: nobody who writes about a category can see which gated tools are in it.
+    # A section on a category doesn't open a gated tool, because its author may not know which gated tools are in the category.
     opened = name in layer.allow or (layer.owner and any(place == f"tools.{name}" for place, _ in sections))
     if gated and not opened and (layer.owner or layer.says_allow):
         decision = _in_mode([*sections, shipped], name, mode)
-        # In a mode that denies it anyway, opening it would change nothing.
+        # If the mode denies the tool anyway, report the mode, because opening the tool would not help.
         return decision if decision.rationale == "mode" else _off(layer, name)
     if not sections and not layer.owner:
         return None
@@ -62,7 +63,7 @@ def _speaks_of_modes(section: Section) -> bool:
 
 
 def _shipped(definition: ToolDefinition, named: bool) -> tuple[str, Section]:
-    """The shipped section for a tool, with its rule id. `named`: the file lists the tool under `allow`."""
+    """The shipped section for a tool, with its rule id. `named`: whether the file lists the tool under `allow`."""
     if named:
         return "allow", NAMED
     if definition.kind == "composite":

@@ -1,6 +1,6 @@
-"""Rules on the providers and models that `inference` may ask, by the names that providers use; ``*`` stands for any characters.
+"""Rules on the providers and models that `inference` may use, by the names that providers use. ``*`` matches any characters.
 
-Without such a rule every provider that the owner has configured may be asked; others can't be reached anyway.
+Without such a rule, `inference` may use every provider that the owner has configured. Other providers can't be reached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, no
 
 
 def matches_name(name: str, pattern: str) -> bool:
-    """Whether a pattern covers a name: letter by letter, ``*`` for any characters."""
+    """Whether a pattern matches a name. The comparison is case-sensitive; ``*`` matches any characters."""
     return Starred.of(pattern).fits(name)
 
 
@@ -31,12 +31,12 @@ _MODELS = NameRule("model", matches_name, MODELS)
 
 
 def judge_provider(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The denial of a provider; None where the rules have nothing against it."""
+    """The denial of a provider; None if no rule objects."""
     return _PROVIDERS.judge(layers, definition, resource.name)
 
 
 def judge_model(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The denial of a model; None where the rules have nothing against it."""
+    """The denial of a model; None if no rule objects."""
     return _MODELS.judge(layers, definition, resource.name)
 
 

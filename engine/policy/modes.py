@@ -1,8 +1,9 @@
 """The mode of the whole installation, and its changes.
 
-The mode is stored in one small file, so that every process sees a change at its next call. A person switches it. By itself it
-changes only from `NORMAL` to `ALERT` (too many violations) and between `NORMAL` and `DEGRADED` (disk or memory nearly full). Only
-a person leaves `LOCKDOWN`, and only for `RECOVERY`. A file that can't be read or understood counts as `LOCKDOWN`: fail closed.
+The mode is stored in one small file. Every process reads the file at its next call and so sees a change. Usually a person
+switches the mode. Two changes are automatic: from `NORMAL` to `ALERT` (too many violations), and between `NORMAL` and `DEGRADED`
+(disk or memory nearly full). Only a person can leave `LOCKDOWN`, and only to `RECOVERY`. If the file can't be read or is invalid,
+the mode is `LOCKDOWN` (fail closed).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ try:
 except ImportError:  # pragma: no cover
     fcntl = None  # type: ignore[assignment]
 
-#: The modes that can follow each mode. A service by itself only makes the changes in `_AUTOMATIC`.
+#: The modes that can follow each mode. A service itself makes only the changes in `_AUTOMATIC`.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
     "NORMAL": ("ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"),
     "ALERT": ("NORMAL", "DEGRADED", "LOCKDOWN", "RECOVERY"),
@@ -36,23 +37,24 @@ NEXT: dict[Mode, tuple[Mode, ...]] = {
 }
 _AUTOMATIC = {("NORMAL", "ALERT"), ("NORMAL", "DEGRADED"), ("DEGRADED", "NORMAL")}
 
-#: Seconds to wait for another process that is writing the mode.
+#: Seconds to wait for the lock while another process writes the mode.
 _LOCK_SECONDS = 1.0
 
-#: Bytes read of the file; a valid one is much shorter.
+#: The most bytes that are read of the file. A valid file is much shorter.
 _MAX_BYTES = 8192
 
 
 class Thresholds(NamedTuple):
-    """When the mode changes by itself. Going back needs more room than was missing, so that the mode doesn't flicker."""
+    """Thresholds of automatic changes. Returning to `NORMAL` needs a higher value than leaving it, so the mode doesn't
+    alternate."""
 
-    #: Free MiB on the disk of the state folder.
+    #: Free MiB on the disk with the state folder.
     disk_free_mb: float = 100
     disk_free_again_mb: float = 200
-    #: Available memory as a share of all memory.
+    #: Available memory as a fraction of all memory.
     memory_available: float = 0.03
     memory_available_again: float = 0.06
-    #: Attempts to leave the workspace, within so many seconds.
+    #: The number of attempts to leave the workspace within `violation_seconds`.
     violations: int = 20
     violation_seconds: float = 60
     #: Seconds between two checks of disk and memory.
@@ -60,7 +62,7 @@ class Thresholds(NamedTuple):
 
 
 class ModeState(NamedTuple):
-    """The mode, since when (ISO 8601, UTC), by whom, and why."""
+    """The mode, the time of its last change (ISO 8601, UTC), who changed it, and why."""
 
     mode: Mode = "NORMAL"
     since: str = ""
@@ -69,7 +71,7 @@ class ModeState(NamedTuple):
 
 
 class Modes:
-    """The mode of one home. Safe to use from any thread and any number of processes."""
+    """The mode of one home. Safe to use from any thread and from several processes."""
 
     def __init__(
         self,
@@ -80,11 +82,11 @@ class Modes:
         free: Callable[[], tuple[float, float]] | None = None,
     ) -> None:
         """Args:
-        file: Stores the mode; None keeps it in this process only.
-        thresholds: When the mode changes by itself.
-        clock: Gives seconds.
-        ledger: Records the changes that are made here.
-        free: Gives the free MiB of the disk and the available share of memory.
+        file: The file with the mode; None stores the mode only in this process.
+        thresholds: The thresholds of automatic changes.
+        clock: Returns seconds.
+        ledger: Gets an entry for each change that this object makes.
+        free: Returns the free MiB of the disk and the available fraction of memory.
         """
         self._file = file
         self._thresholds = thresholds or Thresholds()
@@ -99,17 +101,17 @@ class Modes:
 
     @property
     def mode(self) -> Mode:
-        """The mode now."""
+        """The current mode."""
         return self.state().mode
 
     def state(self) -> ModeState:
-        """The mode now, with its last change."""
+        """The current mode with its last change."""
         if self._file is None:
             return self._state
         try:
             facts = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
-            # Nothing of ours removes the file, so its absence doesn't take back a mode that it had.
+            # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
             gone = self._seen is not None and self._state.mode != "NORMAL"
             seen, state = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else ModeState()
         except OSError as error:
@@ -125,7 +127,7 @@ class Modes:
         return state
 
     def listen(self, listener: Callable[[ModeState, ModeState], None]) -> None:
-        """Call `listener` with the old and the new state at each change that this process sees."""
+        """Register `listener`. It is called with the old and the new state at each change that this process sees."""
         self._listeners.append(listener)
 
     def switch(self, mode: Mode, by: str, cause: str) -> ModeState:
@@ -140,7 +142,7 @@ class Modes:
             try:
                 stack.enter_context(self._locked())
             except Failure:
-                # A lock that is held must not prevent a lockdown.
+                # If another process has the lock, a lockdown must still be possible.
                 if mode != "LOCKDOWN":
                     raise
             before, now = self._switched(mode, by, cause)
@@ -156,7 +158,7 @@ class Modes:
                 hint=f"from {now.mode} it can change to {', '.join(NEXT[now.mode])}",
             )
         state = ModeState(mode, _now(), by, cause)
-        # A change that can't be stored fails, except for a lockdown, which then applies to this process.
+        # A change that can't be stored fails. A lockdown still applies to this process.
         try:
             self._write(state)
         except Failure:
@@ -168,7 +170,7 @@ class Modes:
         return now, state
 
     def violation(self) -> None:
-        """Count an attempt to leave the workspace; too many switch to `ALERT`."""
+        """Count an attempt to leave the workspace. Too many attempts switch the mode to `ALERT`."""
         now = self._clock()
         self._violations.append(now)
         while self._violations and self._violations[0] < now - self._thresholds.violation_seconds:
@@ -180,7 +182,8 @@ class Modes:
             self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
 
     def look(self) -> None:
-        """Check disk and memory, if the last check is long enough ago, and switch to `DEGRADED` or back."""
+        """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than `look_seconds`
+        ago."""
         now = self._clock()
         if now - self._looked < self._thresholds.look_seconds:
             return
@@ -217,23 +220,23 @@ class Modes:
             self._changed(*change)
 
     def _stepped(self, mode: Mode, cause: str, store: bool) -> tuple[ModeState, ModeState] | None:
-        # Read under the lock: a lockdown that a person has just ordered must not be overwritten.
+        # Read the mode under the lock, so that a lockdown that a person has just ordered isn't overwritten.
         before = self.state()
         if (before.mode, mode) not in _AUTOMATIC:
             return None
         self._state = now = ModeState(mode, _now(), "albert", cause)
         if store:
-            # A change that can't be stored still applies to this process.
+            # If a change can't be stored, it still applies to this process.
             with suppress(Failure):
                 self._write(now)
         return before, now
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Lock out other writers while the mode is read and written.
+        """Lock the mode against other writers while it is read and written.
 
         Raises:
-            Failure: `io_error`: the lock can't be taken within `_LOCK_SECONDS`.
+            Failure: `io_error`: timed out after `_LOCK_SECONDS`.
         """
         if self._file is None or fcntl is None:
             yield
@@ -269,7 +272,7 @@ class Modes:
             return
         self._tell(before, now)
         if self._ledger is not None:
-            # A ledger that can't be written must not prevent a lockdown.
+            # If the ledger can't be written, a lockdown must still be possible.
             with suppress(Failure):
                 data = {"from": before.mode, "to": now.mode, "by": now.by, "cause": now.cause}
                 self._ledger.durable(self._ledger.append("mode", data))
@@ -284,7 +287,7 @@ def _now() -> str:
 
 
 def _stamp(facts: os.stat_result) -> tuple[int, int, int]:
-    """Facts that differ after a change of the file. Unlike the other times, the inode's can't be set back."""
+    """Facts that change with the file. Unlike the other times, the change time of an inode can't be set by a program."""
     return facts.st_ino, facts.st_ctime_ns, facts.st_size
 
 

@@ -1,4 +1,4 @@
-"""Rules on how much: the size of files, the time of a call, calls per hour. The lowest number that any rule gives applies."""
+"""Rules with numbers: the size of files, the time of a call, and calls per hour. The lowest number of all rules applies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from albert_tools.engine.policy.layers import Layer, sections_of
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
-#: The largest size that a rule can set, in MiB: larger files aren't read anyway.
+#: The largest size that a rule can set, in MiB. Larger files can't be read anyway.
 _MOST_MB = 1024
 _MOST_SECONDS = 3600
-#: A tool that is called every few milliseconds isn't limited by the hour.
+#: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
 
 SIZE = NumberKey(
@@ -42,7 +42,7 @@ RATE = NumberKey(
 
 
 def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[str, int]:
-    """The windows that a call is counted in, each with its calls per hour: ``{"tool:write_file": 100, …}``."""
+    """The rate limit windows that count a call, each with its calls per hour: ``{"tool:write_file": 100, …}``."""
     found: dict[str, int] = {}
     own = getattr(definition, "rate_limit", None)
     if own is not None:
@@ -57,7 +57,7 @@ def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[s
 
 
 def _lint_rate(examined: Examined) -> Iterator[Finding]:
-    """Numbers of calls that are never reached, because a lower number counts the same calls."""
+    """Find rate limits without effect: a lower limit counts the same calls."""
     rate = RATE.of(examined.section)
     if rate is None:
         return

@@ -1,4 +1,4 @@
-"""Rules on the operations of a tool that has several: `git` may DIFF, but not PUSH."""
+"""Rules on the operations of a tool that has several operations: `git` may use DIFF, but not PUSH."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FORBIDDEN = ListKey("forbidden_operations", _OPERATION, 32, "[PUSH]", "operation
 
 _OPERATIONS = NameRule("operation", same, ALLOWED, ASKING, FORBIDDEN)
 
-#: By tool: the operations that need approval where the owner's rules have no `allowed_operations`. These of git change its
-#: history, the working tree or a remote.
+#: Operations of each tool that need approval if the owner's rules have no `allowed_operations`. The listed operations of git
+#: change its history, the working tree or a remote.
 SHIPPED_ASKING: dict[str, frozenset[str]] = {
     "git": frozenset(
         "CLONE FETCH PULL COMMIT PUSH BRANCH CHECKOUT MERGE REBASE RESET STASH TAG REMOTE".split(),
@@ -31,7 +31,7 @@ SHIPPED_ASKING: dict[str, frozenset[str]] = {
 
 
 def judge_operation(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The decision on an operation; None where the rules have nothing against it."""
+    """The decision on an operation; None if no rule objects."""
     operation = resource.name.upper()
     decision = _OPERATIONS.judge(layers, definition, operation)
     if decision is not None or _OPERATIONS.owner_lists(layers, definition):

@@ -1,8 +1,9 @@
-"""Judges what a call reaches on the network while it runs: redirects, addresses, hosts that secrets are sent to.
+"""Applies the network rules while a call runs: to redirects, addresses, and hosts that receive secrets.
 
-The pipeline has judged the URLs in the call's arguments, and may have asked a person about them. The URLs that they lead to are
-judged here by the same rules. Nobody is asked during a call: where the rules would ask, the call is denied, and the denial names
-the URL, so that it can be called directly. Only a redirect to a method and host that the person has approved is followed.
+Before the call, the pipeline has checked the URLs in its arguments, and maybe a person has approved them. This module applies the
+same rules to the URLs that follow, such as redirects. A person can't be asked during a call. So if a rule would ask, the call is
+denied, and the denial contains the URL, so that the agent can call it directly. A redirect is followed only if no rule objects,
+or if the person has approved its method and host.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from albert_tools.engine.policy.rules import Policy
 
 
 class Outgoing:
-    """The network rules for one call of one tool. `urls` are those in its arguments, each with its method."""
+    """The network rules for one call of one tool. `urls` are the URLs in its arguments, each with its method."""
 
     __slots__ = ("_definition", "_policy", "_secrets", "_urls", "named")
 
@@ -35,11 +36,12 @@ class Outgoing:
         self._definition = definition
         self._urls = urls
         self._secrets = secrets
-        #: Addresses that aren't public but that the owner's rules permit.
+        #: Non-public addresses that the owner's rules permit.
         self.named: tuple[Network, ...] = policy.named_addresses(definition)
 
     def demand(self, url: str, method: str, *, by_owner: bool = False) -> None:
-        """Require that the rules permit a further URL. `by_owner`: the owner's configuration contains it, which permits its host.
+        """Require that the rules permit another URL. `by_owner`: the owner's configuration contains the URL, which permits its
+        host.
 
         Raises:
             Failure: `permission_denied`, with the URL in `details`.
@@ -49,7 +51,7 @@ class Outgoing:
         if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
             return
         if by_owner and decision.rule == UNREACHABLE:
-            # The configuration permits the address too (`named_by`).
+            # The owner's configuration also permits the address (`named_by`).
             return
         failure = decision.failure(self._definition.name)
         if decision.verdict == "ask":
@@ -62,14 +64,15 @@ class Outgoing:
         return {d.subject for d in self._policy.touches(self._definition, self._urls) if d.subject}
 
     def named_by(self, url: str) -> tuple[Network, ...]:
-        """`named`, with the literal address in a URL of the owner's configuration."""
+        """`named`, and the literal address in `url`, a URL of the owner's configuration."""
         host = host_of(url) or ""
         address = parsed(host)
         literal = LOCALHOST if host == "localhost" else _single(address) if address is not None else ()
         return (*self.named, *literal)
 
     def demand_secret(self, name: str, url: str) -> None:
-        """Require that a secret may be sent to a URL: its host is listed for it, and it is encrypted or this machine.
+        """Require that a secret may be sent to a URL. Its host must be listed for the secret, and the URL must be encrypted or
+        local.
 
         Raises:
             Failure: `permission_denied`.
@@ -117,6 +120,6 @@ def _single(address: Address) -> tuple[Network, ...]:
 
 
 def _shown(url: str) -> str:
-    """A URL for a sentence: without its query, which may hold anything."""
+    """A URL for a message, without its query, which may contain sensitive data."""
     parts = urlsplit(url)
     return repr(f"{parts.scheme}://{parts.netloc}{parts.path}"[:300])

@@ -1,11 +1,12 @@
 """Patterns of paths, written as in `.gitignore`, in an index.
 
-``secrets`` is any file or folder of that name, at any depth of the workspace; ``src/*.py`` and ``./x`` start at the workspace;
-``/etc`` and ``$HOME/.ssh`` are absolute; ``**`` spans folders. A pattern for a folder covers everything in it. There is no ``!``:
-one rule can't permit what another one forbids.
+``secrets`` matches every file or folder of this name in the workspace, at any depth. ``src/*.py`` and ``./x`` start at the
+workspace. ``/etc`` and ``$HOME/.ssh`` are absolute. ``**`` matches any number of folders. A pattern that matches a folder also
+matches its content. There is no ``!``: a rule can't permit a path that another rule forbids.
 
-Patterns are indexed by their literal parts, so matching a path takes a few lookups for each of its parts, however many patterns
-there are. Only patterns with wildcards below such a part are matched one by one, by `pathspec`.
+Patterns are indexed by their literal parts. So matching needs a few lookups for each part of a path, independent of the number of
+patterns. `pathspec` is used only for patterns with wildcards; of these, it tests one by one the patterns whose literal parts
+match.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 _WILD = re.compile(r"[*?\[\\]")
 
-#: Whether file systems of this platform usually ignore case.
+#: Whether the file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
 
 
 class PathPatterns:
-    """An index of patterns, each with the name of its rule. It matches absolute paths."""
+    """An index of patterns, each with the name of its rule. It is used with absolute paths."""
 
     def __init__(self, patterns: Iterable[tuple[str, str]], workspace: str, home: str) -> None:
-        """`patterns` are (pattern, rule); `workspace` and `home` are absolute paths.
+        """`patterns` are pairs (pattern, rule). `workspace` and `home` are absolute paths.
 
         Raises:
             ValueError: a pattern is invalid.
@@ -40,7 +41,7 @@ class PathPatterns:
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         self._workspace = _fold(workspace).rstrip("/")
-        # For use in a pattern: their names may contain characters that are wildcards there.
+        # These texts become parts of patterns. So wildcard characters in them are escaped.
         self._home_text = literal(home.rstrip("/"))
         self._workspace_text = literal(self._workspace)
         for pattern, rule in patterns:
@@ -50,9 +51,9 @@ class PathPatterns:
         return bool(self._rooted or self._rooted_wild or self._names or self._suffixes or self._wild)
 
     def match(self, path: str) -> tuple[str, str] | None:
-        """The (pattern, rule) that covers an absolute path without ``.`` and ``..``; None if no pattern does."""
+        """The (pattern, rule) that matches an absolute path without ``.`` and ``..``; None if no pattern matches."""
         path = _fold(path).rstrip("/")
-        # Inside the workspace, a pattern without a place applies to the parts below the workspace only; outside, to all parts.
+        # A pattern without a leading folder applies to the parts below the workspace. For a path outside, it applies to all parts.
         inside = path.startswith(f"{self._workspace}/") or path == self._workspace
         floor = len(self._workspace) if inside else 0
         found = self._rooted.get("/") or self._under("", path)
@@ -88,7 +89,7 @@ class PathPatterns:
         text = _fold(expanded(pattern, self._home_text, self._workspace_text))
         parts = text.split("/")
         if "." in parts:
-            # `.` is the workspace, and `a/./b` is `a/b`; but `./a` is only at the top, unlike `a`.
+            # `.` is the workspace, and `a/./b` is `a/b`. But `./a` matches only at the top of the workspace, and `a` at any depth.
             plain = "/".join(p for p in parts if p not in ("", "."))
             text = f"/{plain}" if text.startswith("/") else f"{self._workspace_text}/{plain}"
         if text.startswith("/"):
@@ -105,7 +106,7 @@ class PathPatterns:
         if not rest:
             self._rooted[above or "/"] = (pattern, rule)
         else:
-            # The leading slash anchors it to this folder.
+            # The leading slash anchors the pattern to this folder.
             self._rooted_wild.setdefault(above, []).append((_spec("/" + "/".join(rest)), pattern, rule))
 
     def _add_floating(self, text: str, pattern: str, rule: str) -> None:
@@ -119,10 +120,10 @@ class PathPatterns:
 
 
 def expanded(pattern: str, home: str, workspace: str) -> str:
-    """A pattern with ``$HOME``, ``~`` and ``$WORKSPACE`` replaced.
+    """Replace ``$HOME``, ``~`` and ``$WORKSPACE`` in a pattern.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the pattern is invalid.
     """
     if not pattern.strip() or "\0" in pattern:
         raise ValueError(f"a pattern can't {'contain a NUL character' if pattern.strip() else 'be empty'}")
@@ -158,7 +159,7 @@ def _spec(text: str) -> GitIgnoreSpec:
 
 
 def _folded(text: str) -> str:
-    """The normal form of all names that such a file system treats as one: without case and composed characters."""
+    """The common form of all names that are equal on such a file system: it ignores case and Unicode composition."""
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
 
 

@@ -1,6 +1,6 @@
-"""Rules on paths: patterns that a tool may use or may not use, and the folders outside the workspace that they open.
+"""Rules on paths: which paths a tool may use, and which folders outside the workspace it may use.
 
-`extra_roots` says which folders a pattern opens, `path_patterns` how patterns are written and matched.
+`extra_roots` computes which folder a pattern opens. `path_patterns` defines the syntax of patterns and matches them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 
-#: A pattern that no path fits: an empty `allowed_paths` allows nothing.
+#: A pattern that matches no path. It represents an empty `allowed_paths`.
 _NOTHING = "/nothing/is/allowed"
 
 
@@ -38,8 +38,9 @@ FORBIDDEN = ListKey("forbidden_paths", _pattern, 4096, '[secrets, "*.pem"]', "pa
 
 
 class _PathsOf(NamedTuple):
-    """The rules on the paths of one tool. `allowed` has one entry for each file with `allowed_paths`: the first rule, the patterns
-    of all sections, and whether the file is the owner's. `opened` are the (pattern, rule) that reach outside the workspace."""
+    """The rules on paths for one tool. `allowed` has one entry for each file with `allowed_paths`: its first rule, the patterns
+    of all sections, and whether it is the owner's file. `opened` are the (pattern, rule) pairs for folders outside the
+    workspace."""
 
     forbidden: PathPatterns
     allowed: list[tuple[str, PathPatterns, bool]]
@@ -48,23 +49,23 @@ class _PathsOf(NamedTuple):
 
 
 class PathJudge:
-    """Judges paths in one workspace. Safe to use from any thread."""
+    """Decides about paths in one workspace. Safe to use from any thread."""
 
     def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
         self._layers = layers
         self._workspace = workspace
-        # Judged paths contain no links, but the path of a home folder often does (`/home` → `/var/home`).
+        # The checked paths contain no links. But the path of the home folder often contains one (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
         self._by_tool: dict[str, _PathsOf] = {}
         self._root_of = {pattern: root_of(pattern, workspace, home) for pattern in self._absolute()}
-        #: The folders outside the workspace that the owner's rules open, each once.
+        #: The folders outside the workspace that the owner's rules open, without duplicates.
         self.roots = roots_of(self._root_of.values())
         shipped = (expanded(p, home, workspace) for p in SHIPPED_FORBIDDEN_PATHS)
         self._shipped_inside = any(p.startswith(f"{workspace}/") for p in shipped)
         self._shipped = self._patterns([(p, "shipped.forbidden_paths") for p in SHIPPED_FORBIDDEN_PATHS])
 
     def judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
-        """The decision on an absolute, canonical path; None where the rules have nothing against it."""
+        """The decision on an absolute, canonical path; None if no rule objects."""
         rules = self._rules_of(definition)
         shown = self._shown(path)
         hit = rules.forbidden.match(path) or self._shipped.match(path)
@@ -77,7 +78,7 @@ class PathJudge:
             hint = f"the owner can list it under `tools.{definition.name}.allowed_paths`"
             return Decision("deny", "outside_workspace", "outside_workspace", message, hint)
         for rule, patterns, owner in rules.allowed:
-            # Outside the workspace the owner's patterns have matched already: by their folders' real paths.
+            # For a path outside, the owner's patterns were already matched against the real path (`opened`).
             if not (outside and owner) and patterns.match(path) is None:
                 message = f"{shown} is not among the paths that {definition.name} may {use}"
                 hint = f"use a path that is listed, or ask for it to be added to {written_at(rule)}"
@@ -88,16 +89,16 @@ class PathJudge:
         return None
 
     def selective(self, definition: ToolDefinition) -> bool:
-        """Whether rules may deny a tool some paths inside the workspace."""
+        """Whether the rules may deny some paths inside the workspace to a tool."""
         rules = self._rules_of(definition)
         return bool(rules.forbidden) or bool(rules.allowed) or self._shipped_inside
 
     def opened(self, definition: ToolDefinition) -> list[str]:
-        """The patterns that open folders outside the workspace to a tool, by the folders' real paths."""
+        """The patterns that open folders outside the workspace to a tool. They contain the real paths of the folders."""
         return [pattern for pattern, _ in self._rules_of(definition).opening]
 
     def _absolute(self) -> Iterator[str]:
-        """The patterns that may open a folder. A project's can't."""
+        """The patterns that may open a folder. Only the owner's patterns can."""
         for layer in self._layers:
             if layer.owner:
                 for section in (*layer.tools.values(), *layer.categories.values()):
@@ -137,7 +138,7 @@ class PathJudge:
 
 
 def _lint(examined: Examined) -> Iterator[Finding]:
-    """Absolute patterns that open no folder."""
+    """Find absolute patterns that open no folder."""
     if not examined.workspace:
         return
     rule = f"{examined.place}.{ALLOWED.name}"

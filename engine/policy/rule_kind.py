@@ -1,10 +1,10 @@
-"""What makes up a kind of rule: its keys in a section, how they are written, who judges by them, what lint finds in them.
+"""The structure of a rule kind: its keys in a section, their syntax, the functions that apply them, and their lint.
 
-Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. Reading a file, judging, lint and the table in
-`docs/governance.md` go through that list. A rule about a kind of resource needs its module, its tests, its line in the list and its
-row in the page. A rule about the whole call also needs a method in `rules` and a caller.
+Each kind is declared in one module, ``…_rules.py``, and listed in `rule_table`. The reader of rules files, the policy, lint and
+the table in `docs/governance.md` use this list. A new rule on a kind of resource needs its module, its tests, its entry in the
+list and its row in the page. A new rule on the whole call also needs a method in `rules`, and a caller of this method.
 
-All layers and all sections on a tool apply together: a call must satisfy every list, and the lowest number applies.
+All layers and all sections on a tool apply together. A call must satisfy every list, and the lowest of several numbers applies.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from albert_tools.engine.model.definition import Effect, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, Rationale
 from albert_tools.engine.policy.layers import Layer, Resource, Section, sections_of, written_at
 
-#: Names that a denial lists.
+#: The most names that a denial lists.
 _MAX_SHOWN = 20
 
 
 class ListKey(NamedTuple):
     """A key whose value is a list of texts.
 
-    `read` returns the normal form of one text, or raises `ValueError` with what is wrong. `example` is a value as YAML, `meaning`
-    completes the row of the key in `docs/governance.md`.
+    `read` returns the normal form of one text; for an invalid text, it raises `ValueError` with the reason. `example` is a value
+    in YAML. `meaning` completes the row of the key in `docs/governance.md`.
     """
 
     name: str
@@ -35,12 +35,13 @@ class ListKey(NamedTuple):
     meaning: str
 
     def of(self, section: Section) -> tuple[str, ...] | None:
-        """The list in a section; None where the key is missing, which is not the same as an empty list."""
+        """The list in a section; None if the key is missing. A missing key differs from an empty list."""
         return section.get(self.name)
 
 
 class NumberKey(NamedTuple):
-    """A key whose value is a number: above `above` or at least `least`, and at most `most`. The lowest of all sections applies."""
+    """A key whose value is a number: more than `above` or at least `least`, and at most `most`. The lowest of all sections
+    applies."""
 
     name: str
     type: type[int] | type[float]
@@ -51,25 +52,25 @@ class NumberKey(NamedTuple):
     above: float | None = None
 
     def of(self, section: Section) -> float | None:
-        """The number in a section; None where the key is missing."""
+        """The number in a section; None if the key is missing."""
         return section.get(self.name)
 
     def lowest(self, layers: tuple[Layer, ...], definition: ToolDefinition, default: float) -> float:
-        """The lowest number that any section on a tool has; `default` where none has one."""
+        """The lowest number in all sections that apply to a tool; `default` if no section has the key."""
         found = (self.of(section) for _, _, section in sections_of(layers, definition))
         return min((number for number in found if number is not None), default=default)
 
 
 Key = ListKey | NumberKey
 
-#: Judges one resource by the layers; None where the rules have nothing against it.
+#: Decides about one resource by the layers; None if no rule objects.
 Judge = Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]
 
 
 class Examined(NamedTuple):
-    """One section, as lint looks at it: the section called `name` in `layer`, among `tools` or `categories` (`group`).
+    """One section that lint checks: the section `name` in `layer`, under `tools` or `categories` (`group`).
 
-    `tools` are the primitives that it applies to. `workspace` and `home` are absolute paths, or empty where they aren't known.
+    `tools` are the primitives that it applies to. `workspace` and `home` are absolute paths, or empty if unknown.
     """
 
     layers: tuple[Layer, ...]
@@ -83,11 +84,11 @@ class Examined(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where the section is written."""
+        """The place of the section in the file."""
         return f"{self.layer.place}{self.group}.{self.name}"
 
 
-#: The place of a rule that can't mean what it says, and why.
+#: The place of a rule that has no effect or an unexpected one, and the reason.
 Finding = tuple[str, str]
 
 
@@ -96,15 +97,15 @@ def _no_findings(examined: Examined) -> Iterator[Finding]:
 
 
 class RuleKind(NamedTuple):
-    """Keys of a section that belong together.
+    """A group of keys that belong together.
 
     Attributes:
         keys: The keys.
-        judges: Who judges by them, by the kind of resource.
-        effects: The effects of the tools that they can apply to; empty for all tools.
-        not_for: What a tool without these effects doesn't do, as lint says it: ``touches no files``.
-        for_composites: Whether they apply to the call of a composite, not only to the calls that it makes.
-        lint: Finds keys that can't mean what they say.
+        judges: The functions that decide by these keys, by the kind of resource.
+        effects: The keys apply only to tools with one of these effects; empty for all tools.
+        not_for: What a tool without these effects doesn't do, in the words of lint: ``touches no files``.
+        for_composites: Whether the keys apply to the call of a composite itself, and not only to the calls inside it.
+        lint: Finds keys that have no effect or an unexpected one.
     """
 
     keys: tuple[Key, ...]
@@ -125,7 +126,7 @@ class NameRule(NamedTuple):
     forbidden: ListKey | None = None
 
     def judge(self, layers: tuple[Layer, ...], definition: ToolDefinition, name: str) -> Decision | None:
-        """The denial or the question that the first list gives; None where all lists permit the name."""
+        """The first denial of all lists, or else the first question; None if all lists permit the name."""
         asks = None
         for _, place, section in sections_of(layers, definition):
             shown = f"the {self.noun} {name[:256]!r}"
@@ -145,12 +146,12 @@ class NameRule(NamedTuple):
         return asks
 
     def question(self, definition: ToolDefinition, name: str, rule: str) -> Decision:
-        """The question whether a tool may use a name that is allowed only with approval."""
+        """The *ask* decision for a name that needs approval."""
         message = f"{definition.name} needs a person's approval for the {self.noun} {name!r}"
         return Decision("ask", rule, "approval_required", message)
 
     def owner_lists(self, layers: tuple[Layer, ...], definition: ToolDefinition) -> bool:
-        """Whether the owner's rules list what a tool may use; a project's list only tightens, so it doesn't count."""
+        """Whether the owner's rules list the allowed names. A project's list doesn't count, because it can only restrict."""
         found = sections_of(layers, definition)
         return any(layer.owner and self.allowed.of(section) is not None for layer, _, section in found)
 
@@ -159,7 +160,7 @@ class NameRule(NamedTuple):
 
 
 def word(what: str, example: str, extra: str = "") -> Callable[[str], str]:
-    """Reads a word of letters and the characters of `extra`, and returns it in upper case."""
+    """Returns a reader for a word of letters and the characters in `extra`. The reader returns the word in upper case."""
 
     def read(text: str) -> str:
         letters = text.translate(str.maketrans("", "", extra))
@@ -171,7 +172,7 @@ def word(what: str, example: str, extra: str = "") -> Callable[[str], str]:
 
 
 def nonempty(what: str) -> Callable[[str], str]:
-    """Reads a text that isn't empty."""
+    """Returns a reader for a text that isn't empty."""
 
     def read(text: str) -> str:
         if not text.strip():
@@ -182,5 +183,5 @@ def nonempty(what: str) -> Callable[[str], str]:
 
 
 def same(name: str, entry: str) -> bool:
-    """Whether a name is an entry of a list, letter by letter."""
+    """Whether a name is equal to an entry. The comparison is case-sensitive."""
     return name == entry

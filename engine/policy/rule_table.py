@@ -10,10 +10,10 @@ from albert_tools.engine.policy.number_rules import SIZES, TIMES_AND_RATES
 from albert_tools.engine.policy.operation_rules import OPERATIONS
 from albert_tools.engine.policy.path_rules import PATHS
 
-#: In the order in which `docs/governance.md` lists them.
+#: In the order of `docs/governance.md`.
 RULES = (MODE_RULES, PATHS, SIZES, HOSTS, COMMANDS, OPERATIONS, INFERENCE, TIMES_AND_RATES)
 
 KEYS = tuple(key for kind in RULES for key in kind.keys)
 
-#: Who judges a resource, by its kind; paths are judged by `PathJudge`, which keeps an index of their patterns.
+#: The function that decides about a resource, by its kind. `PathJudge` decides about paths, because it needs an index.
 JUDGES = {resource: judge for kind in RULES for resource, judge in kind.judges.items()}

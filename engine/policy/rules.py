@@ -1,8 +1,8 @@
-"""All rules in force, and what they decide about a call.
+"""All rules in force, and their decisions about a call.
 
-Two layers: the owner's rules, over the shipped ones, and the project's, which can only tighten. All rules that fit a call are
-asked, and the strictest decision applies. How closely a rule fits doesn't count: a section on a category weighs as much as one on
-a tool.
+There are two layers: the owner's rules, which replace shipped ones, and the project's rules, which can only make them stricter.
+All matching rules are applied, and the strictest decision applies. It doesn't matter how specific a rule is: a section on a
+category counts as much as a section on a tool.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 if TYPE_CHECKING:
     from albert_tools.engine.policy.addresses import Network
 
-#: Tools, in their versions and modes, whose decision is cached; a service with more starts its cache anew.
+#: The most cached decisions, by tool, version and mode. If there are more, the cache is cleared.
 _MAX_CACHED = 10_000
 
 
 class Policy:
-    """All rules in force, for one workspace. Safe to use from any thread; never changed, only replaced."""
+    """All rules in force for one workspace. Immutable, and safe to use from any thread."""
 
     def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
         self.layers = layers
@@ -37,7 +37,7 @@ class Policy:
         self._addresses: dict[str, tuple[Network, ...]] = {}
 
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
-        """The decision that applies to every call of a tool in a mode, whatever its arguments."""
+        """The decision that applies to every call of a tool in a mode, independent of its arguments."""
         key = definition.name, definition.version, gated, mode
         found = self._permits.get(key)
         if found is None:
@@ -47,7 +47,7 @@ class Policy:
         return found
 
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
-        """The denials and questions about what a call touches; empty where the rules have nothing against it."""
+        """The denials and questions about the resources of a call; empty if no rule objects."""
         found = []
         for resource in resources:
             if resource.kind == "path":
@@ -59,22 +59,22 @@ class Policy:
         return found
 
     def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
-        """The addresses that a tool may reach though they aren't public."""
+        """The non-public addresses that a tool may reach."""
         found = self._addresses.get(definition.name)
         if found is None:
             found = self._addresses[definition.name] = named_addresses(self.layers, definition)
         return found
 
     def max_file_bytes(self, definition: ToolDefinition) -> int:
-        """Bytes of the largest file that a tool may read or write."""
+        """The most bytes of a file that a tool may read or write."""
         return int(SIZE.lowest(self.layers, definition, MAX_FILE_SIZE_MB) * 1024 * 1024)
 
     def timeout(self, definition: ToolDefinition) -> float:
-        """Seconds that a call may take."""
+        """The most seconds that a call may take."""
         return min(TIMEOUT.lowest(self.layers, definition, definition.timeout), definition.timeout)
 
     def rate_limits(self, definition: ToolDefinition) -> tuple[tuple[str, int], ...]:
-        """The windows that a call is counted in, each with its calls per hour: ``(("tool:write_file", 100), …)``."""
+        """The rate limit windows that count a call, each with its calls per hour: ``(("tool:write_file", 100), …)``."""
         key = definition.name, definition.version
         found = self._rates.get(key)
         if found is None:

@@ -14,9 +14,9 @@
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     records: {keep_days: 90}       # what `albert ledger fold` keeps
 
-The owner's file is in the configuration folder. A project may have one too, ``.albert/governance.yaml``, which can only tighten:
-what it allows the owner must allow as well, its settings and secrets are ignored, and it can't name code. While a file can't be
-read or understood every call is denied: a misspelt rule must not silently allow.
+The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
+rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
+code. If a file can't be read or is invalid, every call is denied, because a misspelt rule must not silently allow a call.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
     from albert_tools.engine.policy.layers import Layer, Section
 
-#: Bytes of a file. Rules fit on a page; more is a mistake or an attack.
+#: The most bytes of a file. Rules usually fit on a page; a larger file is a mistake or an attack.
 MAX_BYTES = 256 * 1024
 
-#: Keys and items of a file whose line and column are kept for messages.
+#: The most keys and items of a file whose line and column are stored for messages.
 MAX_MARKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Governance:
-    """The owner's rules, with a project's. `allow` and `deny` list tools; `limits` apply to every run."""
+    """The owner's rules, together with a project's rules. `allow` and `deny` list tools. `limits` apply to every run."""
 
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     limits: RunLimits = field(default_factory=RunLimits)
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Modules of the application with primitives, ``package.module`` or ``package.module:name``; imported when a service starts.
+    #: Modules of the application with primitives, ``package.module`` or ``package.module:name``. Imported when a service starts.
     primitives_from: tuple[str, ...] = ()
-    #: The hosts that each secret may be sent to; from the owner's file only.
+    #: The hosts that each secret may be sent to. Only the owner's file can set them.
     secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Whether the file has the key `allow`. A project's file without it leaves gated tools to the owner.
+    #: Whether the file has the key `allow`. If a project's file has no such key, the owner decides about gated tools.
     says_allow: bool = True
     tools: Mapping[str, Section] = field(default_factory=dict)
     categories: Mapping[Category, Section] = field(default_factory=dict)
-    #: The project's rules, which tighten these.
+    #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
-    #: Days that folding the ledger keeps entries for. Not part of the revision, because it decides nothing.
+    #: Days that `albert ledger fold` retains entries. Not part of the revision, because no decision depends on it.
     keep_days: float | None = field(default=None, compare=False)
     _revision: str = field(default="", init=False, compare=False, repr=False)
 
     @property
     def revision(self) -> str:
-        """A hash of the rules in force, including the shipped ones, as 64 hex digits: the same in every process."""
+        """A hash of the rules in force, including the shipped rules, in 64 hex digits. It is equal in all processes."""
         if not self._revision:
             from albert_tools.engine.policy.shipped import SHIPPED_RULES
 
@@ -79,18 +79,19 @@ class Governance:
         return self._revision
 
     def tightened(self, other: Governance) -> Governance:
-        """These rules with a project's: the strictest outcome and the lower limits apply. Its settings and secrets don't."""
+        """Combine these rules with a project's rules. The stricter decisions and the lower limits apply; its settings and secrets
+        don't."""
         lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
         return replace(self, limits=self.limits._replace(**lower), project=other)
 
     @property
     def allowed(self) -> frozenset[str]:
-        """The tools that both files list under `allow`, or the owner's if the project's has no such key."""
+        """The tools that both files list under `allow`. If the project's file has no such key, the tools in the owner's file."""
         return self.allow & self.project.allow if self.project is not None and self.project.says_allow else self.allow
 
     @property
     def denied(self) -> frozenset[str]:
-        """The tools that either file denies."""
+        """The tools that one of the files denies."""
         return self.deny | self.project.deny if self.project is not None else self.deny
 
     def layers(self) -> tuple[Layer, ...]:
@@ -105,7 +106,7 @@ class Governance:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON that is the same in every process: sets and keys sorted, other types by their `repr`."""
+    """Convert a value to JSON that is equal in every process: sets and keys are sorted, other types are shown by `repr`."""
     if isinstance(value, Governance):
         shown = [f.name for f in fields(value) if f.compare]
         return {name: _plain(getattr(value, name)) for name in shown}
@@ -119,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def load_governance(user: Path | Governance, project: Path | None) -> Governance:
-    """The rules of the owner (or of an application), tightened by those of the project. A missing file has no rules.
+    """The rules of the owner (or of an application), combined with the project's rules. A missing file contains no rules.
 
     Raises:
         Failure: `governance_unavailable`, with the file and its mistakes.
@@ -127,7 +128,7 @@ def load_governance(user: Path | Governance, project: Path | None) -> Governance
     rules = user if isinstance(user, Governance) else _load(user) or Governance()
     own = _load(project) if project is not None else None
     if project is not None and own is not None and own.primitives_from:
-        # Otherwise anyone who can write in a project could run code in the service.
+        # Otherwise, everybody who can write in a project could run code in the service.
         raise _unavailable(project, "only the owner's file can have primitives_from, because it names code to run")
     return rules if own is None else rules.tightened(own)
 
@@ -141,7 +142,7 @@ def _load(path: Path) -> Governance | None:
         why = "it is a symbolic link" if error.errno == errno.ELOOP else f"it can't be opened: {error.strerror}"
         raise _unavailable(path, why) from None
     try:
-        # A pipe gives its content to one reader only; the next one would see no rules.
+        # A pipe gives its content to one reader only. The next reader would find no rules.
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise _unavailable(path, "it is not a file")
         data = b""
@@ -158,7 +159,7 @@ def _load(path: Path) -> Governance | None:
 
 
 def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
-    """The YAML document, and where its parts are written.
+    """The YAML document, and the positions of its parts.
 
     Raises:
         Failure: `governance_unavailable`.
@@ -166,7 +167,7 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """The safe loader, except that a repeated key is a mistake: the second must not replace the first."""
+        """The safe loader of YAML. It refuses a repeated key; otherwise, the second value would replace the first."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -188,13 +189,13 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         raise _unavailable(path, f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        # An impossible date is a ValueError, and so is text that isn't UTF-8.
+        # Includes impossible dates and text that isn't UTF-8; both are a ValueError.
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise _unavailable(path, f"it is not YAML: {why}") from None
 
 
 def _marks(root: Any) -> Marks:
-    """Where each key and item is written, for the first `MAX_MARKS`: an alias can multiply them."""
+    """The position of each key and item, at most `MAX_MARKS`, because an alias can multiply them."""
     found: dict[tuple[Any, ...], tuple[int, int]] = {}
     pending: list[tuple[tuple[Any, ...], Any]] = [((), root)]
     while pending and len(found) < MAX_MARKS:
@@ -210,7 +211,7 @@ def _marks(root: Any) -> Marks:
 
 
 def read_governance(document: Any, path: Path | str = "governance.yaml", marks: Marks | None = None) -> Governance:
-    """The rules of a document from YAML or Python. `marks` say where its parts are written in the file.
+    """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file.
 
     Raises:
         Failure: `governance_unavailable`: the document has mistakes.

@@ -1,7 +1,7 @@
-"""The shipped rules: what applies where the owner's file says nothing.
+"""The shipped rules. They apply if the owner's file has no rule on the same subject.
 
-The shipped section of a category applies to a tool whose modes the owner's file doesn't mention, neither by name nor by category
-nor in `allow` or `deny`. What the file does say about modes replaces the shipped section.
+Example: the shipped section of a category applies to a tool if the owner's file doesn't set its modes: not by name, not by
+category, and not in `allow` or `deny`. If the owner's file sets the modes, its section replaces the shipped section.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _modes(*, allow: str = "", ask: str = "", forbid: str = "LOCKDOWN") -> Secti
 
 _ASKS = _modes(ask="NORMAL ALERT DEGRADED RECOVERY")
 
-#: LOCKDOWN forbids everything. RECOVERY allows tools that only read, and asks about all others.
+#: LOCKDOWN forbids everything. RECOVERY allows read-only tools and asks about all others.
 BY_CATEGORY: dict[Category, Section] = {
     "read_only": _modes(allow="NORMAL ALERT DEGRADED RECOVERY"),
     "system_write": _modes(allow="NORMAL ALERT", ask="DEGRADED RECOVERY"),
@@ -31,13 +31,13 @@ BY_CATEGORY: dict[Category, Section] = {
     "artifact": _modes(allow="NORMAL ALERT", ask="DEGRADED RECOVERY"),
 }
 
-#: A composite does nothing by itself; each of its calls is judged like a direct one.
+#: A composite does nothing by itself. Each of its calls is authorized like a direct call.
 COMPOSITE = _modes(allow="NORMAL ALERT DEGRADED RECOVERY")
 
-#: A tool that the owner's file lists under `allow`.
+#: The section for a tool that the owner's file lists under `allow`.
 NAMED = _modes(allow="NORMAL ALERT DEGRADED", ask="RECOVERY")
 
-#: Files that no tool reaches, even inside the workspace.
+#: Paths that no tool can reach, even inside the workspace.
 SHIPPED_FORBIDDEN_PATHS = (
     "/System",
     "/Library",
@@ -65,11 +65,11 @@ SHIPPED_FORBIDDEN_PATHS = (
     "$HOME/Library/Caches/albert",
 )
 
-#: Those of them that hold no secrets, but are too large to search or hold no regular files.
+#: The forbidden paths without secrets. They are too large to search, or contain no regular files.
 SHIPPED_FORBIDDEN_PUBLIC = ("/System", "/Library", "/proc", "/sys", "/dev")
 
-#: MiB of one file, read or written, where no rule sets another size.
+#: The most MiB of a file that a tool may read or write, if no rule sets another size.
 MAX_FILE_SIZE_MB = 10.0
 
-#: All shipped rules: part of what the revision of the rules is computed from.
+#: All shipped rules. They are part of the revision of the rules.
 SHIPPED_RULES = (BY_CATEGORY, COMPOSITE, NAMED, SHIPPED_FORBIDDEN_PATHS, MAX_FILE_SIZE_MB)

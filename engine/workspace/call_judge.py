@@ -1,7 +1,7 @@
-"""The judge of one call: the rules about paths, the bounds on bytes, and what a person approved.
+"""Checks what one call does with files: the rules on paths, the limits on bytes, and the approval.
 
-The pipeline has judged the path that the call names. Where that leads can change until it is opened, and a link may lead where the
-rules forbid. So the rules are asked again about what is really opened.
+Before the call, the pipeline has already checked the path that the call names. Until the path is opened, its target can change,
+and a link can lead to a forbidden place. So this class checks the real path again when a file is opened or changed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.workspace.path_judge import Use
 
-#: The decision about an absolute path and a use of it; None where the rules have no objection.
+#: Returns the decision about an absolute path and its use; None if no rule objects.
 PathRules = Callable[[str, str], Decision | None]
 
-#: Takes an absolute path, the same as the call wrote it, and the facts of what is there (None: nothing). Raises if a person was
-#: asked about something else.
+#: Takes an absolute path, the path as the call wrote it, and the `stat` result of the file there (None: no file). Raises a
+#: failure if the person approved a different state of the file.
 DemandApproved = Callable[[str, str, os.stat_result | None], None]
 
 
 class CallJudge:
-    """Judges the files of one call of one tool."""
+    """Checks the files of one call of one tool."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class CallJudge:
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
     ) -> None:
-        """`bytes_left` bounds all bytes that the call writes; None for no bound."""
+        """`bytes_left` limits the bytes that the call may write in total; None means no limit."""
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
@@ -49,19 +49,19 @@ class CallJudge:
         """Refuse a use of a path that the rules forbid.
 
         Raises:
-            Failure: as the decision says.
+            Failure: the failure of the decision.
         """
         decision = self._rules(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
 
     def allows(self, path: str) -> bool:
-        """Whether the rules let a path be read."""
+        """Returns whether the rules allow reading a path."""
         decision = self._rules(path, "read")
         return decision is None or decision.verdict != "deny"
 
     def demand_going(self) -> None:
-        """Refuse when the call is over.
+        """Refuse if the call has ended.
 
         Raises:
             Failure: `cancelled`.
@@ -70,21 +70,21 @@ class CallJudge:
             raise Failure("cancelled", "the call is over, so nothing more is done", tool=self._tool)
 
     def demand_approved(self, path: str, written: str, now: os.stat_result | None) -> None:
-        """Refuse a change of what a person was not asked about, or after the end of the call.
+        """Refuse a change if the call has ended, or if the person approved a different state of the file.
 
         Raises:
-            Failure: `cancelled`; or what the check for approvals raises.
+            Failure: `cancelled`, or the failure of the approval check.
         """
         self.demand_going()
         if path not in self._changed:
             self._demand_approved(path, written, now)
 
     def changed(self, path: str) -> None:
-        """The call has changed what is at the path, and may change it again."""
+        """Note that the call has changed the file at the path. Later changes by the same call need no new check."""
         self._changed.add(path)
 
     def count(self, size: int) -> None:
-        """Count bytes before they are written, so that a thread that outlives its call is counted as well.
+        """Count bytes before they are written. This also counts the bytes of a thread that runs longer than its call.
 
         Raises:
             Failure: `budget_exceeded`.
@@ -102,5 +102,5 @@ class CallJudge:
         self.bytes_written += size
 
     def end(self) -> None:
-        """The call is over. A thread of it that still runs changes nothing more."""
+        """Mark the call as ended. A thread of the call that still runs can't change files any more."""
         self._over = True

@@ -1,10 +1,11 @@
-"""Operations on a name in a folder that is open and was checked: looking, reading, replacing, deleting.
+"""Operations on one name in an open folder: get its facts, read, replace, delete.
 
-A name is one part of a path. It is never followed when it is a link, and it is looked at before it is opened: opening a FIFO or a
-device is already an effect. Paths are for messages only.
+The caller has opened and checked the folder. A name is one part of a path. These functions never follow a symbolic link. They
+check the type of a file before they open it, because opening a FIFO or a device already has an effect. Paths are used in messages
+only.
 
-A function that changes something looks a last time, passes what it found to `demand`, and then makes the one system call that
-changes it. If `demand` raises, nothing was changed.
+In this module, *facts* are the result of `stat`. A function that changes a file gets the facts immediately before the change and
+passes them to `demand`. Then it makes the one system call that changes the file. If `demand` raises, nothing is changed.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.hard_links import LinkIndex, TooMany
 from albert_tools.engine.workspace.path_syntax import forbidden, show
 
-#: Bytes that are read at once.
+#: Bytes per read.
 BLOCK = 1 << 20
 
-#: How a folder is opened whose names are read.
+#: Flags to open a folder in order to list it.
 LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-#: How a file is opened that was looked at.
+#: Flags to open a file whose type was checked.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 EntryType = Literal["file", "directory", "symlink", "other"]
 
-#: Takes what is at a name, None for nothing, in the moment before it is changed; may raise.
+#: Takes the facts of the file at a name (None: no file) immediately before the change. May raise.
 Demand = Callable[[os.stat_result | None], object]
 
 
 class FileFacts(NamedTuple):
-    """What was written: `path` relative to the workspace, `size` in bytes, `sha256` in 64 hex digits."""
+    """Result of a write: `path` relative to the workspace, `size` in bytes, `sha256` in 64 hex digits."""
 
     path: str
     size: int
@@ -46,7 +47,7 @@ class FileFacts(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of a listing: `path` relative to the workspace; `size` in bytes, 0 for anything but a file."""
+    """One line of a listing. `path` is relative to the workspace. `size` is in bytes; it is 0 unless the entry is a file."""
 
     path: str
     type: EntryType
@@ -54,7 +55,7 @@ class Entry(NamedTuple):
 
 
 def type_of(mode: int) -> EntryType:
-    """The type that a mode says."""
+    """The file type in a `stat` mode."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -63,14 +64,14 @@ def type_of(mode: int) -> EntryType:
 
 
 def facts_of(folder: int, name: str) -> os.stat_result | None:
-    """The facts of what is at a name, of a link itself; None where there is nothing."""
+    """The facts of a name, or None if it doesn't exist. For a link, these are the facts of the link itself."""
     with suppress(FileNotFoundError):
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     return None
 
 
 def same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Whether two looks found the same thing with the same content, as far as its facts show."""
+    """Whether two facts belong to the same file with the same content, as far as `stat` shows."""
     if one is None or other is None:
         return one is other
     first, second = ((f.st_dev, f.st_ino, f.st_mode, f.st_size, f.st_mtime_ns, f.st_ctime_ns) for f in (one, other))
@@ -78,10 +79,10 @@ def same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
 
 
 def demand_file(facts: os.stat_result, path: str) -> None:
-    """Refuse anything but a regular file.
+    """Refuse everything except a regular file.
 
     Raises:
-        OSError: ``ELOOP``: it is a link.
+        OSError: ``ELOOP`` for a link.
         Failure: `not_a_file`.
     """
     mode = facts.st_mode
@@ -96,7 +97,7 @@ def demand_file(facts: os.stat_result, path: str) -> None:
 
 
 def demand_writable(facts: os.stat_result, path: str) -> None:
-    """Refuse a file that nobody may write. The system would let it be renamed and deleted, but its owner has protected it.
+    """Refuse a file without any write permission. The system would allow renaming or deleting it, but its owner has protected it.
 
     Raises:
         Failure: `io_error`.
@@ -108,12 +109,13 @@ def demand_writable(facts: os.stat_result, path: str) -> None:
 def open_file(
     folder: int, name: str, path: str, links: LinkIndex, seen: os.stat_result | None = None
 ) -> tuple[int, os.stat_result]:
-    """A regular file, open for reading, and its facts; not one that has a name in a place of `links`.
+    """Open a regular file for reading, and return the descriptor and its facts.
 
-    `seen` are the facts of the name if the caller has just looked at it.
+    A file that has another name (a hard link) in one of the forbidden places of `links` is refused. `seen` are the facts of the
+    name, if the caller has just read them.
 
     Raises:
-        OSError: as `demand_file`, or what the system says.
+        OSError: as `demand_file`, or the error of the system.
         Failure: `not_a_file`, or `permission_denied` with rule `hard_link`.
     """
     demand_file(seen or os.stat(name, dir_fd=folder, follow_symlinks=False), path)
@@ -142,14 +144,14 @@ def _demand_harmless_names(facts: os.stat_result, path: str, links: LinkIndex) -
 
 
 def read_all(opened: int, facts: os.stat_result, path: str, limit: int) -> bytes:
-    """The content of an open file, if it has `limit` bytes or fewer.
+    """The content of an open file, if it has at most `limit` bytes.
 
     Raises:
         Failure: `too_large`.
     """
     if facts.st_size > limit:
         raise _too_large(path, f"has {facts.st_size:,} bytes", limit)
-    # One byte more than expected: if it is there, the file has grown.
+    # Read one byte more than expected. If the read returns it, the file has grown.
     data = os.read(opened, min(facts.st_size, limit) + 1)
     if len(data) == facts.st_size:
         return data
@@ -171,7 +173,7 @@ def _too_large(path: str, what: str, limit: int) -> Failure:
 
 
 def blocks(opened: int, demand_going: Callable[[], object]) -> Iterator[bytes]:
-    """The content of an open file in blocks; calls `demand_going`, which may raise, before each."""
+    """The content of an open file in blocks. Calls `demand_going` before each block; it may raise."""
     while True:
         demand_going()
         block = os.read(opened, BLOCK)
@@ -181,7 +183,7 @@ def blocks(opened: int, demand_going: Callable[[], object]) -> Iterator[bytes]:
 
 
 def digest(content: Iterable[bytes]) -> str:
-    """The sha256 of a content in blocks, in 64 hex digits."""
+    """The sha256 of a sequence of blocks, in 64 hex digits."""
     found = hashlib.sha256()
     for block in content:
         found.update(block)
@@ -191,13 +193,13 @@ def digest(content: Iterable[bytes]) -> str:
 def replace(
     folder: int, name: str, path: str, data: bytes, demand: Demand, *, new: bool = False, mode: int = 0o666
 ) -> None:
-    """Give `name` this content, atomically and durably; with `new`, only where nothing is.
+    """Write `data` to the file `name`, atomically and durably. With `new`, fail if the name exists.
 
-    A new file gets `mode`, less the umask. A file that replaces another gets that one's permissions.
+    A new file gets `mode` without the bits of the umask. A replaced file keeps its permissions.
 
     Raises:
-        OSError: ``EEXIST`` with `new`; ``ELOOP`` where a link is.
-        Failure: `not_a_file`, `io_error`, or what `demand` raises.
+        OSError: ``EEXIST`` with `new`; ``ELOOP`` if the name is a link.
+        Failure: `not_a_file`, `io_error`, or the failure that `demand` raises.
     """
     old = facts_of(folder, name)
     if old is not None:
@@ -207,7 +209,7 @@ def replace(
         demand_writable(old, path)
     temporary = f".albert-write-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A file that replaces another is private until it has the other's mode.
+    # The temporary file stays private until it gets the mode of the replaced file.
     opened = os.open(temporary, flags, mode & 0o777 if old is None else 0o600, dir_fd=folder)
     try:
         with open(opened, "wb") as file:
@@ -231,10 +233,10 @@ def replace(
 
 
 def remove(folder: int, name: str, facts: os.stat_result) -> None:
-    """Delete what `facts` were found of: an empty folder, or anything else that is not a folder.
+    """Delete a name: an empty folder, or a file, link or other entry. `facts` say which.
 
     Raises:
-        OSError: ``ENOTEMPTY``, or what the system says.
+        OSError: ``ENOTEMPTY``, or the error of the system.
     """
     if stat.S_ISDIR(facts.st_mode):
         os.rmdir(name, dir_fd=folder)
@@ -244,7 +246,7 @@ def remove(folder: int, name: str, facts: os.stat_result) -> None:
 
 
 def sync(folder: int) -> None:
-    """Make changes of names durable. A folder that can't be read can't be synced; that is no failure."""
+    """Make changes of names durable. Ignores a folder that can't be read, because such a folder can't be synced."""
     with suppress(OSError):
         handle = os.open(".", LISTED, dir_fd=folder)
         try:
@@ -254,7 +256,7 @@ def sync(folder: int) -> None:
 
 
 def names(folder: int, most: int, files: bool) -> list[str]:
-    """Names in a folder, of its first `most` entries; with `files`, not those of folders."""
+    """Names of the first `most` entries of a folder. With `files`, the names of folders are left out."""
     handle = os.open(".", LISTED, dir_fd=folder)
     try:
         with os.scandir(handle) as entries:
@@ -265,10 +267,10 @@ def names(folder: int, most: int, files: bool) -> list[str]:
 
 
 def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str) -> list[tuple[str, Entry]]:
-    """Name and entry of everything in an open folder, at most `room` of them.
+    """Name and `Entry` of everything in an open folder, at most `room` entries.
 
     Raises:
-        Failure: `too_large`; the message names `most`.
+        Failure: `too_large`. The message states the limit `most`.
     """
     handle = os.open(".", LISTED, dir_fd=folder)
     found: list[tuple[str, Entry]] = []
@@ -294,5 +296,5 @@ def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str
 
 
 def spoken(name: str) -> str:
-    """A name as text. Bytes that are not UTF-8 are shown as escapes; no method takes such a name again."""
+    """A name as text. Bytes that are not UTF-8 are shown as escapes. No method accepts such an escaped name."""
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")

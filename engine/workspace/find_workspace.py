@@ -1,10 +1,15 @@
-"""Finding the workspace, the folder that tools work in.
+"""Finds the workspace, the folder that tools work in.
 
-It is named, or it is the nearest folder at or above the current one that holds ``.albert`` or ``.git``. Some folders are never the
-workspace: the root of the file system and any folder that holds the user's home, because everything would be inside; Albert's own
-folder and what is in it, because tools would write Albert's files. (A marker that *is* Albert's own folder doesn't count, so
-``~/.albert`` does not make the home folder a workspace.) If no workspace is found, everything is denied; the current folder is no
-fallback.
+The user names the workspace. Otherwise, it is the nearest folder with ``.albert`` or ``.git``, starting at the current folder and
+going up.
+
+These folders can't be the workspace:
+
+- the root of the file system, and any folder that contains the user's home: almost everything would be inside the workspace;
+- Albert's own folder and its subfolders: tools could write Albert's files.
+
+Albert's own folder doesn't count as a marker. So ``~/.albert`` does not make the home folder a workspace. If no workspace is
+found, every call is denied. The current folder is not used as a fallback.
 """
 
 from __future__ import annotations
@@ -31,17 +36,17 @@ _HINT = "name a project folder with --workspace, or make this folder one with `m
 def find_workspace(
     named: Path | None, cwd: Path, home: Path, albert_home: Path, albert_places: Iterable[Path] = ()
 ) -> Workspace:
-    """The workspace: `named` (relative to `cwd`), or the nearest marked folder at or above `cwd`.
+    """Returns the workspace: `named` (relative to `cwd`), or the nearest folder with a marker at or above `cwd`.
 
-    `home` is the user's home folder. Where `albert_home`, or another of `albert_places`, lies inside the workspace or in a folder
-    opened beside it, tools can't reach it there.
+    `home` is the user's home folder. Tools can't reach `albert_home` and the `albert_places`, even if these are inside the
+    workspace or an extra root.
 
     Raises:
-        Failure: `governance_unavailable`: none was found, or the one named can't be a workspace.
+        Failure: `governance_unavailable`: no workspace was found, or the named folder can't be a workspace.
     """
     try:
         root = _nearest(cwd, home, albert_home) if named is None else _named(cwd / named, home, albert_home)
-        # A folder that doesn't exist yet may be made inside: it is sealed by its path until it has an identity.
+        # One of these folders may not exist yet. Until it exists, its path seals it; then its identity does.
         own = [Path(os.path.realpath(place)) for place in (albert_home, *albert_places)]
         return Workspace(root, own, secret_places(home))
     except OSError as error:
@@ -50,7 +55,7 @@ def find_workspace(
 
 
 def secret_places(home: Path) -> list[Path]:
-    """The shipped list of files and folders with secrets, which no tool may reach by any name."""
+    """The shipped list of files and folders with secrets. No tool can reach them, under any name."""
     top = str(home)
     found = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
     return [Path(expanded(pattern, top, "")) for pattern in found]
@@ -85,9 +90,10 @@ def _nearest(cwd: Path, home: Path, albert_home: Path) -> Path:
 
 
 def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
-    """Whether `marker` makes the folder that it is in a workspace.
+    """Whether `marker` makes its folder a workspace.
 
-    Not if another user made it: a ``.git`` in ``/tmp`` would open all of ``/tmp`` to tools.
+    A marker that belongs to another user doesn't count: with a ``.git`` in ``/tmp``, another user could open all of ``/tmp`` to
+    tools.
     """
     try:
         facts = marker.lstat()
@@ -103,7 +109,7 @@ def _marks(marker: Path, albert_home: Path, owners: set[int]) -> bool:
 
 
 def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
-    """Why `root`, a canonical path, can't be a workspace; None if it can."""
+    """The reason why `root`, a canonical path, can't be a workspace; None if it can."""
     here = identity(root.stat())
     if root == Path(root.anchor):
         return "it is the root of the file system"
@@ -122,7 +128,7 @@ def _unfit(root: Path, home: Path, albert_home: Path) -> str | None:
 
 
 def _chain(path: Path) -> Iterator[tuple[int, int]]:
-    """The identities of `path` and of every folder above it, of those that exist."""
+    """The identities of `path` and of all its parent folders that exist."""
     for place in (path, *path.parents):
         with suppress(OSError):
             yield identity(place.stat())

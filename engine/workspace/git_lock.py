@@ -1,7 +1,7 @@
-"""A lock for commands in a workspace: git changes its configuration only while no other command runs.
+"""A lock for the commands in a workspace. Git may change its configuration only while no other command runs.
 
-A confinement protects a file, not its name. Git replaces its configuration by another file, which would then be unprotected for
-every command that runs. The lock holds for the commands of this process.
+A sandbox protects a file, not its name. Git replaces its configuration by a new file, and commands that already run would have no
+protection for the new file. The lock covers the commands of this process only.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from albert_tools.engine.model.failure import Failure
 if TYPE_CHECKING:
     from albert_tools.engine.workspace.sandbox_view import Git
 
-#: Seconds that git waits for the lock; then it runs without changing its configuration.
+#: Seconds that git waits for the lock. After this time, git runs without permission to change its configuration.
 PATIENCE = 5.0
-#: Seconds between two tries.
+#: Seconds between two attempts.
 _RETRY = 0.02
 
-#: By workspace: the number of commands that run there; -1 for git alone.
+#: The number of running commands for each workspace; -1 while git runs alone.
 _running: dict[str, int] = {}
 _lock = threading.Lock()
 
@@ -47,12 +47,12 @@ def _end(root: str) -> None:
 
 @asynccontextmanager
 async def turn(root: str, git: Git | None, seconds: float) -> AsyncIterator[Git | None]:
-    """Hold the lock of a workspace while a command runs. Gives what git may change, if the command is git.
+    """Lock a workspace while a command runs. Yields the permission for git, or None if the command is not git.
 
-    That is not its configuration if other commands kept running for `PATIENCE` seconds.
+    If other commands run for longer than `PATIENCE` seconds, git may not change its configuration.
 
     Raises:
-        Failure: `timeout`: git kept changing its configuration for `seconds`.
+        Failure: `timeout`: git was changing its configuration for `seconds`.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -1,11 +1,13 @@
-"""Files with several names (hard links): does one of the names lie in a forbidden place?
+"""Checks files with several names (hard links): is one of the names in a forbidden place?
 
-A hard link does not lead to a file: it *is* the file, under one more name, and doesn't say where the other names are. Refusing all
-such files would refuse much of what version control and package caches hold. So a file with several names is searched for, by
-identity, in the known forbidden places (keys, profiles, Albert's own). Files with one name, which are nearly all, cost nothing.
+A hard link is not a reference to a file. It is one more name of the same file, and the file doesn't know its other names. Version
+control and package caches use many hard links, so refusing all such files would be too strict. Instead, a file with several names
+is searched by its identity (device and inode) in the known forbidden places: keys, browser profiles, Albert's own folders. Nearly
+all files have only one name and need no search.
 
-What a folder of such a place holds is cached until its inode changes; a new name in it changes the inode. A folder that changed
-just now may change again without a new time, so it isn't cached; nor is one with symbolic links, whose targets may change.
+The content of each searched folder is cached until the change time of its inode changes; a new name in the folder changes this
+time. A folder that changed a moment ago isn't cached, because a second change could get the same time. A folder with symbolic
+links isn't cached either, because their targets may change.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from typing import NamedTuple
 
 from albert_tools.engine.workspace.openat import identity
 
-#: Files of forbidden places that are compared; a browser's profile has some ten thousand.
+#: The most files in forbidden places that are compared. A browser's profile has about ten thousand.
 MAX_FILES = 200_000
 
-#: Nanoseconds in which two changes of a folder may have the same time.
+#: Two changes of a folder within this many nanoseconds may get the same change time.
 _MOMENT_NS = 50_000_000
 
 Identity = tuple[int, int]
 
 
 class _Folder(NamedTuple):
-    """What a folder held at its time of change (ns): the identities of its files, the names of its folders."""
+    """Content of a folder at its change time (ns): the identities of its files and the names of its subfolders."""
 
     changed: int
     files: frozenset[Identity]
@@ -38,23 +40,23 @@ class _Folder(NamedTuple):
 
 
 class TooMany(Exception):
-    """There are more than `MAX_FILES` to compare."""
+    """The places contain more than `MAX_FILES` files."""
 
 
 class LinkIndex:
-    """The files in some places, by identity. Safe to use from any thread."""
+    """Finds files in certain places by their identity. Safe to use from any thread."""
 
     def __init__(self, places: Iterable[Path]) -> None:
-        """`places` are files and folders; they need not exist."""
+        """`places` are files and folders. They need not exist."""
         self.places = tuple(places)
         self._folders: dict[tuple[str, Identity], _Folder] = {}
         self._lock = Lock()
 
     def place_of(self, facts: os.stat_result) -> Path | None:
-        """The place in which, at any depth, a file with these facts has a name; None if in none.
+        """The place that contains a name of this file, at any depth; None if no place contains one.
 
         Raises:
-            TooMany: the places hold too many files.
+            TooMany: the places contain too many files.
         """
         wanted = identity(facts)
         with self._lock:
@@ -68,7 +70,7 @@ class LinkIndex:
             return False
         if not stat.S_ISDIR(top.st_mode):
             return identity(top) == wanted
-        # Folders on another device are searched as well: an overlay gives its files other devices than its folders.
+        # Also search folders on other devices: in an overlay, files and folders have different device numbers.
         return self._below(str(place), wanted)
 
     def _below(self, top: str, wanted: Identity) -> bool:
@@ -78,7 +80,7 @@ class LinkIndex:
             try:
                 here = self._folder(path, os.stat(path))
             except OSError:
-                # Deleted, or closed to us; then no tool of ours made a link to a file in it.
+                # The folder is deleted or not readable for us. Then no tool could create a link to a file in it.
                 continue
             if wanted in here.files:
                 return True
@@ -104,7 +106,7 @@ class LinkIndex:
                 try:
                     files.add(identity(os.stat(entry.path)))
                 except OSError:
-                    continue  # A link to nothing, or deleted meanwhile.
+                    continue  # A broken link, or a file that was deleted meanwhile.
                 if len(files) > MAX_FILES:
                     raise TooMany
         found = _Folder(facts.st_ctime_ns, frozenset(files), tuple(folders))

@@ -1,11 +1,11 @@
-"""Opening a folder beneath an open folder, without being led out of it.
+"""Opens a folder beneath an open folder. The opened folder is never outside the starting folder.
 
-What a path leads to can change between looking and opening. So nothing here is opened by a path from the root of the file system:
-every step starts at an open folder and follows no symbolic link. Where Linux has `openat2`, the kernel takes all steps at once and
-refuses links and escapes itself; elsewhere each step is an `openat` with ``O_NOFOLLOW``.
+The target of a path can change between a check and the opening. So nothing is opened by a path from the root of the file system.
+Every step starts at an open folder and follows no symbolic link. On Linux with `openat2`, the kernel takes all steps at once and
+refuses links and escapes itself. On other systems, each step is an `openat` with ``O_NOFOLLOW``.
 
-Links are resolved separately: `follow` reads them and says where a path really leads, and that path is opened like any other. If
-a link is put in its way meanwhile, opening it fails.
+Links are resolved separately: `follow` reads the links and returns the real path. This path is then opened like any other. If
+somebody puts a link into the path meanwhile, the opening fails.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from functools import cache
 
 Parts = tuple[str, ...]
 
-#: The most links that Linux follows in one path; more are taken for a loop.
+#: The most links in one path, as in Linux. A path with more links is treated as a loop.
 MAX_LINKS = 40
 
-#: How a folder is opened that is only stepped through: this needs search permission, not read permission.
+#: Flags to open a folder on the way to another one. This needs search permission, not read permission.
 FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: The number of the system call, the same on every architecture.
+#: The number of the system call `openat2`, the same on every architecture.
 _OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
@@ -35,7 +35,7 @@ KernelOpen = Callable[[int, bytes], int]
 
 @cache
 def kernel_open() -> KernelOpen | None:
-    """`openat2` for folders, or None where the system lacks it or a filter forbids it."""
+    """Returns a function that opens folders with `openat2`; None if the system has no `openat2` or a filter forbids it."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -47,7 +47,7 @@ def kernel_open() -> KernelOpen | None:
     pointer = ctypes.POINTER(OpenHow)
     syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, pointer, ctypes.c_size_t)
     syscall.restype = ctypes.c_long
-    # Without O_NOFOLLOW, which makes ENOTDIR of a link at the end; `resolve` refuses it by ELOOP.
+    # Without O_NOFOLLOW: it would report a link at the end as ENOTDIR. `resolve` reports it as ELOOP.
     how = OpenHow(FOLDER & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
 
     def open_at(folder: int, path: bytes) -> int:
@@ -69,10 +69,10 @@ def kernel_open() -> KernelOpen | None:
 
 
 def open_folder(root: int, parts: Sequence[str]) -> int:
-    """A descriptor of the folder at `parts` beneath the open folder `root`; no part may be a link or ``..``.
+    """A descriptor of the folder at `parts` beneath the open folder `root`. No part may be a link or ``..``.
 
     Raises:
-        OSError: ``ELOOP`` where a part is a link, ``ENOTDIR`` where it is no folder, ``ENOENT``, …
+        OSError: ``ELOOP`` if a part is a link, ``ENOTDIR`` if it is not a folder, ``ENOENT``, …
     """
     kernel = kernel_open()
     if kernel is None or ".." in parts:
@@ -99,7 +99,7 @@ def _step(folder: int, name: str) -> int:
     try:
         return os.open(name, FOLDER, dir_fd=folder)
     except NotADirectoryError:
-        # Systems report a link in place of a folder by different errors; here it is always ELOOP.
+        # Systems report different errors for a link in the place of a folder. This function always reports ELOOP.
         with suppress(FileNotFoundError):
             if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
@@ -107,10 +107,10 @@ def _step(folder: int, name: str) -> int:
 
 
 def follow(root: int, parts: Sequence[str]) -> Parts:
-    """Where `parts` really leads, as parts without a link among them.
+    """Resolve the links in `parts`. Returns the real path as parts without a link.
 
     Raises:
-        OSError: ``EXDEV`` where a link is absolute or leads above `root`, ``ELOOP`` past `MAX_LINKS`,
+        OSError: ``EXDEV`` if a link is absolute or leads above `root`, ``ELOOP`` for more than `MAX_LINKS` links,
             ``ENOENT`` and ``ENOTDIR`` as for any path.
     """
     done: list[str] = []
@@ -119,7 +119,7 @@ def follow(root: int, parts: Sequence[str]) -> Parts:
     while ahead:
         name = ahead.pop()
         if name == "..":
-            # `..` comes only from links, and `done` has no link in it, so its last part is the real parent.
+            # Only links contain `..` here. `done` contains no link, so its last part is in the real parent.
             if not done:
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
             done.pop()
@@ -145,14 +145,15 @@ def follow(root: int, parts: Sequence[str]) -> Parts:
 
 
 def identity(facts: os.stat_result) -> tuple[int, int]:
-    """What is equal for two names of one object."""
+    """Device and inode. They are equal for two names of the same file."""
     return facts.st_dev, facts.st_ino
 
 
 def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
-    """The identities of `folder` and of the folders above it up to `root`; None if `root` is not above it.
+    """The identities of `folder` and its parent folders up to `root`; None if `root` is not a parent.
 
-    The open folder is asked, not a path, so no spelling (case, Unicode form, bind mount) can mislead.
+    The parents are found through the open folder, not through a path. So the spelling of a path (case, Unicode form, bind mount)
+    has no effect.
     """
     top = identity(os.fstat(root))
     here = os.dup(folder)
@@ -173,9 +174,9 @@ def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
 
 
 def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
-    """Rename a file in the open folder `from_folder` to a name that nothing has; in one step where the system can.
+    """Rename a file in the open folder `from_folder` to a name that must not exist.
 
-    Elsewhere the file has both names for a moment.
+    This is one atomic step if the system supports it. Otherwise the file has both names for a moment.
 
     Raises:
         OSError: ``EEXIST``, ``EXDEV``, …
@@ -186,7 +187,7 @@ def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
         try:
             rename(from_folder, old, folder, new)
         except OSError as error:
-            # A file system that doesn't support it.
+            # These errors mean that the file system doesn't support the call.
             if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
                 raise
         else:
@@ -197,10 +198,10 @@ def rename_new(from_folder: int, source: str, folder: int, target: str) -> None:
 
 @cache
 def _rename_new() -> Callable[[int, bytes, int, bytes], None] | None:
-    """The system call that renames and replaces nothing, or None where it is missing."""
+    """The system call that renames without replacing a file; None if the system has no such call."""
     import ctypes
 
-    # The flag that replaces nothing: RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS.
+    # The flag that forbids replacing: RENAME_NOREPLACE on Linux, RENAME_EXCL on macOS.
     name, flag = ("renameat2", 1) if sys.platform.startswith("linux") else ("renameatx_np", 4)
     function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is None:

@@ -9,12 +9,12 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files
 from albert_tools.engine.workspace.path_judge import Judge
 
-#: The rule that bounds the bytes of a file.
+#: The rule that limits the bytes of a file.
 MAX_FILE_RULE = "max_file_size_mb"
 
 
 class OpenedFile:
-    """An open file; leaving its block closes it. `facts` are what `fstat` says, `path` is its real path, for records."""
+    """An open file; a context manager that closes it. `facts` is the result of `fstat`; `path` is the real path, for records."""
 
     __slots__ = ("_handle", "_judge", "_shown", "facts", "path")
 
@@ -26,11 +26,11 @@ class OpenedFile:
         self._judge = judge
 
     def most(self, limit: int) -> int:
-        """The most bytes that may be read at once: `limit`, or less where the rules say so."""
+        """The most bytes that may be read at once: `limit`, or less if the rules set a lower limit."""
         return min(limit, self._judge.max_file_bytes)
 
     def read(self, limit: int) -> bytes:
-        """The whole content, if it has `limit` bytes or fewer.
+        """The whole content, if it has at most `limit` bytes.
 
         Raises:
             Failure: `too_large`, `io_error`.
@@ -44,7 +44,7 @@ class OpenedFile:
             raise
 
     def reread(self, limit: int) -> bytes:
-        """As `read`, after the content was read before.
+        """Read the content again from the beginning.
 
         Raises:
             Failure: as `read`.
@@ -56,7 +56,7 @@ class OpenedFile:
         """The content in blocks.
 
         Raises:
-            Failure: `cancelled`: the call is over.
+            Failure: `cancelled`: the call has ended.
         """
         return files.blocks(self._handle, self._judge.demand_going)
 
@@ -64,7 +64,7 @@ class OpenedFile:
         """The sha256 of the content, in 64 hex digits.
 
         Raises:
-            Failure: `cancelled`: the call is over.
+            Failure: `cancelled`: the call has ended.
         """
         return files.digest(self.blocks())
 

@@ -1,7 +1,7 @@
-"""The judge of a workspace: decides what one call may do with the files that it opens.
+"""The interface through which a workspace checks the rules for one call.
 
-A workspace asks its judge about the real path, the one without a link in it, of whatever it is about to open or change. A judge
-refuses by raising a `Failure`.
+Before the workspace opens or changes a file, it passes the real path, without links, to its judge. The judge refuses by raising a
+`Failure`.
 """
 
 from __future__ import annotations
@@ -15,71 +15,71 @@ Use = Literal["read", "write", "delete"]
 
 
 class Judge(Protocol):
-    """What a workspace asks. Paths are absolute and have no link in them."""
+    """The checks of a workspace. Paths are absolute and contain no link."""
 
     @property
     def max_file_bytes(self) -> int:
-        """The most bytes of one file that may be read or written."""
+        """The most bytes of one file that the call may read or write."""
 
     @property
     def bytes_written(self) -> int:
-        """The bytes that the call has written."""
+        """The number of bytes that the call has written."""
 
     @property
     def selective(self) -> bool:
-        """Whether the rules about the tool name paths in the workspace, so that it may see only a part of it."""
+        """Whether the rules on the tool name paths in the workspace. Then the tool may see only a part of the workspace."""
 
     def demand(self, path: str, use: Use) -> None:
         """Refuse a use of a path that the rules forbid."""
 
     def allows(self, path: str) -> bool:
-        """Whether the rules let a path be read."""
+        """Whether the rules allow reading a path."""
 
     def demand_going(self) -> None:
-        """Refuse with code `cancelled` when the call is over."""
+        """Raise `cancelled` if the call has ended."""
 
     def demand_approved(self, path: str, written: str, now: os.stat_result | None) -> None:
-        """Refuse a change of what a person was not asked about, or after the end of the call.
+        """Refuse a change if the call has ended, or if the person approved a different state of the file.
 
-        Called in the moment before the change. `now` are the facts of what is at the path, None for nothing; `written` is the
-        path as the call wrote it.
+        The workspace calls this immediately before the change. `now` is the `stat` result of the path, None if nothing exists
+        there. `written` is the path as the call wrote it.
         """
 
     def changed(self, path: str) -> None:
-        """The call has changed what is at the path. The approval no longer speaks of what is there now."""
+        """Note that the call has changed the file at the path. The approval no longer describes its present state."""
 
     def count(self, size: int) -> None:
-        """Count bytes about to be written, or, if negative, bytes that were not written after all."""
+        """Count bytes before they are written. A negative size takes back bytes whose writing failed."""
 
     def end(self) -> None:
-        """The call is over. A thread of it that still runs changes nothing more."""
+        """Mark the call as ended. A thread of the call that still runs can't change files any more."""
 
 
 class AllowAll:
-    """The judge where nobody judges."""
+    """The judge without rules: it allows everything."""
 
     max_file_bytes = sys.maxsize
     bytes_written = 0
     selective = False
 
     def demand(self, path: str, use: Use) -> None:
-        """Allow it."""
+        """Allow every use."""
 
     def allows(self, path: str) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def demand_going(self) -> None:
-        """The call never ends."""
+        """Do nothing: the call never ends."""
 
     def demand_approved(self, path: str, written: str, now: os.stat_result | None) -> None:
-        """Allow it."""
+        """Allow every change."""
 
     def changed(self, path: str) -> None:
-        """Needs no note."""
+        """Do nothing."""
 
     def count(self, size: int) -> None:
-        """Counts nothing."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Changes nothing."""
+        """Do nothing."""

@@ -1,7 +1,7 @@
-"""Which paths are valid, and the failures that refuse a path.
+"""Checks whether a path is valid, and creates the failures for refused paths.
 
-These checks read the text alone. They do not keep a tool inside the workspace (`openat` does); they explain common mistakes, and
-give policy one spelling to judge: parts without ``.``, ``..`` or doubled slashes.
+These checks read only the text of the path. They don't confine a tool to the workspace (`openat` does this). They explain common
+mistakes, and they give rules one normal form of each path: parts without ``.``, ``..`` or double slashes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace.openat import Parts
 
-#: Bytes of a path: the most that Linux takes (PATH_MAX).
+#: The most bytes of a path, as in Linux (PATH_MAX).
 MAX_PATH = 4096
 
-#: Albert's own folder in a project; tools may read what is in it, never change it.
+#: Albert's own folder in a project. Tools may read its files but not change them.
 ALBERT_FOLDER = ".albert"
 
-#: Git's own; its files name commands that git runs, so tools may read it, never change it.
+#: Git's folder. Its files name commands that git runs, so tools may read them but not change them.
 GIT_FOLDER = ".git"
 
 
 def plain_parts(path: str) -> Parts:
-    """The parts of a path, without ``.`` and empty ones.
+    """The parts of a path, without ``.`` and empty parts.
 
     Raises:
-        Failure: `invalid_arguments` for an invalid path; `permission_denied` with rule `path_traversal` for a ``..``.
+        Failure: `invalid_arguments` for an invalid path; `permission_denied` with rule `path_traversal` for ``..``.
     """
     if not path:
         raise refused_argument("path", "the path is empty", hint="write '.' for the workspace itself")
@@ -51,7 +51,7 @@ def plain_parts(path: str) -> Parts:
 
 
 def protected_folder(name: str) -> str | None:
-    """``.albert`` or ``.git``, if some file system takes `name` for it: it may ignore case, width or invisible characters."""
+    """``.albert`` or ``.git``, if some file system treats `name` as equal to it: ignoring case, width or invisible characters."""
     plain = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     plain = plain.casefold().rstrip(". ")
     if plain == "git~1":
@@ -87,7 +87,7 @@ def outside(path: str, why: str) -> Failure:
 
 
 def forbidden(path: str, what: str) -> Failure:
-    """The denial of a path to something that no tool may reach."""
+    """The denial of a path that no tool can reach."""
     return Failure(
         "permission_denied",
         f"{show(path)} is forbidden: {what}",
@@ -97,7 +97,7 @@ def forbidden(path: str, what: str) -> Failure:
 
 
 def albert_own(path: str, sealed: bool) -> Failure:
-    """The denial of a path that leads into Albert's own files."""
+    """The denial of a path in Albert's own files."""
     what = "can't be reached by tools" if sealed else "can't be changed by tools"
     return Failure(
         "permission_denied",
@@ -107,7 +107,7 @@ def albert_own(path: str, sealed: bool) -> Failure:
     )
 
 
-#: The failure code and the message of an error of the operating system.
+#: The failure code and the message for each error of the operating system.
 _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("not_found", "there is nothing at {path}"),
     errno.ENOTDIR: ("not_a_directory", "{path} goes through something that is not a folder"),
@@ -125,14 +125,14 @@ _SENTENCES: dict[int, tuple[str, str]] = {
     errno.ENODEV: ("not_a_file", "{path} is a device or socket, not a file"),
 }
 
-#: Errors that may not occur at the next try.
+#: Errors that may disappear at the next attempt.
 _TRANSIENT: Iterable[int] = frozenset(
     {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 )
 
 
 def failure_of(error: OSError, path: str) -> Failure:
-    """An error of the operating system as a failure that names the path as it was written."""
+    """Convert an error of the operating system to a failure. The message contains the path as the call wrote it."""
     code = error.errno or 0
     if code == errno.EXDEV:
         return outside(path, "a symbolic link leads out of it, or is absolute")
@@ -141,5 +141,5 @@ def failure_of(error: OSError, path: str) -> Failure:
             "path", f"{show(path)} has a name longer than the file system takes", hint="use a shorter name"
         )
     kind, sentence = _SENTENCES.get(code, ("io_error", f"{{path}} failed: {os.strerror(code)}"))
-    # Not str.format: a path may hold braces.
+    # Not str.format: a path may contain braces.
     return Failure(kind, sentence.replace("{path}", show(path)), retryable=code in _TRANSIENT)

@@ -1,17 +1,18 @@
-"""From a path, as a tool writes it, to an open folder and the names beneath it.
+"""Resolves a path, as a tool writes it, to an open folder and a name in it.
 
-The workspace is held as an open folder, not as a path. Every file in it is reached as (open folder, name): first the folder that
-holds it (`openat`: no link is followed, nothing leads out), then the name in it, again without following a link. Once the folder
-is open, renaming it or replacing it by a link changes nothing: what is read or written is in the folder that was checked.
+The workspace is an open folder (a descriptor), not a path. Every file is reached in two steps. First the parent folder is opened
+with `openat`: no link is followed, and no path leads out. Then the name in this folder is used, again without following a link.
+After the folder was opened and checked, an attacker can rename it or replace it by a link without effect, because the descriptor
+still refers to the checked folder.
 
-Albert's own folders, and git's, are known by identity, not by name. The open folder is asked for the folders above it, so no
-spelling of a path hides where it is.
+Albert's folders and git's folders are recognized by identity (device and inode), not by name. The check goes up from the open
+folder, so another spelling of the path doesn't avoid it.
 
-A folder beyond the workspace that the owner's rules open (an extra root) is reached in the same way, from the root of the file
-system down, anew for each call.
+An *extra root* is a folder outside the workspace that the owner's rules open. Its files are reached in the same way, from the
+root of the file system down, and for each call anew.
 
-A path has three forms: *written*, relative to the working directory or absolute; *spelled*, the plain form of the same, which
-any method takes again; *absolute*, which rules judge.
+A path has three forms. *Written*: relative to the working directory, or absolute. *Spelled*: the normal form of the written path,
+which every method accepts. *Absolute*: the form that the rules check.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from albert_tools.engine.workspace.path_syntax import (
     show,
 )
 
-#: Names of a folder that are compared for the nearest one when a name is not found.
+#: The most names in a folder that are compared with a missing name, to suggest the nearest one.
 _MAX_NAMES_COMPARED = 1_000
 
 
 class Tree:
-    """The open workspace. `top` is its absolute path, `parts` the same in parts."""
+    """The open workspace. `top` is its absolute path, `parts` are the parts of this path."""
 
     def __init__(self, top: str, fd: int = -1) -> None:
         self.top = top
@@ -56,12 +57,12 @@ class Tree:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, int]]:
-        """The top as a descriptor, and the folder at which asking for the folders above ends."""
+        """Descriptors of the top folder, and of the folder where the check of parent folders ends."""
         yield self.fd, self.fd
 
 
 class _ExtraRoot(Tree):
-    """A folder beyond the workspace. All folders above it are asked for."""
+    """A folder outside the workspace. The check of parent folders goes up to the root of the file system."""
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, int]]:
@@ -82,7 +83,7 @@ class _ExtraRoot(Tree):
 
 
 class Place(NamedTuple):
-    """What a path names: `parts` beneath the top of `tree`. `path` is the path as it was written, for messages."""
+    """A file or folder at `parts` beneath the top of `tree`. `path` is the path as the call wrote it, for messages."""
 
     path: str
     tree: Tree
@@ -94,22 +95,22 @@ class Place(NamedTuple):
         return "/".join((self.tree.top, *self.parts))
 
     def at(self, parts: openat.Parts) -> Place:
-        """Other parts beneath the same top."""
+        """Another place beneath the same top."""
         return Place(self.path, self.tree, parts)
 
 
 class Resolver:
-    """The open workspace: finds where paths lead. Safe to use from any thread.
+    """The open workspace: resolves paths. Safe to use from any thread.
 
-    `root` is its canonical path, for showing; `sealed` are folders that tools can neither read nor change (where Albert keeps its
-    state); `secret` are files and folders that no tool reaches by any name.
+    `root` is its canonical path, for messages. `sealed` are the folders where Albert stores its state; tools can neither read nor
+    change them. `secret` are files and folders that no tool can reach under any name.
     """
 
     def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
         """Open `root`, a canonical path.
 
         Raises:
-            OSError: it is not a folder, or its last part is a symbolic link.
+            OSError: `root` is not a folder, or its last part is a symbolic link.
         """
         self.root = root
         self.sealed = tuple(sealed)
@@ -118,13 +119,13 @@ class Resolver:
         self._extra_roots: list[tuple[tuple[openat.Parts, ...], Tree]] = []
         self._base: openat.Parts = ()
         self._view = False
-        # A sealed folder that isn't beneath the top can't be met there, so it isn't compared for each file.
+        # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
         self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
         self._links = LinkIndex([*self.sealed, *self.secret])
         self.identity = openat.identity(os.fstat(self._tree.fd))
 
     def close(self) -> None:
-        """Close the folder. Further calls fail, also of views (`at`, `reaching`); closing a view does nothing."""
+        """Close the folder. Afterwards all calls fail, also those of views (`at`, `reaching`). Closing a view has no effect."""
         if self._view:
             return
         fd, self._tree.fd = self._tree.fd, -1
@@ -132,9 +133,9 @@ class Resolver:
             os.close(fd)
 
     def at(self, folder: str) -> Self:
-        """A view with `folder`, which must be in the workspace, as the working directory: relative paths begin there.
+        """A view with `folder` as its working directory. Relative paths start there; `folder` must be in the workspace.
 
-        Absolute paths mean what they meant, and ``..`` stays refused.
+        Absolute paths keep their meaning, and ``..`` is still refused.
 
         Raises:
             Failure: as `listing`.
@@ -151,14 +152,14 @@ class Resolver:
         return found
 
     def reaching(self, roots: Iterable[Root]) -> Self:
-        """A view with these folders beyond the workspace. The rules say what tools may do there."""
+        """A view that also contains these folders outside the workspace. The rules decide what tools may do there."""
         found = self._as_view()
         found._extra_roots = []
         for root in roots:
             tree = _ExtraRoot(root.real)
             starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
             found._extra_roots.append((starts, tree))
-        # The innermost first: a path in it is in the outer one as well.
+        # Innermost first, because a path in the inner folder is in the outer folder too.
         found._extra_roots.sort(key=lambda pair: -len(pair[1].parts))
         return found
 
@@ -169,7 +170,7 @@ class Resolver:
 
     @property
     def extra_roots(self) -> tuple[str, ...]:
-        """The real paths of the folders beyond the workspace."""
+        """The real paths of the extra roots."""
         return tuple(tree.top for _, tree in self._extra_roots)
 
     def __enter__(self) -> Self:
@@ -184,7 +185,7 @@ class Resolver:
     # Paths as text.
 
     def absolute(self, path: str) -> str:
-        """The canonical absolute form of `path`, for rules to judge; from its text alone, links are not resolved.
+        """The canonical absolute form of `path`, for the rules. It is computed from the text alone; links are not resolved.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
@@ -192,7 +193,7 @@ class Resolver:
         return self._find(path).absolute
 
     def recorded(self, path: str) -> str:
-        """`path` for the record: relative to the workspace, also with a working directory; else absolute.
+        """`path` as it is written to records: relative to the workspace (not to the working directory), or absolute if outside.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
@@ -200,7 +201,7 @@ class Resolver:
         return self._recorded(self._find(path))
 
     def spell(self, path: str) -> str:
-        """The plain form of `path`, from its text alone; it need not exist. Any method takes it again.
+        """The normal form of `path`, computed from its text alone. The file need not exist. Every method accepts this form.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
@@ -208,7 +209,7 @@ class Resolver:
         return self._spelled(self._find(path))
 
     def locate(self, path: str) -> str:
-        """The spelled path of what `path` leads to, without a link in it.
+        """The normal form of `path` after resolving its links.
 
         Raises:
             Failure: `invalid_arguments`, `permission_denied`, `not_found`, `not_a_directory`, `io_error`.
@@ -218,7 +219,7 @@ class Resolver:
             return self._spelled(self._real(place))
 
     def _find(self, path: str) -> Place:
-        """The place that a written path names, from its text alone.
+        """The place of a written path, computed from its text alone.
 
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
@@ -253,13 +254,13 @@ class Resolver:
     # Open folders.
 
     def _real(self, place: Place) -> Place:
-        """Where a place leads, without a link in it."""
+        """The place after resolving its links."""
         with place.tree.opened() as (top, _):
             return place.at(openat.follow(top, place.parts))
 
     @contextmanager
     def _folder(self, place: Place, *, writing: bool = False) -> Iterator[int]:
-        """The folder at a place without a link in it, as a descriptor."""
+        """A descriptor of the folder at a place whose path contains no link."""
         with place.tree.opened() as (top, ceiling):
             opened = openat.open_folder(top, place.parts)
             try:
@@ -269,10 +270,10 @@ class Resolver:
                 os.close(opened)
 
     def _check(self, place: Place, top: int, ceiling: int, folder: int, *, writing: bool = False) -> None:
-        """Refuse an open folder that is not beneath the top after all, or that no tool may read (or change)."""
+        """Refuse an open folder that has left the top meanwhile, or that tools may not read (with `writing`: not change)."""
         in_workspace = place.tree is self._tree
         if not writing and in_workspace and not self._sealed_inside and openat.kernel_open() is not None:
-            # The kernel came here from the top through real folders only, and nothing beneath the top is closed to readers.
+            # The kernel went from the top through real folders only, and every folder beneath the top is readable.
             return
         above = openat.chain(ceiling, folder)
         if above is None:
@@ -291,20 +292,20 @@ class Resolver:
             for name in (ALBERT_FOLDER, GIT_FOLDER):
                 for handle, identity in tops:
                     with suppress(OSError):
-                        # Also through a link: what `.albert` leads to is Albert's, under any name.
+                        # This follows a link: the target of `.albert` belongs to Albert under every name.
                         own = openat.identity(os.stat(name, dir_fd=handle))
                         if own in above and own != identity:
                             raise protected(place.path, name)
 
     def _demand_unprotected(self, place: Place) -> None:
-        """Refuse a change of what is Albert's or git's by its name."""
+        """Refuse a change of a path with a part that is named like Albert's or git's folder."""
         for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
             folder_name = protected_folder(part)
             if folder_name is not None:
                 raise protected(place.path, folder_name)
 
     def _demand_unsealed(self, place: Place) -> None:
-        """Refuse the name of a sealed folder: one that doesn't exist yet has no identity."""
+        """Refuse the path of a sealed folder. This check uses the path, because a folder that doesn't exist yet has no identity."""
         full = f"{place.absolute}/".casefold()
         for sealed in self.sealed:
             own = f"{sealed}/".casefold()
@@ -329,7 +330,7 @@ class Resolver:
 
     @contextmanager
     def _reporting(self, place: Place) -> Iterator[None]:
-        """Turn errors of the operating system into failures."""
+        """Convert errors of the operating system to failures."""
         try:
             yield
         except OSError as error:
@@ -342,7 +343,7 @@ class Resolver:
         return failure
 
     def _hint(self, place: Place) -> str | None:
-        """What to do about a path that doesn't exist: the nearest name, or that its folder is missing."""
+        """The hint for a path that doesn't exist: the nearest name, or the missing folder."""
         from albert_tools.engine.model.nearest_name import nearest
 
         *above, name = place.parts or ("",)
@@ -361,10 +362,10 @@ class Resolver:
 
 
 def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, openat.Parts, os.stat_result | None]:
-    """The folder that holds what `parts` lead to, as a descriptor; the parts without a link; and the facts of the name.
+    """Returns a descriptor of the parent folder, the parts after resolving links, and the facts of the last name.
 
-    Most paths have no link in them and are opened at once, with facts. If one is found and `follow`, links are resolved first,
-    and the facts are None.
+    Most paths contain no link and are opened at once, with facts. If the path contains a link and `follow` is true, the links are
+    resolved first, and the returned facts are None.
 
     Raises:
         OSError: as `openat.open_folder` and `openat.follow`.
@@ -387,7 +388,7 @@ def open_parent(top: int, parts: openat.Parts, follow: bool) -> tuple[int, opena
 
 
 def identities(places: Iterable[Path]) -> Iterator[tuple[int, int]]:
-    """The identities of those places that exist."""
+    """The identities of the places that exist."""
     for place in places:
         with suppress(OSError):
             yield openat.identity(os.stat(place))

@@ -1,8 +1,10 @@
-"""What a command sees of the workspace: what the rules let its tool see, and nothing of Albert's own.
+"""Computes which files a command sees in the workspace: the files that the rules allow, without Albert's own files.
 
-Rules judge single paths, but a command sees folders. So where rules name paths in the workspace, it is searched once before the
-command starts, and what they forbid is hidden. Git's hooks and configuration, and the start-up files of shells, can't be changed:
-the next person who uses the folder would run them outside the sandbox.
+Rules decide about single paths, but a command sees whole folders. So if rules name paths in the workspace, the whole workspace is
+searched once before the command starts, and the forbidden paths are hidden.
+
+The command also can't change git's hooks and configuration and the start-up files of shells. Otherwise, the next person who works
+in the folder would execute the changed files outside the sandbox.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
 
-#: Entries that are searched for what rules forbid. While such rules apply, commands don't run in a larger workspace.
+#: The most entries that are searched for forbidden paths. If the rules name paths, commands can't run in a larger workspace.
 MAX_ENTRIES = 50_000
-#: Folders of the workspace that are checked for repositories, besides those above the one that the command starts in.
+#: The most subfolders of the workspace that are checked for repositories. The folders above the working directory are checked too.
 _MAX_FOLDERS = 500
 
-#: Files that a shell, git or an editor runs when it starts there, or that name what it runs.
+#: Files that a shell, git or an editor executes when it starts there, or that name programs that it executes.
 _START_UP = frozenset(
     (
         ".bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zprofile .zshenv .zshrc .envrc .exrc .gitconfig .inputrc "
@@ -33,21 +35,21 @@ _START_UP = frozenset(
         ".vscode .idea .devcontainer .devcontainer.json"
     ).split()
 )
-#: What names commands in a git folder, or names another git folder.
+#: Files and folders in a git folder that name commands, or that name another git folder.
 _OF_GIT = ("config", "config.worktree", "commondir", "hooks")
 _CONFIGURATION = ("config", "config.worktree")
-#: Those of them that may be missing, and that a command must not add. An empty file of the first name has no effect, so it is made
-#: and protected. An empty one of the second would break the repository, so it is deleted after the command.
+#: Two of these files are often missing, and a command must not create them. An empty `config.worktree` has no effect, so it is
+#: created and protected. An empty `commondir` would break the repository, so it is deleted after the command.
 _MADE_EMPTY, _TAKEN_AWAY = "config.worktree", "commondir"
 _OF_WORKTREES = (_MADE_EMPTY, _TAKEN_AWAY)
-#: A line of git's configuration that names further configuration, or a folder of hooks.
+#: A line of git's configuration that names another configuration file or a folder of hooks.
 _NAMING = re.compile(r"^\s*(?:\[[^\]\n]*\]\s*)?(?:path|hookspath)\s*=\s*\"?([^\"\n]*)", re.IGNORECASE | re.MULTILINE)
-#: Bytes of a configuration that are searched for that; the depth of submodules' folders.
+#: The most bytes of a configuration that are searched, and the greatest depth of nested submodules.
 _MAX_CONFIG, _MAX_DEPTH = 1024 * 1024, 6
 
 
-#: What git itself may change that other commands may not: the files that its repository tracks; its configuration as well; or its
-#: whole folder (for a confinement where a folder with a protected part takes no new files).
+#: What git itself may change, and other commands may not. ``tree``: the files that its repository tracks. ``configuration``: also
+#: its configuration. ``all``: its whole folder, for a sandbox that can't create files in a folder with a protected part.
 Git = Literal["tree", "configuration", "all"]
 
 _FREE: dict[Git, tuple[str, ...]] = {"tree": (), "configuration": _CONFIGURATION, "all": _OF_GIT}
@@ -55,10 +57,11 @@ _FREE: dict[Git, tuple[str, ...]] = {"tree": (), "configuration": _CONFIGURATION
 
 @contextmanager
 def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> Iterator[tuple[View, int]]:
-    """What a command that starts in `cwd` sees, and the workspace's open folder.
+    """Yields the view for a command that starts in `cwd`, and a descriptor of the workspace's folder.
 
-    With `git`, the command is git itself, for the repository that it starts in: it can change what that tracks, hooks included, or
-    also its configuration. Other repositories stay protected: this one may have been made to harm them.
+    `git` is given if the command is git itself. Then the command can change the tracked files of its repository, including hooks,
+    and maybe its configuration. Other repositories stay protected, because the present repository may have been manipulated to
+    harm them.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -82,7 +85,7 @@ def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> I
             hidden += denied
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
-            # What is hidden needs no protection, and protecting it must not bring it into view.
+            # Hidden paths need no protection, and protecting them would make them visible.
             hidden, sealed = ([p for p in paths if any(_within(p, top) for top in shown)] for paths in (hidden, sealed))
             if not any(_within(start, path) for path in shown):
                 start = root
@@ -90,16 +93,16 @@ def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> I
 
 
 def _protected(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:
-    """The files and folders that the command can't change, of those that exist; not those of `free` in git's `own` folder."""
+    """The existing files and folders that the command can't change, except the `free` ones in git's `own` folder."""
     for name in _names(root):
         if name in _START_UP or protected_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
-    # The Python that runs the service, if it is in the workspace.
+    # The Python interpreter of the service, if it is in the workspace.
     yield from (path for path in programs() if path != root and _within(path, root))
     for place in _places(root, start):
         git = f"{place}/{GIT_FOLDER}"
         if os.path.isfile(git) and not os.path.islink(git):
-            # A file that names the real folder.
+            # This file names the real git folder.
             yield git
     for folder in folders:
         names = [name for name in _OF_GIT if folder != own or name not in free]
@@ -112,7 +115,7 @@ def _protected(root: str, start: str, folders: Iterable[str], own: str | None, f
 
 
 def _places(root: str, start: str) -> list[str]:
-    """The folders whose repositories are protected: from where the command starts up to the workspace, and those in it."""
+    """The folders whose repositories are protected: `start` and its parents up to the workspace, and the workspace's subfolders."""
     found = []
     while start.startswith(f"{root}/"):
         found.append(start)
@@ -124,7 +127,7 @@ def _places(root: str, start: str) -> list[str]:
 
 
 def _git_folders(root: str, start: str) -> list[str]:
-    """The git folders in the workspace of these repositories and of their submodules."""
+    """The git folders of these repositories and of their submodules, if they are in the workspace."""
     found: list[str] = []
     for place in _places(root, start):
         folder = _git_folder(root, place)
@@ -135,7 +138,7 @@ def _git_folders(root: str, start: str) -> list[str]:
 
 
 def _git_folder(root: str, place: str) -> str | None:
-    """The git folder of the repository at `place`, also if a link or a file leads to it."""
+    """The git folder of the repository at `place`. Follows a link, and a ``.git`` file that names another folder."""
     git = f"{place}/{GIT_FOLDER}"
     if os.path.isfile(git):
         with suppress(OSError, ValueError), open(git) as file:
@@ -160,11 +163,11 @@ def _submodules(folder: str, depth: int) -> Iterator[str]:
 
 
 def _configured(root: str, folder: str) -> Iterator[str]:
-    """The files and folders in the workspace that a git folder's configuration names as configuration or hooks."""
+    """The files and folders in the workspace that the configuration of a git folder names as configuration or hooks."""
     for config in _CONFIGURATION:
         with suppress(OSError), open(f"{folder}/{config}", encoding="utf-8", errors="replace") as file:
             for value in _NAMING.findall(file.read(_MAX_CONFIG)):
-                # Relative to the configuration's folder; a folder of hooks, to the top of the working tree.
+                # A path is relative to the folder of the configuration; a hooks path is relative to the top of the working tree.
                 for base in (folder, os.path.dirname(folder)):
                     path = os.path.normpath(os.path.join(base, value.strip()))
                     if path != root and _within(path, root) and path == os.path.realpath(path) and os.path.exists(path):
@@ -174,8 +177,8 @@ def _configured(root: str, folder: str) -> Iterator[str]:
 def _own_folder(root: str, start: str) -> str | None:
     """The git folder of the repository that a command starts in, if it is a plain folder.
 
-    One that a link or a file names may be somebody else's. A command that starts inside a git folder may take it for its working
-    tree.
+    If a link or a file names the git folder, it may belong to another user. If the command starts inside a git folder, git may
+    treat that folder as its working tree. Returns None in both cases.
     """
     while _within(start, root):
         git = f"{start}/{GIT_FOLDER}"
@@ -187,9 +190,10 @@ def _own_folder(root: str, start: str) -> str | None:
 
 
 def _prepare(workspace: int, root: str, folder: str) -> bool:
-    """Make the protected parts that a git folder lacks and that may be empty: hooks, a working tree's own configuration.
+    """Create the protected parts that a git folder lacks and that may be empty: the hooks, and the configuration of each worktree.
 
-    Returns whether the part that may not be empty is missing, and so must be missing afterwards.
+    Returns whether `commondir` is missing. It must not be empty, so it can't be created here; `_clean_up` deletes it after the
+    command.
     """
     with suppress(OSError):
         handle = open_beneath(workspace, folder[len(root) + 1 :])
@@ -215,7 +219,7 @@ def _make_empty(folder: int, path: str) -> None:
 
 
 def _clean_up(workspace: int, root: str, folder: str) -> None:
-    """Delete what a command added to make git read another folder."""
+    """Delete a `commondir` that the command added to make git read another folder."""
     with suppress(OSError):
         handle = open_beneath(workspace, folder[len(root) + 1 :])
         try:
@@ -231,7 +235,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _judged(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
-    """What of the workspace the rules show, the outermost paths (None: all of it), and what of that they hide.
+    """The outermost paths that the rules show (None: the whole workspace), and the paths in them that the rules hide.
 
     Raises:
         Failure: `too_large`.
@@ -269,7 +273,7 @@ def _judged(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
 
 
 def _wholly_readable(workspace: Workspace, top: str) -> bool:
-    """Whether the rules let a folder beyond the workspace be read with all that is in it."""
+    """Whether the rules allow reading a folder outside the workspace with its whole content."""
     allows = workspace.judge.allows
     own = [str(path) for path in (*workspace.sealed, *workspace.secret)]
     if not allows(top) or any(_within(path, top) or _within(top, path) for path in own):

@@ -1,4 +1,4 @@
-"""Walking through a folder and all folders under it, in the order of their paths, with bounds on names, entries and depth."""
+"""Walks through a folder and all its subfolders, in the order of their paths, with limits on names, entries and depth."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from albert_tools.engine.workspace import openat
 from albert_tools.engine.workspace.files import LISTED, EntryType, spoken
 from albert_tools.engine.workspace.path_syntax import show
 
-#: Names of one folder, which are held in memory and sorted; entries of a whole walk; folders within folders.
+#: Limits: names of one folder, which are sorted in memory; entries of a whole walk; depth of nested folders.
 MAX_NAMES = 100_000
 MAX_WALKED = 1_000_000
 MAX_DEPTH = 200
 
 
 class Met(NamedTuple):
-    """An entry that a walk meets. `path` is for showing, `absolute` for rules; `folder` is open until the walk continues."""
+    """An entry that a walk finds. `path` is for messages, `absolute` for rules. `folder` stays open until the walk continues."""
 
     path: str
     type: EntryType
@@ -28,7 +28,7 @@ class Met(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """A folder that the walk is in: its descriptor, its path with a slash, its absolute path, its entries that are left."""
+    """A folder that the walk is in: its descriptor, its path with a slash, its absolute path, and its remaining entries."""
 
     handle: int
     prefix: str
@@ -41,24 +41,25 @@ def walk_folder(
 ) -> Generator[Met, None, None]:
     """Everything under an open folder, sorted by path.
 
-    A folder is entered if `enter` says so, and stays open until the walk has left it. Links are met and not followed. Folders in
-    `closed`, those that can't be opened and those that disappear are not entered.
+    The walk enters a folder if `enter` returns true, and the folder stays open until the walk leaves it. Links are reported but
+    not followed. The walk doesn't enter folders in `closed`, folders that can't be opened, and folders that were deleted
+    meanwhile.
 
     Args:
-        handle: The folder, open for reading; closed at the end.
-        shown: Its path, for showing; ``.`` for the working directory.
+        handle: The folder, open for reading. It is closed at the end.
+        shown: Its path for messages; ``.`` for the working directory.
         absolute: Its absolute path.
         closed: The identities of the folders that are never entered.
-        enter: Whether to enter a folder.
+        enter: Returns whether to enter a folder.
 
     Raises:
-        Failure: `too_large` past `MAX_NAMES`, `MAX_WALKED` or `MAX_DEPTH`.
+        Failure: `too_large` beyond `MAX_NAMES`, `MAX_WALKED` or `MAX_DEPTH`.
     """
     levels: list[_Level] = []
     walked = 0
 
     def begin(handle: int, path: str, absolute: str) -> None:
-        # The level first, so that the descriptor is closed if sorting fails.
+        # Append the level before sorting, so that the descriptor is closed if sorting fails.
         levels.append(_Level(handle, "" if path == "." else f"{path.rstrip('/')}/", absolute, iter(())))
         levels[-1] = levels[-1]._replace(entries=iter(_sorted(handle, path)))
 
@@ -79,7 +80,7 @@ def walk_folder(
                 yield met
             elif enter(met):
                 if len(levels) == MAX_DEPTH:
-                    # Skipped in silence, what is in there would seem not to exist.
+                    # Without an error, the content would seem not to exist.
                     raise _too_many(shown, f"folders more than {MAX_DEPTH} deep")
                 inner = _opened(met, closed)
                 if inner is not None:
@@ -90,7 +91,7 @@ def walk_folder(
 
 
 def _opened(met: Met, closed: set[tuple[int, int]]) -> int | None:
-    """A folder, open for reading; None if it is one of `closed`, or can't be opened."""
+    """A descriptor of a folder, open for reading; None if it is in `closed` or can't be opened."""
     try:
         handle = os.open(met.name, LISTED | os.O_NOFOLLOW, dir_fd=met.folder)
     except OSError:
@@ -102,9 +103,9 @@ def _opened(met: Met, closed: set[tuple[int, int]]) -> int | None:
 
 
 def _sorted(folder: int, path: str) -> list[tuple[EntryType | None, str]]:
-    """What is in an open folder, in the order in which the paths of everything under it are sorted.
+    """The entries of an open folder, in the sort order of all paths beneath it.
 
-    A folder occurs twice: itself, and, as None, where its content has its place, behind names like ``folder.old``.
+    A folder occurs twice: first as an entry, then with type None at the position of its content, after names like ``folder.old``.
     """
     found: list[tuple[bytes, EntryType | None, str]] = []
     with os.scandir(folder) as entries:

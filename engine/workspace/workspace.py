@@ -1,12 +1,13 @@
-"""The workspace: what tools do to files. A judge is asked about every real path before it is opened or changed.
+"""The workspace: operations on files for tools. Before a file is opened or changed, the judge checks its real path.
 
-Reads may go through links that stay in the workspace: they are resolved first, and the path without a link is what is judged and
-opened. Writes go through no link, so that a rule about a path can't be avoided by another name for it.
+A read may follow links that stay in the workspace. The links are resolved first; the path without links is checked and opened. A
+write follows no link. Otherwise, a link could give a file a second path that no rule covers.
 
-A file with several names (hard links) is read unless one of them is in a place that no tool reaches (`hard_links`). Writing
-replaces the name, so the file's other names keep the old content; appending and editing therefore replace as well.
+A file with several names (hard links) can be read unless one of the names is in a forbidden place (`hard_links`). A write creates
+a new file for one name; the other names keep the old content. Appending and editing work in the same way.
 
-Files are moved, folders aren't: everything in a folder would get another path at once, unseen by rules about paths.
+Files can be moved, folders can't. A moved folder would give new paths to all its files at once, and the rules on paths would not
+be applied to each of them.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from albert_tools.engine.workspace.path_syntax import show
 from albert_tools.engine.workspace.resolve import Place, Resolver, identities, open_parent
 from albert_tools.engine.workspace.walk import Met, walk_folder
 
-#: Entries of one listing, which is held in memory.
+#: The most entries of one listing, which is built in memory.
 MAX_ENTRIES = 10_000
 
 
 class Removed(NamedTuple):
-    """What was deleted. `size` in bytes and `sha256` are those of a file; None where it could not be read."""
+    """A deleted entry. `size` in bytes and `sha256` belong to a file; `sha256` is None if the file could not be read."""
 
     path: str
     type: EntryType
@@ -45,7 +46,7 @@ class Removed(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What was moved: its old path and its new one, both for records; `shown` is the new one spelled."""
+    """A moved file: its old and new path for records; `shown` is the new path in its normal form."""
 
     source: str
     target: str
@@ -55,7 +56,7 @@ class Moved(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What is at a path. `path` is spelled, without a link before its last part; `link` is the text of a link."""
+    """A file, folder or link. `path` is in normal form; only its last part can be a link. `link` is the text of the link."""
 
     path: str
     type: EntryType
@@ -68,18 +69,18 @@ class Workspace(Resolver):
     """The open workspace. Safe to use from any thread."""
 
     def __init__(self, root: Path, sealed: Iterable[Path] = (), secret: Iterable[Path] = ()) -> None:
-        """As `Resolver`, judged by nobody."""
+        """As `Resolver`. The workspace starts with a judge that allows everything."""
         super().__init__(root, sealed, secret)
         self.judge: Judge = AllowAll()
 
     def judged_by(self, judge: Judge) -> Self:
-        """A view for one call, which `judge` judges."""
+        """A view for one call, with the judge of this call."""
         found = self._as_view()
         found.judge = judge
         return found
 
     def demand_going(self) -> None:
-        """Refuse when the call is over.
+        """Refuse if the call has ended.
 
         Raises:
             Failure: `cancelled`.
@@ -89,11 +90,11 @@ class Workspace(Resolver):
     # Reading.
 
     def open(self, path: str, *, follow: bool = True) -> OpenedFile:
-        """The file at `path`. Links that stay in the workspace are followed unless `follow` is false.
+        """Open the file at `path`. Links that stay in the workspace are followed unless `follow` is false.
 
         Raises:
             Failure: `not_found`, `not_a_file`, `not_a_directory`, `io_error`, `invalid_arguments`, `permission_denied` (rules
-                `path_traversal`, `outside_workspace`, `albert_own`, `hard_link`, or the judge's).
+                `path_traversal`, `outside_workspace`, `albert_own`, `hard_link`, or a rule of the judge).
         """
         place = self._find(path)
         try:
@@ -113,7 +114,7 @@ class Workspace(Resolver):
         return OpenedFile(handle, facts, self._recorded(real), path, self.judge)
 
     def read(self, path: str, limit: int, *, follow: bool = True) -> bytes:
-        """The content of the file at `path`, if it has `limit` bytes or fewer. `follow` as in `open`.
+        """The content of the file at `path`, if it has at most `limit` bytes. `follow` as in `open`.
 
         Raises:
             Failure: as `open`, and `too_large`.
@@ -122,10 +123,10 @@ class Workspace(Resolver):
             return opened.read(limit)
 
     def info(self, path: str) -> Info:
-        """What is at `path`, a link itself; with the sha256 of a file of 1 GiB or less.
+        """Information about `path`; a link is not followed. For a file of at most 1 GiB, it includes the sha256.
 
         Raises:
-            Failure: as `open`, but for `not_a_file`.
+            Failure: as `open`, except `not_a_file`.
         """
         place = self._find(path)
         with self._reporting(place):
@@ -146,7 +147,7 @@ class Workspace(Resolver):
             return Info(self._spelled(real), kind, facts, sha256, link)
 
     def _digested(self, folder: int, name: str, path: str) -> tuple[os.stat_result, str | None]:
-        """The facts of a file and the sha256 of its content; None if it is too large, or may not be opened."""
+        """The facts of a file and the sha256 of its content. The sha256 is None if the file is too large or can't be opened."""
         try:
             opened = self._open_name(folder, name, path)
         except PermissionError:
@@ -155,21 +156,21 @@ class Workspace(Resolver):
             return opened.facts, opened.digest() if opened.facts.st_size <= MAX_READ else None
 
     def _open_name(self, folder: int, name: str, path: str) -> OpenedFile:
-        """A file in an open folder."""
+        """Open a file in an open folder."""
         handle, facts = files.open_file(folder, name, path, self._links)
         return OpenedFile(handle, facts, path, path, self.judge)
 
     # Changing.
 
     def replace(self, path: str, data: bytes, *, new: bool = False, mode: int = 0o666) -> FileFacts:
-        """Make `data` the content of the file at `path`; with `new`, only where nothing is. Its folder must exist.
+        """Write `data` to the file at `path`. With `new`, fail if the path exists. The folder of the file must exist.
 
-        Atomic and durable: readers see the old content or the new one, and a failure leaves the old. The file keeps its permission
-        bits (and its owner, if we may set that); a new one gets `mode`, less the umask. Other names of the file keep the old
-        content.
+        The write is atomic and durable: readers see the old content or the new content, and after a failure the file has the old
+        content. The file keeps its permission bits, and its owner if the process may set the owner. A new file gets `mode`
+        without the bits of the umask. Other names of the file keep the old content.
 
         Raises:
-            Failure: as `open`; `exists`; `too_large`; `budget_exceeded`; and `permission_denied` with rule `symbolic_link` where
+            Failure: as `open`; `exists`; `too_large`; `budget_exceeded`; and `permission_denied` with rule `symbolic_link` if
                 `path` goes through a link, `git_own` or `albert_own`.
         """
         place = self._demand(path, "write")
@@ -181,13 +182,14 @@ class Workspace(Resolver):
     def rewrite(
         self, path: str, change: Callable[[bytes | None], bytes], limit: int, *, missing: bool = False
     ) -> FileFacts:
-        """Replace the content of the file at `path`, of `limit` bytes or fewer, by what `change` makes of it.
+        """Replace the content of the file at `path`. `change` gets the old content, of at most `limit` bytes, and returns the new
+        one.
 
-        As `replace`, and only if nobody has changed the file meanwhile. If `change` raises, nothing is changed. With `missing`,
-        the file need not exist, and then `change` gets None.
+        Works as `replace`, but fails if another process has changed the file meanwhile. If `change` raises, nothing is changed.
+        With `missing`, the file need not exist; then `change` gets None.
 
         Raises:
-            Failure: as `replace`; `not_found`; `too_large`; retryable `io_error` where somebody has changed the file meanwhile.
+            Failure: as `replace`; `not_found`; `too_large`; retryable `io_error` if another process has changed the file meanwhile.
         """
         place = self._demand(path, "write")
         last_look = self._last_look(place)
@@ -219,7 +221,7 @@ class Workspace(Resolver):
         """Delete the file, the link or the empty folder at `path`.
 
         Raises:
-            Failure: as `replace`; `not_a_file` for a folder that isn't empty; `io_error` for a file that is read-only.
+            Failure: as `replace`; `not_a_file` for a folder that isn't empty; `io_error` for a read-only file.
         """
         place = self._demand(path, "delete")
         with self._changing(place, folders=True) as folder:
@@ -231,7 +233,7 @@ class Workspace(Resolver):
                     pass
             elif kind == "file":
                 files.demand_writable(facts, path)
-                # A name of a forbidden file may be deleted, but its content isn't read.
+                # A hard link to a forbidden file may be deleted, but the content isn't read.
                 with suppress(Failure):
                     facts, sha256 = self._digested(folder, name, path)
             now = files.facts_of(folder, name)
@@ -243,10 +245,10 @@ class Workspace(Resolver):
         return Removed(self._recorded(place), kind, facts.st_size if kind == "file" else 0, sha256)
 
     def move(self, source: str, target: str, limit: int, *, new: bool = True) -> Moved:
-        """Give the file at `source` the path `target`. With `new`, nothing may be there; else it may replace a file.
+        """Move the file at `source` to `target`. With `new`, `target` must not exist; otherwise, a file there is replaced.
 
-        In one step, so that the file has one of both paths at any time. From one file system to another it is copied (if it has
-        `limit` bytes or fewer) and then deleted. Its size counts as written.
+        The move is one step, so the file has exactly one of the two paths at any time. Between two file systems, the file is
+        copied and then deleted; this requires at most `limit` bytes. The size of the file counts as written.
 
         Raises:
             Failure: as `replace` and `rewrite`.
@@ -272,14 +274,14 @@ class Workspace(Resolver):
         return Moved(self._recorded(old_place), self._recorded(place), self._spelled(place), facts.st_size, sha256)
 
     def _demand_replaceable(self, place: Place, folder: int, facts: os.stat_result, *, new: bool) -> bool:
-        """Refuse a target of a move that may not be replaced. Whether the renaming must not replace anything."""
+        """Refuse a target that may not be replaced. Returns whether the rename must fail if the target exists."""
         there = files.facts_of(folder, place.parts[-1])
         if there is None:
             return new
         if openat.identity(there) == openat.identity(facts):
             if facts.st_nlink > 1:
                 raise _same_file(place.path)
-            # The same file in another spelling, where case doesn't count.
+            # On a file system that ignores case, this is the same file in another spelling.
             return False
         if new:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -307,24 +309,24 @@ class Workspace(Resolver):
                 raise
             there = files.facts_of(folder, name)
             if there is not None and openat.identity(there) == openat.identity(facts):
-                # One file system that is mounted twice: to delete the source would delete the copy.
+                # The same file system is mounted twice. Deleting the source would also delete the copy.
                 raise _same_file(target.path) from None
             data = opened.reread(limit)
             files.replace(folder, name, target.path, data, demand, new=new, mode=facts.st_mode)
             os.unlink(old_name, dir_fd=old_folder)
 
     def make_folder(self, path: str, *, parents: bool = True) -> list[str]:
-        """Make the folder at `path`; with `parents`, those above it as well. The paths of those that were made, for records.
+        """Create the folder at `path`; with `parents`, also its missing parents. Returns the paths of the new folders, for records.
 
         Raises:
-            Failure: as `replace`; `exists` where something else is, `not_found` without `parents`.
+            Failure: as `replace`; `exists` if `path` is not a folder, `not_found` without `parents`.
         """
         place = self._demand(path, "write")
         self._demand_unprotected(place)
         parts = place.parts
         made: list[str] = []
         with self._reporting_links(place):
-            # Almost always everything above exists, so look from the end.
+            # Search from the end, because in most cases all parents exist.
             start = len(parts)
             while start and not self._is_folder(place.at(parts[:start])):
                 start -= 1
@@ -333,7 +335,7 @@ class Workspace(Resolver):
             for n in range(start, len(parts)):
                 each = place.at(parts[: n + 1])
                 self.judge.demand(each.absolute, "write")
-                # What a person approved is that nothing is at `path`.
+                # The person approved the state in which `path` doesn't exist.
                 self.judge.demand_approved(place.absolute, path, None)
                 self._demand_unsealed(each)
                 with self._folder(place.at(parts[:n]), writing=True) as folder:
@@ -358,7 +360,7 @@ class Workspace(Resolver):
             return False
 
     def _demand(self, path: str, use: Use) -> Place:
-        """The place that a path names, which the judge lets be used. Changes go through no link, so it is the real one."""
+        """The place of a path, after the judge has allowed its use. A change follows no link, so this is the real place."""
         place = self._find(path)
         self.judge.demand(place.absolute, use)
         return place
@@ -377,7 +379,7 @@ class Workspace(Resolver):
 
     @contextmanager
     def _counted(self, size: int) -> Iterator[None]:
-        """Count bytes as written, unless writing them fails."""
+        """Count bytes as written. If writing them fails, take them back."""
         self.judge.count(size)
         try:
             yield
@@ -387,7 +389,7 @@ class Workspace(Resolver):
 
     @contextmanager
     def _changing(self, place: Place, folders: bool = False) -> Iterator[int]:
-        """The folder in which the last name of a place is to change, open and checked; with `folders`, it may be a folder's."""
+        """The parent folder of a place, opened and checked for a change. With `folders`, the place itself may be a folder."""
         self._demand_unprotected(place)
         with self._reporting_links(place):
             if not place.parts or (place.path.endswith("/") and not folders):
@@ -398,7 +400,7 @@ class Workspace(Resolver):
 
     @contextmanager
     def _reporting_links(self, place: Place) -> Iterator[None]:
-        """As `_reporting`, for changes, which go through no link."""
+        """As `_reporting`, for changes. It reports a link in the path, because changes follow no link."""
         with self._reporting(place):
             try:
                 yield
@@ -411,7 +413,7 @@ class Workspace(Resolver):
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """The folder at `path` as a descriptor, which is closed at the end. Links are followed.
+        """A descriptor of the folder at `path`, which is closed at the end. Links are followed.
 
         Raises:
             Failure: as `listing`.
@@ -424,7 +426,7 @@ class Workspace(Resolver):
             yield handle
 
     def at_root(self) -> AbstractContextManager[int]:
-        """The workspace's folder as a descriptor, without asking the judge: for commands that see only what the rules allow."""
+        """A descriptor of the workspace's folder, without a check by the judge. For commands, whose view is already limited."""
         return self._handle(Place(".", self._tree, ()))
 
     @contextmanager
@@ -435,12 +437,12 @@ class Workspace(Resolver):
             yield handle
 
     def listing(self, path: str, recursive: bool = False) -> list[Entry]:
-        """What is in the folder at `path`, sorted by path; with `recursive`, in all folders under it as well.
+        """The entries of the folder at `path`, sorted by path; with `recursive`, also the entries of all subfolders.
 
-        Linked folders are listed as links and not entered. Nor are sealed folders, and those that the judge does not allow.
+        Links to folders are listed but not followed. Sealed folders, and folders that the judge does not allow, are not entered.
 
         Raises:
-            Failure: `not_found`, `not_a_directory`, `too_large` past `MAX_ENTRIES`, and as `open`.
+            Failure: `not_found`, `not_a_directory`, `too_large` beyond `MAX_ENTRIES`, and as `open`.
         """
         place = self._find(path)
         spelled = self._spelled(place)
@@ -459,7 +461,7 @@ class Workspace(Resolver):
                 except (FileNotFoundError, NotADirectoryError):
                     if here is top:
                         raise
-                    continue  # It was deleted meanwhile.
+                    continue  # The folder was deleted meanwhile.
                 except Failure as failure:
                     if here is top or failure.rule not in ("albert_own", "shipped.forbidden_paths"):
                         raise
@@ -475,9 +477,9 @@ class Workspace(Resolver):
         return sorted(found)
 
     def walk(self, path: str, enter: Callable[[Met], bool] = lambda met: True) -> Iterator[Met]:
-        """Everything under the folder at `path`, sorted by path; of a file, that file alone.
+        """Everything under the folder at `path`, sorted by path. If `path` is a file, yields only this file.
 
-        Folders that `enter` refuses are not entered; nor are links, sealed folders, and those that the judge does not allow.
+        The walk doesn't enter folders that `enter` refuses, links, sealed folders, and folders that the judge does not allow.
 
         Raises:
             Failure: as `listing`; `too_large` as `walk_folder`.
@@ -511,7 +513,7 @@ class Workspace(Resolver):
                     yield met
 
     def open_met(self, met: Met) -> OpenedFile:
-        """The file that a walk has just met.
+        """Open the file that the walk has just yielded.
 
         Raises:
             Failure: as `open`.

@@ -1,11 +1,11 @@
-"""The content store: values stored by the hash of their content.
+"""The content store: stores values by the hash of their content.
 
-Large outputs go here, and records refer to them by `b3:` and the BLAKE3 of the bytes. Each read hashes the value again and
-rejects a changed one. The file is `<first two hex digits>/<the other sixty-two>`; the two-digit folder is the unit of locking.
+Large outputs are stored here. Records refer to them by `b3:` and the BLAKE3 hash of the bytes. Each read computes the hash again
+and rejects a changed value. The file is `<first two hex digits>/<the other sixty-two>`. Each two-digit folder has its own lock.
 
-There are no reference counts. `collect` deletes the values that no record names. A value is put before the record that names
-it, so values that were put recently stay as well. Putting and collecting exclude each other by the folder's lock: a value that
-is put again during a collection is either seen as recent or written anew.
+There are no reference counts. `collect` deletes the values that no record refers to. A value is stored before the record that
+refers to it is written, so recent values are not deleted either. Storing and collecting use the lock of the folder. So if a value
+is stored again during a collection, the collection sees it as recent, or it is written again.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from albert_tools.store.private_folder import check_private, make_private
 REF = re.compile(r"b3:([0-9a-f]{2})([0-9a-f]{62})\Z")
 _SHARD = re.compile(r"[0-9a-f]{2}\Z")
 _REST = re.compile(r"[0-9a-f]{62}\Z")
-#: Bytes read and hashed at once.
+#: Bytes that are read and hashed at once.
 BLOCK = 1024 * 1024
-#: Seconds that a value stays before a record names it. A call writes its record within its timeout, an hour at most; a day
-#: leaves room for suspended runs.
+#: Seconds for which a value without a reference is retained. A call writes its record within its timeout, which is at most an
+#: hour. A day is also enough for suspended runs.
 KEPT_SECONDS = 24 * 3600.0
 
 
@@ -48,7 +48,7 @@ def ref_of(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The values that `collect` deleted, their bytes, and the values left."""
+    """Result of `collect`: the number of deleted values, their total bytes, and the number of remaining values."""
 
     taken: int
     taken_bytes: int
@@ -56,13 +56,13 @@ class Collected:
 
 
 class Contents:
-    """`ContentStore` in files under `folder`, which need not exist. Any number of threads and processes may share it."""
+    """A `ContentStore` in files under `folder`, which need not exist. Safe to use from any number of threads and processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.abspath(folder))
 
     def put(self, content: bytes) -> str:
-        """Store `content` durably; returns its reference. Putting it again resets its age.
+        """Store `content` durably and return its reference. Storing it again resets its age.
 
         Raises:
             Failure: `io_error`.
@@ -74,7 +74,9 @@ class Contents:
             try:
                 if _same(path, content):
                     os.utime(path)
-                    sync_folder(path.parent)  # the process that wrote it may have died before this
+                    sync_folder(
+                        path.parent
+                    )  # the process that wrote the file may have died before it synced the folder
                 else:
                     write_atomic(path.parent, path, content)
             except OSError as error:
@@ -85,7 +87,7 @@ class Contents:
         """The whole value.
 
         Raises:
-            Failure: `not_found`; `damaged` if it was changed; `invalid_arguments` if `ref` is no reference; `io_error`.
+            Failure: `not_found`; `damaged` if the value was changed; `invalid_arguments` if `ref` is not a reference; `io_error`.
         """
         with self._open(ref) as file:
             content = b"".join(_blocks(file))
@@ -94,9 +96,9 @@ class Contents:
         return content
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on; none after the end.
+        """At most `limit` bytes from `offset` on; empty after the end of the value.
 
-        The whole value is read and verified each time (a gigabyte takes about a second), but only the slice is in memory.
+        The whole value is read and verified each time (about a second for a gigabyte), but only the slice is in memory.
 
         Raises:
             Failure: as `get`; `invalid_arguments` also for a negative offset or limit.
@@ -118,8 +120,8 @@ class Contents:
     def matching(self, ref: str, pattern: str, offset: int = 0, limit: int = BLOCK) -> Matches:
         """The lines from byte `offset` on that match `pattern` (`line_patterns.matcher`).
 
-        Stops when they have `limit` bytes together, after at least one line. Bytes that are not UTF-8 are replaced. Takes time
-        linear in the value's size for any pattern, and memory for `limit` bytes.
+        The result has at most `limit` bytes, but at least one line. Bytes that are not UTF-8 are replaced. The time is linear in
+        the size of the value, for any pattern. The memory is proportional to `limit`.
 
         Raises:
             Failure: as `get`; `invalid_arguments` also for an invalid pattern and a negative offset or limit.
@@ -150,7 +152,7 @@ class Contents:
             return os.fstat(file).st_size
 
     def renew(self, ref: str) -> int:
-        """Verify a value and reset its age, as if it were put now; returns its size in bytes.
+        """Verify a value and reset its age. Returns its size in bytes.
 
         Raises:
             Failure: as `get`.
@@ -162,7 +164,7 @@ class Contents:
                 os.utime(path, follow_symlinks=False)
                 return os.stat(path, follow_symlinks=False).st_size
             except FileNotFoundError:
-                # Collected after it was verified.
+                # A collection deleted the value after it was verified.
                 raise Failure("not_found", f"there is no value {ref}", hint="put it again") from None
             except OSError as error:
                 raise io_failure("store a value at", path, error) from error
@@ -170,9 +172,10 @@ class Contents:
     def collect(
         self, keep: Callable[[str], bool] | AbstractSet[str], older_than_seconds: float = KEPT_SECONDS
     ) -> Collected:
-        """Delete the values that `keep` does not name and that were last put more than `older_than_seconds` ago.
+        """Delete the values that were last stored more than `older_than_seconds` ago, except the references in `keep`.
 
-        `keep` gets each reference. If it raises, the collection stops. Files that are not this store's values are left alone.
+        If `keep` is a function, it is called with each reference. If it raises, the collection stops. Files that are not values
+        of this store are ignored.
 
         Raises:
             Failure: `io_error`; `invalid_arguments` for a negative age.
@@ -250,7 +253,7 @@ def _blocks(handle: int) -> Iterator[bytes]:
 
 
 def _same(path: Path, content: bytes) -> bool:
-    """Whether `path` holds exactly `content`."""
+    """Whether the file at `path` contains exactly `content`."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Finding the matching lines of a value of any size, in linear time (`engine.model.line_patterns`)."""
+"""Finds the matching lines of a value of any size, in linear time (`engine.model.line_patterns`)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from albert_tools.engine.model.record_types import Line, Matches
 
-#: The most bytes of a line. What follows in a longer one counts as further lines.
+#: The most bytes of a line. The rest of a longer line counts as further lines.
 MAX_LINE = 64 * 1024
 
 
 def matching(blocks: Iterable[bytes], matches: Callable[[str], bool], offset: int, limit: int) -> Matches:
-    """The matching lines of `blocks` that begin at or after byte `offset`, with at most `limit` bytes in all.
+    """The matching lines of `blocks` that begin at or after byte `offset`, with at most `limit` bytes in total.
 
-    At least one line, if any matches. Reads all of `blocks`, so that the caller can check their hash.
+    If any line matches, the result contains at least one line. All `blocks` are read, because the caller checks their hash.
     """
     found: list[Line] = []
     taken = 0

@@ -1,8 +1,8 @@
-"""The references that records contain, which `Contents.collect` must keep.
+"""Finds the references in records. `Contents.collect` must retain the values that they refer to.
 
-The log's segments, the runs' journals and the artifacts are searched as bytes for anything that looks like a reference. So a
-torn, damaged or unknown line still counts, and keeping too much does no harm. If a file can't be read, the search fails, and
-nothing is collected.
+The log's segments, the runs' journals and the artifacts are searched as bytes for text that looks like a reference. So references
+in torn, damaged or unknown lines are found too. A false match only retains a value that could be deleted. If a file can't be
+read, the search fails, and no value is deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = 1024 * 1024
 
 
 def named(*folders: Path) -> set[str]:
-    """The references in all files below `folders` (the log's, the runs', the artifacts'); missing folders are skipped.
+    """The references in all files below `folders`: the log, the runs and the artifacts. Missing folders are skipped.
 
     Raises:
         Failure: `io_error`.
@@ -31,7 +31,7 @@ def named(*folders: Path) -> set[str]:
             try:
                 _search(path, found)
             except FileNotFoundError:
-                continue  # a run's journal that was deleted meanwhile
+                continue  # the journal of a run that was deleted meanwhile
             except OSError as error:
                 raise io_failure("read the record at", path, error) from error
     return {ref.decode() for ref in found}

@@ -1,11 +1,11 @@
-"""Reads one entry: the hot path of running a saved tool.
+"""Reads one entry of the tool store. This code must be fast, because every run of a saved tool uses it.
 
-TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs only `json`. Only writers import TinyDB,
-which takes as long to import as a tool takes to run. A reader takes no lock: writers replace whole files, so an open file is
-one complete entry, old or new.
+TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs only `json`. Only writers import TinyDB, because
+the import takes as long as a run of a tool. A reader takes no lock: writers replace whole files, so an open file is a complete
+entry, old or new.
 
-The content is not trusted. Anything outside the layout is `Damaged` with a reason, and a version is returned only after
-`ToolVersion.from_document` has verified its hash.
+The content is not trusted. If a file doesn't have the layout of an entry, `Damaged` is raised with the reason. A version is
+returned only after `ToolVersion.from_document` has verified its hash.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.store.tools.migrate import META, VERSIONS, NewerSchema, Tables, migrate
 from albert_tools.store.tools.names import VERSION
 
-#: Bytes. An entry has some hundred kilobytes; a file this large is not an entry.
+#: The most bytes of an entry. Usual entries have some hundred kilobytes.
 MAX_ENTRY = 64 * 1024 * 1024
 
-#: A larger number of archived versions is not plausible.
+#: The most archived versions of a plausible entry.
 MAX_ARCHIVED = 2**31
 
-#: Nanoseconds. Two writes within one tick of a file system's clock (2 s on the coarsest) leave the same times, so a stamp
-#: shows that a file is unchanged only if the file was older than this when the stamp was taken.
+#: Nanoseconds. Two writes within one tick of a file system's clock (at most 2 s) leave the same times. So an equal stamp proves
+#: that a file is unchanged only if the file was older than this when the stamp was taken.
 SETTLING = 2_000_000_000
 
-#: Changes whenever a file changes: modification and change time (ns), size (bytes), inode.
+#: Changes with every change of a file: modification time and change time (ns), size (bytes), inode.
 Stamp = tuple[int, int, int, int]
 
 
 class Damaged(Exception):
-    """An entry that can't be used; the text says why. `newer`: a later release wrote it."""
+    """An entry that can't be used; the text contains the reason. `newer`: a later release has written it."""
 
     def __init__(self, why: str, newer: bool = False) -> None:
         super().__init__(why)
@@ -46,7 +46,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, in the present layout. If `settled`, an equal stamp later means an unchanged file."""
+    """One file, in the present layout. If `settled` is true, a later equal stamp proves that the file is unchanged."""
 
     tables: Tables
     stamp: Stamp
@@ -54,7 +54,7 @@ class Entry:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The row about the whole entry."""
+        """The row with data about the whole entry."""
         row: dict[str, Any] = self.tables[META]["1"]
         return row
 
@@ -74,10 +74,10 @@ class Entry:
         return len(self.tables[VERSIONS]) + int(self.meta["archived"])
 
     def version(self, version: str) -> ToolVersion | None:
-        """The version with this hash, verified; None if this file does not have it.
+        """The version with this hash, verified; None if this file does not contain it.
 
         Raises:
-            Damaged: it was changed after it was saved.
+            Damaged: the version was changed after it was saved.
         """
         for document in self.tables[VERSIONS].values():
             if document["version"] == version:
@@ -88,7 +88,7 @@ class Entry:
         """The newest version, verified.
 
         Raises:
-            Damaged: it is missing, or was changed after it was saved.
+            Damaged: the version is missing, or was changed after it was saved.
         """
         found = self.version(self.head)
         if found is None:
@@ -100,7 +100,7 @@ def prove(document: Any, name: str) -> ToolVersion:
     """The version in a stored document, verified.
 
     Raises:
-        Damaged: it does not hash to its name, or belongs to another tool.
+        Damaged: the hash is wrong, or the version belongs to another tool.
     """
     try:
         found = ToolVersion.from_document(document)
@@ -114,12 +114,12 @@ def prove(document: Any, name: str) -> ToolVersion:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a file's status."""
+    """The stamp in a `stat` result."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def is_settled(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp taken at `now` (ns since the epoch) is old enough to compare with later ones."""
+    """Whether a stamp taken at `now` (ns since 1970) is old enough to be compared with later stamps."""
     return max(stamp[0], stamp[1]) < now - SETTLING
 
 
@@ -127,12 +127,12 @@ def read_entry(path: Path, name: str) -> Entry | None:
     """The entry of `name` at `path`; None if there is no file.
 
     Raises:
-        Damaged: the file is not such an entry.
-        OSError: it can't be read.
+        Damaged: the file is not an entry of this tool.
+        OSError: the file can't be read.
     """
     now = time.time_ns()
     try:
-        # Non-blocking: a named pipe would block for ever.
+        # Non-blocking, because opening a named pipe could block for ever.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -1,8 +1,8 @@
-"""The versions of a tool: completing a hash prefix, listing the history, verifying all files.
+"""The versions of a tool: completes a hash prefix, lists the history, and verifies all files.
 
-A person names a version by the first digits of its hash; `completed` finds the version. The hashes come from the entry and
-from the file names in its archive, so that only requested versions are read and verified. A damaged entry does not hide its
-archive.
+A person names a version by the first digits of its hash; `completed` finds the full hash. The hashes are taken from the entry and
+from the file names in its archive. So only requested versions are read and verified, and the archive is usable even if the entry
+is damaged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from albert_tools.store.tools.scan import entries_of, shards_of
 
 
 def completed(place: Place, name: str, version: str) -> str | None:
-    """The full hash that begins with `version`; None if there is none.
+    """The full hash that begins with `version`; None if no hash does.
 
     Raises:
         Failure: `unknown_tool` if several hashes begin with it.
@@ -46,14 +46,14 @@ def completed(place: Place, name: str, version: str) -> str | None:
 
 
 def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
-    """At most `limit` versions, newest first, and how many there are."""
+    """At most `limit` versions, newest first, and the total number of versions."""
     entry = _entry(place, name)
     held = _versions_in(entry)
     head = None if entry is None or entry.deleted else entry.head
     found = [Saved(version, created, version == head) for version, created in held.items()]
     archived = [h for h in _archived(place) if h not in held]
     if len(found) < limit:
-        # Archive files are written once, in the order of saving.
+        # Each archive file is written once, so the file times have the order of saving.
         archived.sort(key=lambda h: _time(place.archived(h)), reverse=True)
         for version in archived[: limit - len(found)]:
             document = next(iter(_documents(place.archived(version), name)), {})
@@ -62,7 +62,7 @@ def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
 
 
 def verify(folder: Path) -> list[tuple[Path, str]]:
-    """The damaged files, each with the reason. Checks all versions, archived and removed ones included.
+    """The damaged files, each with the reason. Checks all versions, including archived and removed ones.
 
     Raises:
         Failure: `io_error` if the folder can't be read.

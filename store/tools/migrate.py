@@ -1,16 +1,16 @@
 """The numbered layouts of an entry on disk, and the migrations between them.
 
-Every file has its layout's number, so a store may mix layouts: a file is migrated in memory when it is read, and on disk when
-it is next written. `MIGRATIONS[n]` turns layout `n` into `n + 1`. A number above `SCHEMA` comes from a newer Albert Tools; such
-a file is neither read nor replaced.
+Every file contains the number of its layout, so a store can contain files of different layouts. A file is migrated in memory when
+it is read, and on disk when it is next written. `MIGRATIONS[n]` converts layout `n` to `n + 1`. A number above `SCHEMA` comes
+from a newer release of Albert Tools; such a file is neither read nor replaced.
 
 Layout 1 (now)::
 
     {"meta": {"1": {"schema": 1, "name": …, "head": <version>, "deleted": false, "archived": <count>}},
      "versions": {"<id>": <ToolVersion document>, …}}
 
-Layout 0 had no "meta" table: the newest version was the one with the highest id, nothing could be deleted or
-archived, and a document held its source and its lowered text each as one string.
+Layout 0 had no "meta" table. The newest version was the one with the highest id, no version could be deleted or archived, and a
+document contained its source and its lowered text each as one string.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ VERSIONS = "versions"
 
 
 class NewerSchema(ValueError):
-    """The layout of a later release."""
+    """The layout comes from a later release."""
 
     def __init__(self, schema: int) -> None:
         super().__init__(f"it was written by a newer Albert Tools (layout {schema}; this one knows up to {SCHEMA})")
 
 
 def schema_of_tables(tables: Tables) -> int:
-    """The layout's number.
+    """The number of the layout.
 
     Raises:
-        ValueError: it is not a number of a layout.
+        ValueError: the number is invalid.
     """
     if META not in tables:
         return 0
@@ -47,7 +47,7 @@ def schema_of_tables(tables: Tables) -> int:
 
 
 def migrate_0_to_1(tables: Tables) -> Tables:
-    """Texts become lists of lines; the "meta" table names the head."""
+    """Convert each text to a list of lines, and add the "meta" table with the head."""
     versions = {
         key: {
             **document,
@@ -65,7 +65,7 @@ MIGRATIONS: dict[int, Callable[[Tables], Tables]] = {0: migrate_0_to_1}
 
 
 def migrate(tables: Tables) -> Tables:
-    """`tables` in the present layout.
+    """Convert `tables` to the present layout.
 
     Raises:
         NewerSchema: a later release wrote them.

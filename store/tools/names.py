@@ -1,9 +1,9 @@
-"""From a tool's name to its place on disk, and back.
+"""Converts a tool's name to its path on disk, and back.
 
-An entry is `<shard>/<stem>.json`. The shard, two hex digits of the name's sha256, keeps folders small and is the unit of
-locking. The stem is the name itself, so that a person finds the file. A name with capitals gets a suffix with one bit per
-letter (`readFile` is `readFile-10`: bit 4 is set), because `readfile` and `readFile` are two tools, but one file on a
-case-insensitive disk. A tool's name contains no `-` or `.`, so the suffix is unambiguous.
+An entry is `<shard>/<stem>.json`. The shard is two hex digits of the name's sha256. Shards keep the folders small, and each shard
+has its own lock. The stem is the name itself, so that a person finds the file. `readfile` and `readFile` are two tools, but they
+would be one file on a case-insensitive disk. So a name with capitals gets a suffix with one bit for each letter: `readFile`
+becomes `readFile-10`, with bit 4 set. A tool's name contains no `-` or `.`, so the suffix is unambiguous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from albert_tools.engine.model.primitive import NAME
 
-#: The hash of a version; checked before it becomes part of a path.
+#: The hash of a version. It is checked before it becomes part of a path.
 VERSION = re.compile(r"[0-9a-f]{64}\Z")
 #: A prefix of such a hash, long enough to be unique in practice.
 PREFIX = re.compile(r"[0-9a-f]{6,63}\Z")
@@ -24,7 +24,7 @@ ENTRY_SUFFIX = ".json"
 
 
 def stem_of(name: str) -> str:
-    """The file name for `name`, without its suffix."""
+    """The file name for `name`, without the ending `.json`."""
     capitals = sum(1 << i for i, letter in enumerate(name) if letter.isupper())
     return f"{name}-{capitals:x}" if capitals else name
 
@@ -35,7 +35,7 @@ def shard_of(name: str) -> str:
 
 
 def name_at(shard: str, file: str) -> tuple[str, str | None]:
-    """The tool's name for an entry file, and what is wrong with the file's place, or None."""
+    """Returns the tool's name for an entry file, and the mistake in the file's path, or None."""
     stem = file.removesuffix(ENTRY_SUFFIX)
     name = stem.partition("-")[0]
     if not NAME.match(name):
@@ -49,7 +49,7 @@ def name_at(shard: str, file: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one tool's files are. `name` must have been checked against `NAME`."""
+    """The paths of one tool's files. `name` must have been checked against `NAME`."""
 
     shard: Path
     entry: Path

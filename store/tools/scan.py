@@ -1,6 +1,6 @@
-"""Scans a store's folder in two steps: `entries_of` lists the files of a shard with their stamps, `describe` reads one.
+"""Scans the folder of a store in two steps: `entries_of` lists the files of a shard with their stamps; `describe` reads one file.
 
-The stat of ten thousand files takes some hundredths of a second, reading them takes seconds.
+For ten thousand files, the first step takes some hundredths of a second, but reading all of them takes seconds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from albert_tools.store.tools.names import ENTRY_SUFFIX, SHARD, name_at
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One entry: its line in a listing, its text for searching, and its stamp.
+    """One entry: its summary for a listing, its source for searching, and its stamp.
 
-    `stamp` is None if the file was too recent to compare the stamp with later ones.
+    `stamp` is None if the file is too new for its stamp to be compared with later ones.
     """
 
     summary: Summary
@@ -30,7 +30,7 @@ class Described:
 
 
 def shards_of(folder: Path) -> dict[str, int]:
-    """The shards, each with its modification time (ns); empty if the folder is missing.
+    """The shards, each with its modification time (ns). Empty if the folder is missing.
 
     Raises:
         Failure: `io_error`.
@@ -45,7 +45,7 @@ def shards_of(folder: Path) -> dict[str, int]:
 
 
 def entries_of(shard: Path) -> dict[str, Stamp]:
-    """The entry files of a shard, each with its stamp; other files are skipped.
+    """The entry files of a shard, each with its stamp. Other files are skipped.
 
     Raises:
         Failure: `io_error`.
@@ -67,7 +67,7 @@ def entries_of(shard: Path) -> dict[str, Stamp]:
 
 
 def describe(shard: Path, file: str) -> Described | None:
-    """Read one entry; None if the file is gone. Damage is part of the answer, never raised."""
+    """Read one entry; None if the file was deleted. Damage is reported in the summary, not raised."""
     name, misplaced = name_at(shard.name, file)
     path = shard / file
     if misplaced is not None:

@@ -1,11 +1,12 @@
 """The search index: a cache that is updated from the files before each answer.
 
 It is an SQLite database in the cache folder, with one row per entry and a full-text table of names, descriptions and sources.
-Saving does not touch it. A listing compares the stamp of every entry and reads the changed ones. A search must be quick: once
-this process has looked at everything, it skips a shard whose folder has an unchanged modification time (a save renames a file
-into its shard, which changes the time). A time that is too recent to distinguish two writes is never trusted.
+Saving a tool does not change the index. A listing compares the stamps of all entries and reads the changed entries. A search must
+be fast. So after this process has checked all entries once, a search skips each shard whose folder has an unchanged modification
+time. A save renames a file into its shard, which changes this time. If the time is so recent that two writes could have the same
+time, it is not used.
 
-A corrupt, deleted or outdated database is deleted and built again. If that fails, or another process keeps it locked, the same
+A corrupt or outdated database is deleted and built again. If this fails, or if another process has locked the database, the same
 tables are built in memory. So the index never causes an error; only an unreadable tools folder does.
 """
 
@@ -27,11 +28,11 @@ from albert_tools.store.places import make_folder
 from albert_tools.store.tools.entry import SETTLING, Stamp
 from albert_tools.store.tools.scan import describe, entries_of, shards_of
 
-#: The layout of the tables below. A database with another one is deleted.
+#: The layout of the tables below. A database with another layout is deleted.
 LAYOUT = 1
-#: Seconds to wait for another process that updates the index.
+#: Seconds to wait while another process updates the index.
 PATIENCE = 5.0
-#: Words of a query that are used; each costs time.
+#: The most words of a query that are used, because each word costs time.
 MAX_WORDS = 16
 
 _TABLES = """
@@ -49,12 +50,12 @@ NEVER = -1
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem"
 
-#: Connections inherited by a fork. They stay open: closing one could break the parent's.
+#: Connections that a forked process inherited. They stay open, because closing one could break the parent's connection.
 _inherited: list[sqlite3.Connection] = []
 
 
 class Index:
-    """The index of the store at `folder`, in the folder `cache`, or in memory if that is None."""
+    """The index of the store at `folder`. It is stored in the folder `cache`; if that is None, in memory."""
 
     def __init__(self, folder: Path, cache: Path | None) -> None:
         self._folder = folder
@@ -67,7 +68,7 @@ class Index:
         self._looked = False
 
     def list(self) -> builtins.list[Summary]:
-        """All entries that are not deleted, by name.
+        """All entries that are not deleted, sorted by name.
 
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
@@ -75,7 +76,8 @@ class Index:
         return self._answer(None, 0)
 
     def search(self, text: str, limit: int) -> builtins.list[Summary]:
-        """The entries that have every word of `text`, else any word, else any word as part of another.
+        """The entries that contain every word of `text`. If there are none: any word. If still none: any word as part of another
+        word.
 
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
@@ -171,7 +173,8 @@ class Index:
             before = stamps.get(shard, {})
             stale += [(shard, f) for f, stamp in files.items() if before.get(f) != _text(stamp)]
             stale += [(shard, f) for f in before if f not in files]
-        # A folder that changed within its clock's last tick may change again unnoticed, so its time is not stored.
+        # If a folder has changed within the last tick of its clock, its time could stay equal after a second change. So it isn't
+        # stored.
         times = {s: present[s] if present[s] < now - SETTLING else NEVER for s in look}
         fresh = {s: mtime for s, mtime in times.items() if known.get(s) != mtime}
         if not stale and not fresh and not gone:
@@ -217,7 +220,7 @@ class Index:
 
 
 def _open(path: str) -> sqlite3.Connection:
-    # Transactions are explicit; the index's lock serialises threads.
+    # Transactions are explicit. The lock of the index serializes the threads.
     database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -230,7 +233,7 @@ def _open(path: str) -> sqlite3.Connection:
             try:
                 database.execute(_FULL_TEXT)
             except sqlite3.OperationalError:
-                # This SQLite has no FTS5: use a plain table, which a search scans.
+                # This SQLite has no FTS5, so use a plain table. A search scans all its rows.
                 database.execute("CREATE TABLE words (name, description, source)")
             database.execute(f"PRAGMA user_version = {LAYOUT}")
         database.execute("COMMIT")
@@ -243,7 +246,7 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary]:
-    """The results of the full-text table, ranked, names first; empty if this SQLite has no FTS5."""
+    """The results of the full-text search. Matches in names rank highest. Empty if this SQLite has no FTS5."""
     query = (
         f"SELECT {_SUMMARY} FROM words w JOIN entries e ON e.id = w.rowid WHERE words MATCH ?"
         " ORDER BY bm25(words, 10.0, 4.0, 1.0), e.name LIMIT ?"
@@ -257,7 +260,8 @@ def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list
 
 
 def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> list[Summary]:
-    """The entries that contain a word anywhere, by a scan of every row; ranked by the number of words, names twice."""
+    """The entries that contain one of the words anywhere, found by a scan of all rows. More words rank higher; words in a name
+    count twice."""
     rows = database.execute(
         f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id WHERE NOT e.deleted ORDER BY e.name"
     )
@@ -273,7 +277,7 @@ def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> l
 
 
 def _split(name: str) -> str:
-    """``readFile2`` as ``read File 2``: the words of a camel-case name."""
+    """Split a camel-case name into words: ``readFile2`` becomes ``read File 2``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", name)
 
 
@@ -282,6 +286,6 @@ def _text(stamp: Stamp) -> str:
 
 
 def _about(error: Failure, folder: Path) -> bool:
-    """Whether a failure is about the tools' folder, which is reported, and not about the cache."""
+    """Whether a failure concerns the tools' folder. Such a failure is reported; a failure of the cache is not."""
     path = str(error.details.get("path", ""))
     return path == str(folder) or path.startswith(f"{folder}{os.sep}")

@@ -1,9 +1,9 @@
-"""TinyDB's storage for one entry: kept in memory, written as a whole.
+"""TinyDB's storage for one entry. It stores the tables in memory and writes the whole file at once.
 
-TinyDB writes the file after every operation on a table. A save needs several operations, and a crash between two of them would
-leave an entry that nobody saved. So `write` only keeps the tables in memory, and `commit` writes them in one atomic step.
+TinyDB writes after every operation on a table. A save needs several operations, and a crash between two of them would leave an
+inconsistent entry. So `write` only stores the tables in memory, and `commit` writes them to disk in one atomic step.
 
-The text is for people and `git diff`: one value per line, sorted keys, non-ASCII text unescaped.
+The file is readable for people and `git diff`: one value per line, sorted keys, non-ASCII text unescaped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from albert_tools.store.tools.migrate import Tables
 
 
 class EntryStorage(Storage):
-    """Starts with `tables`; `commit` replaces `path`. The shard's lock must be held all the time."""
+    """Starts with `tables`; `commit` replaces the file at `path`. The caller must have the lock of the shard all the time."""
 
     def __init__(self, shard: Path, path: Path, tables: Tables) -> None:
         self._shard = shard
@@ -27,11 +27,11 @@ class EntryStorage(Storage):
         self._tables = tables
 
     def read(self) -> Tables:
-        """The present tables, committed or not."""
+        """The present tables, including uncommitted changes."""
         return self._tables
 
     def write(self, data: Tables) -> None:
-        """Keep the tables for `commit`."""
+        """Store the tables in memory until `commit`."""
         self._tables = data
 
     def commit(self) -> None:
@@ -49,7 +49,7 @@ def encode(tables: Tables) -> bytes:
 
 
 def open_entry(shard: Path, path: Path, tables: Tables) -> tuple[TinyDB, EntryStorage]:
-    """A database over one entry, and its storage, which commits it."""
+    """Open a database for one entry. Returns the database and its storage, which has the method `commit`."""
     database = TinyDB(shard, path, tables, storage=EntryStorage)
     storage = database.storage
     assert isinstance(storage, EntryStorage)

@@ -1,11 +1,11 @@
-"""The tool store: one TinyDB file per tool, always replaced as a whole, one writer at a time per shard.
+"""The tool store: one TinyDB file per tool. A file is always replaced as a whole, and each shard has one writer at a time.
 
-With one file per tool, a save costs the same with a hundred tools as with ten thousand, damage is limited to one tool, and
-version control shows useful diffs. The file has the newest `KEEP` versions. Older ones move to a folder beside it, one
-immutable file each, named by its hash, so that a save does not get slower with a tool's history.
+With one file per tool, the cost of a save does not depend on the number of tools, damage is limited to one tool, and version
+control shows useful diffs. The file contains the newest `KEEP` versions. Each older version moves to an immutable file of its
+own, named by its hash, in a folder next to the entry. So a save does not get slower when a tool has many versions.
 
-Deleting sets a flag: runs and tools that use a version still find it by its hash. A damaged file is never deleted: it is
-listed with its problem until a save needs the place, and then it is kept beside the new file.
+Deleting a tool sets a flag. Runs and tools that use a version still find it by its hash. A damaged file is never deleted. It is
+listed with its problem. A later save of the same tool preserves the damaged file under another name.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from albert_tools.store.tools.names import VERSION, Place
 if TYPE_CHECKING:
     from albert_tools.store.tools.search_index import Index
 
-#: Versions in a tool's own file. Every load reads and every save writes all of them, at 0.03 and 0.15 ms each.
+#: The most versions in a tool's own file. Every load reads all of them, and every save writes them: 0.03 ms and 0.15 ms for each.
 KEEP = 10
-#: Verified versions that stay in memory; when there are more, the cache is emptied.
+#: The most verified versions in the cache. If there are more, the cache is cleared.
 CACHED = 512
-#: Digits of a hash that messages show.
+#: The number of hash digits that messages show.
 SHOWN = 12
 
 
 class TinyToolStore:
-    """`ToolStore` on files under `folder`.
+    """A `ToolStore` in files under `folder`.
 
-    `cache` is the folder for the search index, or a function that returns it (called on the first listing), or None to keep
-    the index in memory. Neither folder need exist. Any number of threads and processes may share both.
+    `cache` is the folder for the search index, or a function that returns it (called at the first listing), or None for an index
+    in memory. The folders need not exist. Any number of threads and processes may share them.
     """
 
     def __init__(self, folder: Path, cache: Path | Callable[[], Path] | None = None) -> None:
@@ -64,10 +64,10 @@ class TinyToolStore:
     # Reading
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
-        """The newest version, or the one with this hash or unique prefix, even if it is archived or deleted.
+        """The newest version; or the version with this hash or unique prefix, even if it is archived or deleted.
 
         Raises:
-            Failure: `unknown_tool`; `damaged` if it was changed after it was saved; `io_error`.
+            Failure: `unknown_tool`; `damaged` if the version was changed after it was saved; `io_error`.
         """
         if not NAME.match(name):
             raise self._unknown(name)
@@ -81,7 +81,7 @@ class TinyToolStore:
         try:
             return self._load(place.entry, name, version)
         except Failure as failure:
-            # The version may be in the archive, even if the entry is missing or damaged.
+            # The archive may contain the version, even if the entry is missing or damaged.
             if failure.code == "io_error":
                 raise
             try:
@@ -117,9 +117,9 @@ class TinyToolStore:
         return found
 
     def list(self) -> builtins.list[Summary]:
-        """The tools that are not deleted, by name; damaged entries have a `problem`.
+        """The tools that are not deleted, sorted by name. Damaged entries have a `problem`.
 
-        Includes everything that any process has saved. Only changed files are read.
+        The list includes the saves of all processes. Only changed files are read.
 
         Raises:
             Failure: `io_error` if the folder can't be read.
@@ -127,11 +127,11 @@ class TinyToolStore:
         return self._opened_index().list()
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
-        """At most `limit` versions of a tool, deleted or not, newest first; and how many there are. Never raises."""
+        """At most `limit` versions of a tool, newest first, and the total number. The tool may be deleted. Never raises."""
         return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
 
     def verify(self) -> builtins.list[tuple[Path, str]]:
-        """The damaged files in the store, each with the reason. Reads everything, old versions included.
+        """The damaged files in the store, each with the reason. Reads all files, including old versions.
 
         Raises:
             Failure: `io_error` if the folder can't be read.
@@ -139,9 +139,9 @@ class TinyToolStore:
         return verify(self.folder)
 
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
-        """At most `limit` tools whose name, description or source contain the words of `text`, best first.
+        """At most `limit` tools whose name, description or source contain the words of `text`, best match first.
 
-        A text without a letter or digit finds nothing; a blank one finds the first tools by name.
+        A text without letters and digits has no results. For a blank text, the results are the first tools by name.
 
         Raises:
             Failure: `io_error` if the folder can't be read.
@@ -167,10 +167,10 @@ class TinyToolStore:
     # Writing
 
     def save(self, version: ToolVersion) -> bool:
-        """Make `version` the newest of its name, durably. False if it already was the newest and not deleted.
+        """Store `version` durably as the newest of its name. Returns False if it already is the newest and not deleted.
 
         Raises:
-            Failure: `invalid_arguments` for a bad name or a version that is not named by its content (`named()`);
+            Failure: `invalid_arguments` for an invalid name, or a version whose hash doesn't match its content (`named()`);
                 `io_error` if it can't be written; `damaged` if a newer release wrote the entry.
         """
         name = version.name
@@ -180,7 +180,7 @@ class TinyToolStore:
             try:
                 tables = self._extensible(place, name, version.version)
                 if tables is None:
-                    # The process that wrote it may have died before it synced the folder.
+                    # The process that wrote the file may have died before it synced the folder.
                     sync_folder(place.shard)
                     return False
                 self._write(place, tables, document)
@@ -189,7 +189,7 @@ class TinyToolStore:
         return True
 
     def delete(self, name: str) -> None:
-        """Remove the tool from the list. Its history stays, and saving it again restores it.
+        """Remove the tool from the list. Its versions are retained, and saving the tool again restores it.
 
         Raises:
             Failure: `unknown_tool`; `damaged` if the entry can't be read; `io_error`.
@@ -214,7 +214,7 @@ class TinyToolStore:
         raise self._unknown(name)
 
     def _extensible(self, place: Place, name: str, version: str) -> Tables | None:
-        """The tables to add `version` to; None if it already is the newest."""
+        """The tables to which `version` is added; None if `version` already is the newest."""
         entry: Entry | None = None
         try:
             entry = read_entry(place.entry, name)
@@ -234,7 +234,7 @@ class TinyToolStore:
         version = document["version"]
         held = {d["version"]: int(i) for i, d in tables[VERSIONS].items()}
         if version not in held and place.archived(version).exists():
-            meta["archived"] -= 1  # it returns to the entry; its archived copy stays, uncounted
+            meta["archived"] -= 1  # the version returns to the entry; its archived copy is retained but not counted
         meta.update(head=version, deleted=False)
         drop = [held.pop(version)] if version in held else []
         surplus = sorted(held.values())[: max(0, len(held) + 1 - KEEP)]
@@ -245,7 +245,7 @@ class TinyToolStore:
 
 
 def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any) -> None:
-    """Change an entry in one step, with TinyDB, which only writers import."""
+    """Change an entry in one step with TinyDB. Only writers import TinyDB."""
     from tinydb.table import Document
 
     from albert_tools.store.tools.storage import open_entry
@@ -253,7 +253,7 @@ def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[
     database, storage = open_entry(place.shard, place.entry, tables)
     versions = database.table(VERSIONS)
     if add is not None:
-        # Insert before removing, so that no id is used twice and ids are in the order of saving.
+        # Insert before removing, so that no id is used twice, and the ids have the order of saving.
         versions.insert(add)
     if drop:
         versions.remove(doc_ids=drop)
@@ -272,7 +272,7 @@ def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
 
 
 def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:
-    """The tables of a new entry; counts an archive that an earlier, damaged entry left."""
+    """The tables of a new entry. Counts the archived versions of an earlier, damaged entry."""
     held = {d["version"] for d in versions.values()}
     archived = 0
     if place.archive.is_dir():
@@ -304,7 +304,7 @@ def _checked(version: ToolVersion) -> dict[str, Any]:
             hint="use letters, digits and _, at most 128",
         )
     try:
-        # Through JSON and back, so that this verifies what a reader will see.
+        # Convert to JSON and back, to verify exactly what a reader will get.
         document: dict[str, Any] = json.loads(json.dumps(version.to_document(), allow_nan=False))
         prove(document, name)
     except (Damaged, ValueError, TypeError, RecursionError) as error:

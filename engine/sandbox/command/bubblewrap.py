@@ -1,11 +1,11 @@
-"""A command in namespaces of its own, made by bubblewrap.
+"""Runs a command in its own namespaces, created by bubblewrap.
 
-It sees a file system built for it (`View`), no process but its own, no network interface but an empty loopback, and only the
-environment that it is given. It has no privileges, can't gain any, and can't make further namespaces. When its first
-process is killed, the kernel ends all others of its process namespace.
+The command sees a file system that is built for it (`View`), only its own processes, an empty loopback interface as its only
+network, and only the given environment. It has no privileges, can't gain privileges, and can't create namespaces. When the first
+process of its process namespace is killed, the kernel kills all others in this namespace.
 
-Mounts into the workspace are named by descriptors that were opened without following a link: between the check and the mount, a
-command that already runs there may change what a path leads to.
+The sources of mounts in the workspace are descriptors, which were opened without following a link. A path would be unsafe:
+between the check and the mount, another running command could change its target.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKE
 
 _OPEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 
-#: The home folder inside: private, empty, gone afterwards.
+#: The home folder inside the sandbox. It is private, starts empty and is deleted afterwards.
 HOME = "/tmp/home"
 
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:{uid}:{gid}::/tmp/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
@@ -37,22 +37,22 @@ _KERNEL_SETTINGS = (
     "/proc/scsi",
     "/proc/pressure",
 )
-#: Bytes of a copied file; all of them are far smaller.
+#: The most bytes of a copied file. The usual files are much smaller.
 _MAX_COPIED = 4 * 1024 * 1024
 _HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
 _NSSWITCH = "passwd: files\ngroup: files\nhosts: files\n"
 
 
 class Plan:
-    """The command line of bubblewrap, and the descriptors that it refers to. Close it once the process is started."""
+    """The command line of bubblewrap, and the descriptors that it refers to. Close the plan after the process has started."""
 
     def __init__(self, program: str) -> None:
         self._program = program
         self._options: list[str] = []
-        #: The whole command line, once the command is known.
+        #: The whole command line. It is set by `command`.
         self.arguments: list[str] = []
         self.descriptors: list[int] = []
-        #: Those of the descriptors that bubblewrap leaves open.
+        #: The descriptors that bubblewrap doesn't close.
         self.bound: list[int] = []
         self._held = ExitStack()
 
@@ -61,18 +61,18 @@ class Plan:
         self._options += arguments
 
     def command(self, *words: str) -> None:
-        """Set what is started. The options go into a file without a name, because everybody can read a command line."""
+        """Set the command. The options are passed in an unnamed file, because every user can read a command line."""
         options = self.data("".join(f"{option}\0" for option in self._options).encode("utf-8", "surrogateescape"))
         self.arguments = [self._program, "--args", options, "--", *words]
 
     def hold(self, descriptor: int) -> str:
-        """Pass a descriptor to the process, and close it here with the plan; gives its number as text."""
+        """Pass a descriptor to the process. `close` closes it in this process. Returns its number as text."""
         self._held.callback(_close, descriptor)
         self.descriptors.append(descriptor)
         return str(descriptor)
 
     def data(self, content: bytes) -> str:
-        """A descriptor to read `content` from."""
+        """A descriptor from which the process can read `content`."""
         handle = os.memfd_create("albert", os.MFD_CLOEXEC)
         number = self.hold(handle)
         os.write(handle, content)
@@ -80,7 +80,7 @@ class Plan:
         return number
 
     def close(self) -> None:
-        """Close the descriptors that were only for the process."""
+        """Close the descriptors that only the process needs."""
         self._held.close()
 
 
@@ -98,20 +98,20 @@ def plan(
     info: int,
     gate: int,
 ) -> Plan:
-    """How to call bubblewrap.
+    """The command line for bubblewrap.
 
     Args:
-        program: Where it is.
-        view: What the command sees.
+        program: The path of bubblewrap.
+        view: The files that the command sees.
         command: The command and its arguments.
-        environment: All of its environment.
+        environment: The whole environment of the command.
         filter_program: The seccomp filter.
-        workspace: The workspace's open folder.
-        temporary_bytes: The size of each of its private folders (``/tmp``, ``/dev/shm``).
-        certificates: Whether it sees the certificates that the system trusts.
-        nested_off: Whether to switch off user namespaces inside; the filter refuses them, too.
-        info: The descriptor to which it writes the number of the first process inside.
-        gate: The descriptor on which it waits for `GO` before it starts the command.
+        workspace: The descriptor of the workspace's folder.
+        temporary_bytes: The size of each private folder (``/tmp``, ``/dev/shm``).
+        certificates: Whether the command sees the certificates that the system trusts.
+        nested_off: Whether to disable user namespaces inside. The filter refuses them too.
+        info: The descriptor to which bubblewrap writes the id of the first process inside.
+        gate: The descriptor from which bubblewrap reads `GO` before it starts the command.
 
     Raises:
         OSError: a file that the view names can't be opened.
@@ -132,7 +132,7 @@ def plan(
         made.add("--chdir", view.cwd)
         if filter_program is not None:
             made.add("--seccomp", made.data(filter_program))
-        # The root is read only: memory for files in it would count as nobody's.
+        # The root is read-only, because the memory for files in it would not be limited.
         made.add("--remount-ro", "/")
         made.command(*_behind_gate(made, gate), *_with_environment(environment, command))
     except BaseException:
@@ -147,7 +147,7 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
             made.add("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
             made.add("--ro-bind", path, path)
-    # A mount takes a third of a millisecond; so small files are copied instead.
+    # A mount takes a third of a millisecond. So small files are copied instead.
     for path in (*LOOKED_UP, *(CERTIFICATES if certificates else ())):
         if os.path.isdir(path):
             made.add("--ro-bind", path, path)
@@ -164,7 +164,7 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
     made.add("--proc", "/proc")
     for path in _KERNEL_SETTINGS:
         if os.path.exists(path):
-            # Root may write there, even without capabilities.
+            # Make them read-only, because root could write there even without capabilities.
             made.add("--ro-bind", path, path)
     made.add("--dev", "/dev", "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
     for path in ("/tmp", "/dev/shm"):
@@ -176,7 +176,7 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
 
 @cache
 def _copied() -> list[tuple[str, bytes]]:
-    """The content of the copied files, as it was at the first command."""
+    """The content of the copied files. They are read once, at the first command."""
     found = []
     for path in COPIED:
         with suppress(OSError), open(path, "rb") as file:
@@ -188,13 +188,13 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
     if view.shown is None:
         made.add("--bind", _held(made, os.dup(workspace)), view.root)
     else:
-        # Only what is named is visible; what the command puts beside it is gone afterwards.
+        # Only the shown paths are visible. Other files that the command creates here are in memory, and are lost afterwards.
         made.add("--tmpfs", view.root)
     shown = [(path, "--bind") for path in view.shown or ()]
     pins = [(path, "--bind") for path in view.pinned]
     sealed = [(path, "--ro-bind") for path in view.sealed]
     hidden = [(path, "") for path in view.hidden]
-    # Outer folders first, so that none covers another.
+    # Mount outer folders first, because a later mount on an outer folder would cover the inner ones.
     for path, how in sorted([*shown, *pins, *sealed, *hidden]):
         try:
             handle = open_beneath(workspace, path[len(view.root) + 1 :])
@@ -212,10 +212,11 @@ def _workspace(made: Plan, view: View, workspace: int) -> None:
 
 
 def _behind_gate(made: Plan, gate: int) -> list[str]:
-    """The words that start a command without the descriptors that bubblewrap leaves open, each of which would be a way out.
+    """The words that start a command after closing the descriptors that bubblewrap leaves open. The command could escape through
+    them.
 
-    They run before the command's environment applies (BASH_ENV, LD_PRELOAD). They wait for a second byte: a pipe whose writers
-    have been killed starts nothing.
+    These words run before the command's environment applies (BASH_ENV, LD_PRELOAD). They wait for a second byte. So if the
+    process that writes to the pipe is killed, the command doesn't start.
     """
     inner = made.hold(os.dup(gate))
     closing = "".join(f" {number}<&-" for number in (inner, *made.bound))
@@ -223,15 +224,15 @@ def _behind_gate(made: Plan, gate: int) -> list[str]:
     return ["/bin/bash", "--noprofile", "--norc", "-c", text, "sandbox"]
 
 
-#: Written to `gate` to start the command.
+#: Is written to `gate` to start the command.
 GO = b"!!"
 
 
 def _with_environment(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
-    """The words that start a command in an environment."""
+    """The words that start a command with a given environment."""
     words = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())]
     if "=" in command[0]:
-        # `env` would take it for one more variable.
+        # `env` would treat this word as another variable.
         words += ["/bin/bash", "--noprofile", "--norc", "-c", 'exec "$@"', "sandbox"]
     return [*words, *command]
 
@@ -242,10 +243,10 @@ def _held(made: Plan, handle: int) -> str:
 
 
 def open_beneath(folder: int, path: str) -> int:
-    """A descriptor that only names `path`, which is relative to an open folder; no link on the way is followed.
+    """A descriptor (`O_PATH`) of `path`, which is relative to an open folder. No link in the path is followed.
 
     Raises:
-        OSError: there is no such file, or a link on the way.
+        OSError: the file doesn't exist, or the path contains a link.
     """
     here = os.dup(folder)
     try:

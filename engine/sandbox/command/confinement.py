@@ -1,4 +1,4 @@
-"""The confinements that a machine has for commands, found out by trying. Without any, no command runs."""
+"""Finds the confinements for commands on this machine by trying them. Without a confinement, no command runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from albert_tools.engine.sandbox.kernel.cgroups import sweep
 Kind = Literal["bwrap", "landlock", "seatbelt"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-#: Each confinement in a sentence, the strongest first.
+#: A sentence about each confinement, strongest first.
 DESCRIPTIONS: dict[str, str] = {
     "bwrap": "namespaces of its own (bubblewrap) and a filter: no other process, no network, and of the files only the workspace",
     "landlock": "Landlock and a strict filter; weaker than bubblewrap: no network at all, and where something in the workspace is "
@@ -26,14 +26,15 @@ DESCRIPTIONS: dict[str, str] = {
     "seatbelt": "macOS's own sandbox, with a profile that its authors have never tried",
 }
 
-#: Seconds for a trial; it takes hundredths of one.
+#: Seconds until a trial times out. It usually takes some hundredths of a second.
 _PATIENCE = 20
-#: Where programs are looked for; the caller's own PATH may hold folders that others can write.
+#: The folders in which programs are searched. The caller's own PATH may contain folders that others can write.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Found(NamedTuple):
-    """The confinements, best first; why the others are missing; where bubblewrap is, and whether it can switch off namespaces."""
+    """The confinements, best first; the reasons why others are missing; the path of bubblewrap, and whether it can disable
+    namespaces."""
 
     kinds: tuple[Kind, ...]
     missing: dict[str, str]
@@ -41,7 +42,7 @@ class Found(NamedTuple):
     nested_off: bool = False
 
     def best(self, wanted: str | None = None) -> Kind:
-        """The best confinement, or the one that is wanted.
+        """The best confinement, or the wanted one.
 
         Raises:
             Failure: `sandbox_unavailable`.
@@ -65,7 +66,7 @@ def _hint() -> str:
 
 @cache
 def found() -> Found:
-    """What this machine has, tried once in each process; takes some hundredths of a second."""
+    """The confinements of this machine. They are tried once in each process, which takes some hundredths of a second."""
     sweep()
     temporary_folders.sweep()
     missing: dict[str, str] = {}
@@ -88,7 +89,7 @@ def found() -> Found:
 
 
 def _try_bwrap(program: str) -> tuple[str, bool]:
-    """Why bubblewrap can't be used, empty if it can; and whether it can switch off namespaces inside."""
+    """The reason why bubblewrap can't be used, empty if it can; and whether it can disable namespaces inside."""
     if not program:
         return "bubblewrap is not installed", False
     if command_filter("loose") is None:

@@ -1,6 +1,6 @@
-"""Enters another process's network namespace, listens there on a port, and hands the socket over.
+"""Enters another process's network namespace, listens there on a port, and sends the socket to the service.
 
-A program of its own (`standalone`), because only a process with one thread can enter a namespace.
+This is a separate program (`standalone`), because only a process with one thread can enter a namespace.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import sys
 
 from albert_tools.engine.sandbox.kernel.libc import call
 
-#: The kernel's modules that this one imports, for `standalone`.
+#: The modules in `kernel` that this module imports, for `standalone`.
 KERNEL = ("libc",)
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-#: ioctl: the user namespace that owns a namespace (include/uapi/linux/nsfs.h).
+#: ioctl that returns the user namespace which owns a namespace (include/uapi/linux/nsfs.h).
 _NS_GET_USERNS = 0xB701
 
 
 def main() -> None:
-    """The arguments are the process, the port, and the descriptor of a socket to hand the listening one over."""
+    """The arguments are the process, the port, and the descriptor of the socket to which the listening socket is sent."""
     pid, port, channel = (int(argument) for argument in sys.argv[1:4])
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    # In the user namespace that made it, its maker may do everything to it.
+    # The creator of a user namespace has all rights in it.
     owner = fcntl.ioctl(network, _NS_GET_USERNS)
     call("setns", owner, _CLONE_NEWUSER)
     call("setns", network, _CLONE_NEWNET)

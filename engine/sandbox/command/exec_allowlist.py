@@ -1,8 +1,8 @@
-"""Letting a command start certain programs and no others, by a Landlock rule, whatever else confines it.
+"""Allows a command to start only certain programs, by a Landlock rule. It works in addition to every other confinement.
 
-For git, which knows more ways to be told by a repository what to run than anybody has counted: the settings are switched off one
-by one, and what was forgotten fails here. The rule is applied inside the sandbox, by a program of its own (`standalone`) that then
-becomes the command; bubblewrap itself couldn't mount anything with it.
+It is used for git. A repository can name programs that git runs, in so many settings that no list of them is complete. The known
+settings are disabled one by one; this rule blocks the rest. The rule is applied inside the sandbox, by a separate program
+(`standalone`) that then executes the command. It can't be applied earlier, because bubblewrap couldn't mount anything under it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import sys
 from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, restrict
 from albert_tools.engine.sandbox.kernel.prctl import no_new_privileges
 
-#: The kernel's modules that this one imports, for `standalone`.
+#: The modules in `kernel` that this module imports, for `standalone`.
 KERNEL = ("libc", "prctl", "landlock")
 
 
 def main() -> None:
-    """Become a command; the arguments are the number of allowed paths, these, and the command's words."""
+    """Execute a command. The arguments are the number of allowed paths, these paths, and the words of the command."""
     count = int(sys.argv[1])
     allowed, command = sys.argv[2 : 2 + count], sys.argv[2 + count :]
     try:
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _become(allowed: list[str], command: list[str]) -> None:
-    """Be `command`, and start nothing but the files and what is in the folders of `allowed`, as far as they exist."""
+    """Execute `command`. It can start only the existing files in `allowed`, and programs in the existing folders in `allowed`."""
     grants = []
     for path in allowed:
         try:

@@ -1,9 +1,9 @@
-"""Killing a command with everything that it started, where neither a process namespace nor a launcher does it.
+"""Kills a command with all processes that it started. Used only without a process namespace and without a launcher.
 
-A child that wants to outlive its command leaves the process group (``setsid``) or lets its parent die first
-(double fork), and usually does not do both with a clean environment. So there are three ways to find it: by
-the group, by descent while the parents live, and by a mark that every child inherits in its
-environment. A child that strips the environment, forks twice and leaves the group escapes; so this is the last resort.
+A child can try to survive its command: it leaves the process group (``setsid``), or its parent ends first (double fork). It
+rarely does both and also removes its environment variables. So the processes are found in three ways: by the process group, by
+descent while their parents are alive, and by a mark in the environment, which every child inherits. A child that clears its
+environment, forks twice and leaves the group escapes. So this way is used only if there is no better one.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
-#: The environment variable that marks what a call has started.
+#: The environment variable with the mark of a call. All its processes inherit it.
 MARK = "ALBERT_CALL"
 
-#: Rounds of looking for survivors: a fork may happen between looking and killing, but hardly this often.
+#: The most search rounds. A process can fork between a search and its kill, but hardly that often.
 _ROUNDS = 5
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group that `pid` leads. It must not have been waited for, or the number may be reused."""
+    """Kill the process group that `pid` leads. Call this before `wait`, because afterwards the number may be reused."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def kill_tree(pid: int, mark: str) -> None:
-    """Kill `pid`, its group, its descendants, and every process that carries `mark`."""
+    """Kill `pid`, its group, its descendants, and every process with `mark`."""
     import psutil
 
     found = []
@@ -35,14 +35,14 @@ def kill_tree(pid: int, mark: str) -> None:
         found = psutil.Process(pid).children(recursive=True)
     kill_group(pid)
     for process in found:
-        # psutil compares start times first, so a number that was reused is not killed.
+        # psutil compares start times first, so it doesn't kill a process with a reused number.
         with suppress(psutil.Error):
             process.kill()
     kill_marked(mark)
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process whose environment carries `mark`, until none is left."""
+    """Kill every process whose environment contains `mark`, until no such process is found."""
     for _ in range(_ROUNDS):
         found = list(_marked(mark))
         if not found:
@@ -58,7 +58,7 @@ def _marked(mark: str) -> Iterator[int]:
         return
     wanted = f"{MARK}={mark}".encode()
     for name in os.listdir("/proc"):
-        # A process that has ended but isn't waited for has an empty environment, so it is not found again.
+        # A zombie process has an empty environment, so it is not found again.
         with suppress(OSError):
             if name.isdigit():
                 with open(f"/proc/{name}/environ", "rb", buffering=0) as file:

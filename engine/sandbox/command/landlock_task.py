@@ -1,8 +1,8 @@
-"""The task of the launcher: a command behind Landlock and a strict filter, where namespaces aren't available.
+"""Creates the task of the launcher: a command behind Landlock and a strict filter. Used if namespaces aren't available.
 
-The kernel lets the command open what it is granted and nothing else; the filter refuses sockets, other processes and everything
-that Landlock doesn't judge. This is weaker than namespaces: the command runs among the other processes. A grant applies to
-everything below a folder, so a folder with something hidden or sealed below it can't get new entries.
+The command can open only the granted files. The filter refuses sockets, access to other processes, and all operations that
+Landlock doesn't control. This is weaker than namespaces, because the command runs among the other processes. A grant applies to
+everything below a folder. So a folder with a hidden or sealed path below it gets no grant for new entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, Grant
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
-#: Facts about the machine; programs that can't read the number of processors fail.
+#: Facts about the machine. Many programs fail if they can't read the number of processors.
 _MACHINE = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
     *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present")),
@@ -42,13 +42,13 @@ _ALL = _READING | _CHANGING
 
 
 class Task:
-    """The launcher's task, and the descriptors that it refers to. Close it once the process is started."""
+    """The launcher's task, and the descriptors that it refers to. Close it after the process has started."""
 
     def __init__(self, view: View, workspace: int, temporary: str, only: Sequence[str] | None = None) -> None:
-        """With `only`, the command can start only these programs, and those in these folders.
+        """With `only`, the command can start only these programs, and programs in these folders.
 
         Raises:
-            OSError: the folder to start in can't be opened.
+            OSError: the working directory can't be opened.
         """
         self.descriptors: list[int] = []
         try:
@@ -83,7 +83,7 @@ class Task:
         return handle
 
     def close(self) -> None:
-        """Close the descriptors that were only for the process."""
+        """Close the descriptors that only the process needs."""
         for handle in self.descriptors:
             with suppress(OSError):
                 os.close(handle)
@@ -130,7 +130,7 @@ class Task:
             yield handle, _ALL
             return
         if not any(p.startswith(f"{path}/") for p in view.hidden):
-            # Sealed files can be read; so everything below this folder can.
+            # Only sealed paths are below this folder, and they can be read. So everything below can be read.
             yield handle, _READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:

@@ -1,8 +1,8 @@
-"""The process above a command that Landlock confines. A program of its own (`standalone`).
+"""The launcher: the parent process of a command that Landlock confines. It is a separate program (`standalone`).
 
-It reads its task, starts the command with everything taken from it that it is not to have, and stays above it: whatever
-the command starts ends up below this process (a subreaper), however often it forks, and is killed when the command ends, when the
-service says so (SIGTERM) or when the service is gone. How the command ended goes back through a pipe.
+It reads its task and starts the command with restricted rights. It is a subreaper: all processes that the command starts stay its
+descendants, even after double forks. It kills them when the command ends, when the service sends SIGTERM, and when the service
+dies. It reports the command's exit status through a pipe.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from albert_tools.engine.sandbox.kernel.prctl import adopt_orphans, die_with_par
 from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
 from albert_tools.engine.sandbox.kernel.restrict import restrict_process
 
-#: The kernel's modules that this one imports, for `standalone`.
+#: The modules in `kernel` that this module imports, for `standalone`.
 KERNEL = ("libc", "prctl", "landlock", "seccomp", "rlimits", "restrict", "process_tree")
 
 
 def main() -> None:
-    """Read the task from the descriptor that the arguments name first, report to the second."""
+    """The first argument is the descriptor of the task, the second is the descriptor for the report."""
     reading, report = int(sys.argv[1]), int(sys.argv[2])
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
     adopt_orphans()
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _become_command(task: dict, report: int) -> None:  # type: ignore[type-arg]
-    """In the child: give everything up, and be the command. Never returns."""
+    """In the child: restrict this process, and execute the command. Never returns."""
     try:
         die_with_parent()
         os.setsid()
@@ -72,13 +72,13 @@ def _become_command(task: dict, report: int) -> None:  # type: ignore[type-arg]
 
 
 def _end_all() -> None:
-    """Kill and collect everything below, until nothing is left."""
+    """Kill all descendants and wait for them, until none is left."""
     while True:
         kill_descendants(os.getpid())
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-            # Some are dying or just born: wait for one, then look again.
+            # Some processes are still dying or newly forked. Wait for one, then search again.
             signal.sigtimedwait({signal.SIGCHLD}, 0.02)
         except ChildProcessError:
             return

@@ -1,6 +1,6 @@
-"""How much memory a command's processes use together, counted now and then.
+"""Measures the memory that the processes of a command use together, at intervals.
 
-Between two counts a command can use more than it may. A control group, if there is one, bounds it at once.
+Between two measurements, a command can exceed its limit. A control group, if available, enforces the limit at once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from contextlib import suppress
 from albert_tools.engine.sandbox.kernel.process_tree import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-#: KiB of shared memory of a process that need no closer look.
+#: KiB of shared memory. A process with less is not examined further.
 _LITTLE = 1024
-#: Descriptors that one count looks at, for files without a name.
+#: The most descriptors that one measurement examines, to find unnamed files in memory.
 _MAX_DESCRIPTORS = 20_000
 
 
 def taken(top: int) -> tuple[int, int]:
-    """The bytes of memory that `top` and everything below it use, and the number of these processes.
+    """The bytes of memory that `top` and its descendants use, and the number of these processes.
 
-    Memory that processes share is counted as mapped memory or as files in memory, whichever is more.
+    Shared memory is measured twice, as mapped memory and as files in memory. The larger value counts.
     """
     total = processes = shared = 0
     files: dict[tuple[int, int], int] = {}
@@ -46,8 +46,8 @@ def taken(top: int) -> tuple[int, int]:
 
 
 def _mapped(pid: int) -> int:
-    """A process's part of the memory that it shares with others, in bytes."""
-    # A process may choose a name that is not UTF-8.
+    """A process's share of the memory that it shares with others, in bytes."""
+    # A process may have a name that is not UTF-8.
     with open(f"/proc/{pid}/status", errors="replace") as file:
         if not any(line.startswith("RssShmem:") and int(line.split()[1]) > _LITTLE for line in file):
             return 0

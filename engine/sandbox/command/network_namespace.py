@@ -1,4 +1,4 @@
-"""A listening socket inside a command's network namespace: a proxy outside serves it, and nothing runs in there for it."""
+"""Creates a listening socket inside a command's network namespace. A proxy outside serves it, so no extra process runs inside."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def listen(pid: int, port: int) -> socket.socket:
             done = subprocess.run(
                 command, env={}, cwd="/", pass_fds=[theirs.fileno()], capture_output=True, timeout=_SECONDS, check=False
             )
-            # The child's end is closed by now, and so is ours: without a socket the next line sees the end.
+            # The child's copy of this end is closed by now. So if no socket was sent, the next line reads the end of the stream.
             theirs.close()
             _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
         except (OSError, subprocess.TimeoutExpired) as error:

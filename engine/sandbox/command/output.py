@@ -1,4 +1,4 @@
-"""What a command prints, in bounded memory."""
+"""Stores the output of a command in limited memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
-#: Bytes of one read; a pipe holds as much.
+#: The most bytes of one read; equal to the capacity of a pipe.
 _READ = 1 << 16
 
 
 class Output:
-    """Collects output. Keeps the first and the last `limit` / 2 bytes, and the first `whole` bytes."""
+    """Collects output. Stores the first and the last `limit` / 2 bytes, and also the first `whole` bytes."""
 
     def __init__(self, limit: int, whole: int = 0) -> None:
         self._half = limit // 2
@@ -22,7 +22,7 @@ class Output:
         self._dropped = 0
         self._whole = bytearray()
         self._most = max(whole, limit)
-        #: Bytes printed in all.
+        #: The number of bytes printed in total.
         self.size = 0
 
     def add(self, data: bytes) -> None:
@@ -39,7 +39,7 @@ class Output:
             self._dropped += excess
 
     def take(self, pipe: int, closed: asyncio.Future[None]) -> None:
-        """Read from the pipe; the event loop calls this when there is something to read, or the end."""
+        """Read from the pipe. The event loop calls this when there is output, and at the end of the output."""
         try:
             data = os.read(pipe, _READ)
         except BlockingIOError:
@@ -55,21 +55,22 @@ class Output:
 
     @property
     def truncated(self) -> bool:
-        """Whether `text` leaves anything out."""
+        """Whether `text` omits a part of the output."""
         return self._dropped > 0
 
     @property
     def whole(self) -> bytes:
-        """The output from its beginning, as much as is kept."""
+        """The beginning of the output, up to the limit of `whole`."""
         return bytes(self._whole)
 
     @property
     def complete(self) -> bool:
-        """Whether `whole` is all of the output."""
+        """Whether `whole` contains the complete output."""
         return len(self._whole) == self.size
 
     def text(self) -> str:
-        """The first and the last part, and between them a line with the number of bytes left out. Invalid UTF-8 becomes U+FFFD."""
+        """The first and the last part; between them a line with the number of omitted bytes. Invalid UTF-8 is replaced by
+        U+FFFD."""
         if not self._dropped:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")

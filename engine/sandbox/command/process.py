@@ -1,4 +1,4 @@
-"""A running command, the same behind every confinement: it can be waited for and ended."""
+"""A running command, with the same interface for every confinement. It can be awaited and killed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import signal
 import subprocess
 from contextlib import suppress
 
-#: Seconds for ending everything before another way is tried.
+#: Seconds to wait for the end of all processes before another way is tried.
 PATIENCE = 10.0
 
 
 class Process:
-    """A command. All of its processes are below `top`; `code` is its exit code, once it has ended."""
+    """A command. `top` and its descendants are all its processes. `code` is its exit code after its end."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
@@ -21,18 +21,18 @@ class Process:
         self.code: int | None = None
 
     async def ended(self) -> None:
-        """Wait until the command has ended by itself."""
+        """Wait until the command ends."""
         await exited(self._popen)
 
     async def end(self) -> None:
-        """End and collect everything that is left of the command. Again is harmless."""
+        """Kill all remaining processes of the command and wait for them. A second call has no effect."""
         raise NotImplementedError
 
 
 async def exited(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has ended, without collecting it, so that its number isn't reused."""
+    """Wait until a process has ended, but don't reap it, so that its number isn't reused."""
     if not hasattr(os, "pidfd_open"):
-        # Without pidfds it is collected after all.
+        # Without pidfds, the process is reaped here.
         while process.poll() is None:
             await asyncio.sleep(0.02)
         return
@@ -46,7 +46,7 @@ async def exited(process: subprocess.Popen[bytes]) -> None:
 
 
 async def readable(handle: int) -> None:
-    """Wait until a descriptor can be read from; a pidfd can when its process has ended."""
+    """Wait until a descriptor is readable. A pidfd becomes readable when its process ends."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[None] = loop.create_future()
 
@@ -62,7 +62,7 @@ async def readable(handle: int) -> None:
 
 
 async def within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process ends within so many seconds."""
+    """Returns whether a process ends within this time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await exited(process)

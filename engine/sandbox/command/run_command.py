@@ -1,4 +1,4 @@
-"""Running one confined command until it ends or is ended; afterwards nothing of it is left."""
+"""Runs one confined command until it ends or exceeds a limit. Afterwards, no process of it is left."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Ended, Over
 
-#: Seconds between two counts of what a command uses.
+#: Seconds between two measurements of a command's usage.
 _LOOK = 0.25
-#: Seconds to wait for output that is still in the pipe when the command has ended. It is there already; only a process that
-#: escaped could keep the pipe open longer.
+#: Seconds to read the remaining output after the command has ended. The output is already in the pipe. Only an escaped process
+#: could keep the pipe open longer.
 _DRAIN = 0.5
 
 
 async def run(command: Command, output: Output, errors: Output | None = None) -> Ended:
-    """Run a command to its end, or end it.
+    """Run a command until it ends or exceeds a limit.
 
     Args:
         command: The command.
-        output: Takes what it prints: both streams, in the order of printing.
-        errors: Takes the stream for errors, if given; then `output` takes the other one only.
+        output: Collects the output of both streams, in the order of printing.
+        errors: Collects standard error, if given; then `output` collects only standard output.
 
     Raises:
         Failure: `sandbox_unavailable`, `io_error`, `too_large`.
@@ -56,7 +56,7 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
 
 
 def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
-    """A descriptor to print to, which `output` reads from until `held` is left; and a future for the end of the output."""
+    """A descriptor to print to, and a future for the end of the output. `output` reads from the pipe until `held` is closed."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     held.callback(os.close, reading)
@@ -68,7 +68,7 @@ def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[Non
 
 
 async def _watch(process: Process, command: Command) -> Over | None:
-    """Wait until the command has ended, or must be ended; gives the reason for that."""
+    """Wait until the command ends or exceeds a limit. Returns the exceeded limit, or None."""
     loop = asyncio.get_running_loop()
     until = loop.time() + command.seconds
     ended = asyncio.ensure_future(process.ended())

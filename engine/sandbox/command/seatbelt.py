@@ -1,7 +1,7 @@
-"""A command behind a profile of macOS's own sandbox (`sandbox-exec`).
+"""Creates a profile for macOS's own sandbox (`sandbox-exec`).
 
-It can read the system's programs and the workspace, write the workspace and a private folder, and reach no network. The profile
-follows Apple's published syntax; its authors have never tried it on macOS.
+With it, a command can read the system's programs and the workspace, write the workspace and a private folder, and use no network.
+The profile follows Apple's published syntax. Its authors have never tried it on macOS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/private/etc
 
 
 def profile(view: View, temporary: str) -> str:
-    """The profile; the last rule that matches a request decides."""
+    """The profile. If several rules match a request, the last one applies."""
     lines = [
         "(version 1)",
         "(deny default)",
@@ -42,7 +42,7 @@ def profile(view: View, temporary: str) -> str:
     for path in (temporary, *((view.root,) if view.shown is None else view.shown)):
         lines.append(f"(allow file-read* file-write* (subpath {_quoted(path)}))")
     lines += [f"(deny file-write* (subpath {_quoted(path)}))" for path in view.sealed]
-    # Moving a folder away would take what is below it along.
+    # Moving a folder away would also move the protected paths below it.
     lines += [f"(deny file-write-unlink (literal {_quoted(path)}))" for path in view.pinned]
     lines += [f"(deny file-read* file-write* (subpath {_quoted(path)}))" for path in view.hidden]
     lines.append("(deny network*)")

@@ -1,9 +1,9 @@
-"""What a command may ask of the kernel: a seccomp filter that refuses what namespaces and Landlock leave open.
+"""The seccomp filters of commands. They refuse system calls that namespaces and Landlock don't control.
 
-It lists what is refused, not what is allowed, because a command is any program there is; a refusal is an error code, which
-programs can live with. Calls that nobody has judged (newer ones, other architectures' ones) are refused too. The ``loose`` filter
-goes with namespaces, which keep the command from other processes and from the network. The ``strict`` one goes with Landlock,
-which doesn't, so the filter has to.
+A filter lists the refused calls, not the allowed ones, because a command can be any program. A refused call returns an error
+code, which programs can handle. Calls unknown to this table are refused too: newer calls, and calls of other architectures. The
+``loose`` filter is for use with namespaces, which already separate the command from other processes and from the network. The
+``strict`` filter is for use with Landlock, which doesn't, so this filter must.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from albert_tools.engine.sandbox.kernel.bpf import (
 
 Strength = Literal["loose", "strict"]
 
-#: What a command has no honest use for: other processes' memory, the kernel's own tables and modules, mounts and namespaces,
-#: keys, the clock; and io_uring, which makes calls that no filter sees.
+#: Calls that a command doesn't need: other processes' memory, kernel tables and modules, mounts and namespaces, keys, the clock.
+#: Also io_uring, because it makes calls that no filter sees.
 _DANGEROUS = frozenset(
     (
         "io_uring_setup io_uring_enter io_uring_register bpf add_key request_key keyctl ptrace process_vm_readv "
@@ -40,7 +40,7 @@ _DANGEROUS = frozenset(
     ).split()
 )
 
-#: Memory, semaphores and queues that processes share by number or name, where no namespace separates them.
+#: Calls for shared memory, semaphores and queues with a common number or name. Refused if no namespace separates them.
 _SHARED = frozenset(
     (
         "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink "
@@ -48,10 +48,10 @@ _SHARED = frozenset(
     ).split()
 )
 
-#: What signals other processes, where neither a namespace nor Landlock prevents it.
+#: Calls that signal other processes. Refused if neither a namespace nor Landlock prevents this.
 _SIGNALS = frozenset(("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal process_mrelease").split())
 
-#: What changes a file's mode, owner, times or attributes by its path; Landlock doesn't judge that.
+#: Calls that change a file's mode, owner, times or attributes by its path. Landlock doesn't control them.
 _ATTRIBUTES = frozenset(
     (
         "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat setxattr lsetxattr setxattrat "
@@ -59,39 +59,42 @@ _ATTRIBUTES = frozenset(
     ).split()
 )
 
-#: The same through an open file, which Landlock has judged; but root can open a file that it may only read.
+#: The same for an open file. Landlock has checked the opening, but root can use these calls on a file that is open for reading
+#: only.
 _OPEN_ATTRIBUTES = frozenset(("fchmod fchown fsetxattr fremovexattr").split())
 
-#: What slows or stops processes of the same user.
+#: Calls that slow down or stop processes of the same user.
 _PRIORITIES = frozenset(
     ("sched_setscheduler sched_setparam sched_setattr sched_setaffinity setpriority ioprio_set").split()
 )
 
-#: Every flag that makes a namespace, but for the time's, which `clone` can't be asked for.
+#: Flags that create a namespace, except a time namespace, which `clone` can't create.
 _NEW_NAMESPACES = 0x7E020000
-#: Putting characters into a terminal's input, and changing its line discipline.
+#: ioctls that insert characters into a terminal's input, or change its line discipline.
 _IOCTLS = (0x5412, 0x541C, 0x5423)
-#: Local, internet, and asking the kernel about interfaces: the only families that a network namespace separates. Those of virtual
-#: machines, cryptography, Bluetooth and the like reach the host.
+#: Local sockets, internet sockets, and netlink. A network namespace separates only these families. Other families (virtual
+#: machines, cryptography, Bluetooth and so on) reach the host.
 _FAMILIES = (1, 2, 10, 16)
-#: Two local sockets, connected for good: streams, and streams of packets. A pair for single packets can send to other sockets, too.
+#: Permanently connected pairs of local sockets: streams and packet streams. A pair of datagram sockets could also send to other
+#: sockets.
 _LOCAL, _PAIR_KINDS, _KIND = 1, (1, 5), 0xF
-#: Naming whom the kernel signals when something can be read: F_SETOWN, F_SETOWN_EX; and as an ioctl of sockets.
+#: Requests that set which process the kernel signals about a descriptor: F_SETOWN, F_SETOWN_EX, and the ioctls for sockets.
 _SET_OWNER, _SET_OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
-#: The kind of a file in its mode; character and block devices.
+#: The bits of a file's mode with its type; character and block devices.
 _FILE_KIND, _DEVICES = 0xF000, (0x2000, 0x6000)
-#: Whoever runs a file with these bits becomes its owner or a member of its group. Files outlive the command.
+#: The setuid and setgid bits. A user who executes such a file gets the rights of its owner or group. The file remains after the
+#: command.
 _SET_ID = 0o6000
-#: To ask, and to be an ordinary Linux program.
+#: Query the personality, and set the ordinary Linux personality.
 _PERSONALITIES = (0xFFFFFFFF, 0)
 
 _EPERM, _ENOSYS, _NO_FAMILY = refuse(errno.EPERM), refuse(errno.ENOSYS), refuse(errno.EAFNOSUPPORT)
 
 
-#: Calls that are judged by their arguments under either filter.
+#: Calls whose arguments decide, in both filters.
 _BY_ARGUMENTS: dict[str, list[Op]] = {
     "clone": without_bits(0, _NEW_NAMESPACES, _EPERM),
-    # Their arguments lie in memory, where a filter can't look; programs then use the older calls.
+    # The arguments of these calls are in memory, which a filter can't read. On ENOSYS, programs use the older calls.
     "clone3": [_ENOSYS],
     "openat2": [_ENOSYS],
     "personality": only_with(0, _PERSONALITIES, _EPERM),
@@ -117,9 +120,9 @@ _STRICT: dict[str, list[Op]] = {
     "fcntl": not_with(1, _SET_OWNER, _EPERM),
     "socket": [_NO_FAMILY],
     "socketpair": [load(0), if_equal(_LOCAL, 1, 0), _NO_FAMILY, *only_with(1, _PAIR_KINDS, _EPERM, _KIND)],
-    # Its own limits, not another process's.
+    # The limits of the process itself, not of another process.
     "prlimit64": only_with(0, (0,), _EPERM),
-    # Of an open file (the path is null), not by a path.
+    # Only for an open file (the path is null), not by a path.
     "utimensat": [load(1), if_equal(0, 0, 2), load(1, high=True), if_equal(0, 1, 0), _EPERM, ALLOW],
 }
 
@@ -138,13 +141,13 @@ def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
 def command_filter(
     strength: Strength, *, root: bool = False, scoped: bool = True, machine: str | None = None
 ) -> bytes | None:
-    """The filter as the kernel takes it; None on a machine whose calls aren't known.
+    """The filter in the kernel's format; None on a machine with unknown system calls.
 
     Args:
         strength: ``loose`` or ``strict``.
         root: Whether the command runs as root; for ``strict``.
-        scoped: Whether Landlock keeps signals within the command; for ``strict``.
-        machine: As `os.uname` calls it; this one, when not given.
+        scoped: Whether Landlock prevents signals to other processes; for ``strict``.
+        machine: The name in `os.uname`; None for this machine.
     """
     table = {name: [_EPERM] for name in sorted(_refused(strength, root, scoped))}
     by_arguments = _BY_ARGUMENTS | (_STRICT if strength == "strict" else _LOOSE)

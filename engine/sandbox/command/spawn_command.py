@@ -1,4 +1,4 @@
-"""Starting the process of a command, and bounding all of its processes together, the same behind every confinement."""
+"""Starts the process of a command, and limits all its processes together. Every confinement uses this module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.kernel.cgroups import ControlGroup
 
-#: Where a command prints to, and where its errors go: two descriptors, or twice the same.
+#: The descriptors of standard output and standard error. They may be equal.
 Streams = tuple[int, int]
 
 
@@ -24,7 +24,7 @@ def spawn(
     environment: Mapping[str, str] | None = None,
     cwd: str = "/",
 ) -> subprocess.Popen[bytes]:
-    """Start a process that inherits nothing but `descriptors`, not even an environment, which others in a namespace could read.
+    """Start a process. It inherits only `descriptors`, and no environment, because other processes in a namespace could read it.
 
     Raises:
         Failure: `too_large`, `io_error`.
@@ -56,14 +56,14 @@ def too_long() -> Failure:
 
 
 def bound_together(pid: int, command: Command, process: Process, resources: AsyncExitStack) -> None:
-    """Put a process, and so all that it starts, into a control group, if one can be made."""
+    """Put a process, and all processes that it starts later, into a control group, if one can be created."""
     try:
         group = ControlGroup(command.bounds.memory, command.bounds.processes)
     except OSError:
         return
-    # Nobody waits for it: the kernel takes its time, and the next start sweeps away what is left of a group.
+    # Don't wait for the removal, because it can be slow. At its next start, the service removes remaining groups.
     resources.callback(asyncio.get_running_loop().run_in_executor, None, group.remove)
-    # Before that, because only an empty group can be removed.
+    # This callback runs before the removal, because only an empty group can be removed.
     resources.push_async_callback(process.end)
     with suppress(OSError):
         group.take(pid)

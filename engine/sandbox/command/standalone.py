@@ -1,7 +1,7 @@
-"""Programs of this package as one text, for a Python that can't import it.
+"""Packs a program of this package into one text, for a Python that can't import the package.
 
-The processes that prepare a command have only the standard library: their Python may be the system's, and they may run where the
-package isn't visible. So they get the source of their own module, and of the kernel's modules that it imports, on the command line.
+The processes that prepare a command have only the standard library: they may use the system's Python, and the package may not be
+visible to them. So they get the source of their module, and of its `kernel` modules, on the command line.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ module.main()
 
 
 def python() -> str:
-    """A Python for such a program: this one, or the system's where this one belongs to another user."""
+    """A Python interpreter for such a program: this one, or the system's if another user owns this one."""
     if os.access(sys.executable, os.X_OK):
         return sys.executable
     return shutil.which("python3", path=PATH) or sys.executable
 
 
 def script(program: str, kernel: Sequence[str]) -> str:
-    """The text of a program that can be run with ``-c``; it calls the program's `main`.
+    """The text of a program for ``-c``. It calls the program's `main`.
 
     Args:
-        program: A module of the command room, which defines `main`.
-        kernel: The kernel's modules that it imports, each before those that import it.
+        program: A module in `command` that defines `main`.
+        kernel: The modules in `kernel` that it imports, in import order.
     """
     names = [*(f"{_ROOM}.kernel.{name}" for name in kernel), f"{_ROOM}.command.{program}"]
     return _LOADER.format(modules=[(name, _source(name)) for name in names])

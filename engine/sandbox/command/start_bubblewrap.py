@@ -1,4 +1,4 @@
-"""Starting a command by bubblewrap, and ending it: killing the first process of its process namespace ends all others in it."""
+"""Starts a command by bubblewrap and ends it. If the first process of its process namespace is killed, all others in it end too."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from albert_tools.engine.sandbox.kernel import landlock
 from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
 from albert_tools.engine.sandbox.kernel.rlimits import lower
 
-#: Bytes of what bubblewrap says of the process that it started.
+#: The most bytes of bubblewrap's information about the started process.
 _MAX_INFO = 1 << 16
-#: Seconds for setting up namespaces; it takes hundredths of one.
+#: Seconds to wait for the namespaces. Usually this takes some hundredths of a second.
 _SETTING_UP = 30.0
 
 _ALLOWLIST = script("exec_allowlist", exec_allowlist.KERNEL)
 
 
 async def start_bubblewrap(command: Command, output: Streams, resources: AsyncExitStack) -> Process:
-    """Start a command in namespaces of its own.
+    """Start a command in its own namespaces.
 
-    Bubblewrap is held before it starts the command, until it has its limits and its connections.
+    Bubblewrap waits before it starts the command, until the command's limits and connections are set.
 
     Raises:
         Failure: `sandbox_unavailable`, `io_error`, `too_large`.
@@ -89,7 +89,7 @@ async def start_bubblewrap(command: Command, output: Streams, resources: AsyncEx
 
 
 async def _first_process(said: int) -> int:
-    """The number of the first process in the namespace, as bubblewrap says it."""
+    """The id of the first process in the namespace, as bubblewrap reports it."""
     text = b""
     os.set_blocking(said, False)
     while not text.rstrip().endswith(b"}"):
@@ -110,12 +110,12 @@ def _proxied(command: Command) -> dict[str, str]:
 
 
 class _Namespaced(Process):
-    """Bubblewrap above the namespaces of a command."""
+    """The bubblewrap process, which is the parent of a command's namespaces."""
 
     _first = -1
 
     def take(self, pid: int) -> None:
-        """Know the first process of the namespace: `pid`, which hasn't been let go."""
+        """Set `pid` as the first process of the namespace. It must still wait at the gate."""
         self._first = os.pidfd_open(pid)
         self.top = pid
 
@@ -124,17 +124,17 @@ class _Namespaced(Process):
             handle, self._first = self._first, -1
             try:
                 kill(handle)
-                # It ends when all others of its namespace have.
+                # This process ends after all others in its namespace have ended.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(PATIENCE):
                         await readable(handle)
             finally:
                 os.close(handle)
         elif self._popen.returncode is None:
-            # What it has started may not have got as far as to end with it.
+            # The processes that bubblewrap has started may not yet be set to end with it. Kill them too.
             await asyncio.to_thread(_end_unfinished, self._popen.pid)
         if self._popen.returncode is None:
-            # It says how the command ended, if that was before; it ends with its child.
+            # Bubblewrap ends with its child. If the command ended earlier, bubblewrap's exit status contains the command's.
             if not await within(PATIENCE if self.top != self._popen.pid else 0, self._popen):
                 self._popen.kill()
                 await within(PATIENCE, self._popen)
@@ -143,7 +143,7 @@ class _Namespaced(Process):
 
 
 def _end_unfinished(pid: int) -> None:
-    """End a child of this process and all below it, while it may be starting more."""
+    """Kill a child of this process and all its descendants. The child is stopped first, so that it can't fork meanwhile."""
     with suppress(ProcessLookupError, ChildProcessError):
         os.kill(pid, signal.SIGSTOP)
         os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

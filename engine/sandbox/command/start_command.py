@@ -1,4 +1,4 @@
-"""Starting a command behind the confinement that a machine has."""
+"""Starts a command with the given confinement."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from albert_tools.engine.sandbox.command.temporary_folders import Temporary
 
 
 async def start(kind: Kind, command: Command, output: Streams, resources: AsyncExitStack) -> Process:
-    """Start a command, which prints to `output`. The caller leaves `resources` when the command has been ended.
+    """Start a command that prints to `output`. The caller closes `resources` after the command has ended.
 
     Raises:
         Failure: `sandbox_unavailable`, `io_error`, `too_large`.
     """
     if kind == "bwrap":
         return await start_bubblewrap(command, output, resources)
-    # Private and empty, as behind bubblewrap, but on the disk. No await between making it and registering its removal.
+    # Private and empty, as with bubblewrap, but on disk. There must be no await between its creation and the registered removal.
     temporary = Temporary()
     resources.push_async_callback(asyncio.to_thread, temporary.remove)
     if kind == "landlock":

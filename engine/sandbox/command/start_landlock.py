@@ -1,4 +1,5 @@
-"""Starting a command behind Landlock, and ending it: the launcher kills everything, since everything is below it."""
+"""Starts a command behind Landlock and ends it. The launcher kills all its descendants, which include all processes of the
+command."""
 
 from __future__ import annotations
 
@@ -23,18 +24,18 @@ from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import loaders
 from albert_tools.engine.sandbox.kernel import landlock
 
-#: Bytes of the launcher's report.
+#: The most bytes of the launcher's report.
 _MAX_REPORT = 1 << 16
-#: The version of Landlock that keeps signals within the command.
+#: The version of Landlock that prevents signals to processes outside the command.
 _SCOPED = 6
 
 _LAUNCHER = script("launcher", launcher.KERNEL)
-#: Says, as a shell would, that there is no such program.
+#: Prints the message of a shell for a missing program.
 _NOT_FOUND = ("/bin/bash", "-c", 'echo "$1: command not found"; exit 127', "sandbox")
 
 
 def start_landlock(command: Command, output: Streams, resources: AsyncExitStack, temporary: str) -> Process:
-    """Start a command behind Landlock; `temporary` is its private folder.
+    """Start a command behind Landlock. `temporary` is its private folder.
 
     Raises:
         Failure: `io_error`, `too_large`.
@@ -62,13 +63,13 @@ def start_landlock(command: Command, output: Streams, resources: AsyncExitStack,
         os.close(reporting)
     process = _Launched(popen, report)
     resources.push_async_callback(process.end)
-    # The launcher takes longer than this to start the command.
+    # Starting the command takes the launcher longer than this call. So the command is in the group from its start.
     bound_together(popen.pid, command, process, resources)
     return process
 
 
 def _threads_of_user() -> int:
-    """The processes and threads that this user has: the limit of processes counts them all."""
+    """The number of processes and threads of this user. The limit of processes counts all of them."""
     total, own = 0, os.getuid()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -79,7 +80,7 @@ def _threads_of_user() -> int:
 
 
 class _Launched(Process):
-    """The launcher above a command."""
+    """The launcher, which is the parent process of a command."""
 
     def __init__(self, popen: subprocess.Popen[bytes], report: int) -> None:
         super().__init__(popen)

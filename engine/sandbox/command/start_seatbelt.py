@@ -1,4 +1,4 @@
-"""Starting a command behind macOS's sandbox, and ending it: its processes are found by a mark in their environment."""
+"""Starts a command in macOS's sandbox and ends it. Its processes are found by a mark in their environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from albert_tools.engine.sandbox.command.task import Command
 
 
 def start_seatbelt(command: Command, output: Streams, temporary: str) -> Process:
-    """Start a command; `temporary` is its private folder.
+    """Start a command. `temporary` is its private folder.
 
     Raises:
         Failure: `io_error`, `too_large`.

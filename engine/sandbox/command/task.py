@@ -1,4 +1,4 @@
-"""A command, its bounds, and how it ended."""
+"""A command, its limits, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from albert_tools.engine.sandbox.command.view import View
 MiB = 1024**2
 GiB = 1024**3
 
-#: Why a command was ended.
+#: The exceeded limit that ended a command.
 Over = Literal["timeout", "memory", "processes"]
 
-#: A context in which a command's proxy is served on a listening socket.
+#: A context manager that serves a command's proxy on a listening socket.
 Connect = Callable[[socket.socket], AbstractAsyncContextManager[object]]
 
-#: The port of a command's own loopback on which it finds the proxy.
+#: The port of the proxy on the command's own loopback interface.
 PROXY_PORT = 3128
 
 
 class Bounds(NamedTuple):
-    """What a command may use, with everything that it starts; sizes in bytes."""
+    """Limits of a command with all processes that it starts. Sizes are in bytes."""
 
     memory: int = 2 * GiB
-    #: Processes and threads.
+    #: The most processes and threads.
     processes: int = 512
-    #: One file that it writes.
+    #: The most bytes of one written file.
     file: int = 4 * GiB
-    #: Each of its private folders.
+    #: The size of each private folder.
     temporary: int = 512 * MiB
     open_files: int = 4096
 
@@ -50,18 +50,18 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run, and in which surroundings.
+    """A command and its environment.
 
     Attributes:
-        words: The program and its arguments; the program is looked up in the PATH of `environment`.
-        view: What it sees.
-        workspace: The workspace's open folder.
-        environment: Its whole environment, except for what a confinement adds (HOME, TMPDIR, the proxy).
-        seconds: Its timeout.
-        bounds: What it may use.
-        connect: Its network; None: no network.
-        wanted: The confinement to use; None: the best one.
-        only: The programs, and folders of programs, that it may start, itself included; None: any.
+        words: The program and its arguments. The program is searched in the PATH of `environment`.
+        view: The files that the command sees.
+        workspace: The descriptor of the workspace's folder.
+        environment: All environment variables, except those that a confinement adds (HOME, TMPDIR, the proxy).
+        seconds: The timeout.
+        bounds: The limits of its usage.
+        connect: Its network; None for no network.
+        wanted: The confinement to use; None for the best one.
+        only: The programs, and folders of programs, that it may start, including itself; None for all programs.
     """
 
     words: Sequence[str]
@@ -76,7 +76,7 @@ class Command:
 
 
 class Ended(NamedTuple):
-    """How a command ended: its exit code (128 + number for a signal), or why it was ended; and what confined it."""
+    """How a command ended: its exit code (128 + number for a signal) or the exceeded limit, and its confinement."""
 
     code: int | None
     confinement: Kind
@@ -84,7 +84,7 @@ class Ended(NamedTuple):
 
     @property
     def signal(self) -> str | None:
-        """The name of the signal that ended it, if the exit code tells."""
+        """The name of the signal that killed the command, if the exit code shows it."""
         if self.code is None or self.code <= 128:
             return None
         with suppress(ValueError):

@@ -1,7 +1,7 @@
-"""Private folders on the disk, for commands that can't have one in memory; they are removed whatever a command did in them.
+"""Private folders on disk, for commands that can't have one in memory. They are removed after the command.
 
-A command may have made deep folders, and folders that their owner can't read. So a folder is emptied level by level, without
-recursion. Each is locked while it is in use, so that the next service can tell those that a killed one left.
+A command may have created deeply nested folders, or folders that their owner can't read. So a folder is emptied level by level,
+without recursion. Each folder is locked during its use. So the next service can recognize the folders that a killed service left.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import suppress
 
 _PREFIX = "albert-command-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Seconds; a younger folder may not be locked yet.
+#: Seconds. A younger folder may not be locked yet.
 _YOUNG = 60.0
 
 
 class Temporary:
-    """A folder with a home folder in it."""
+    """A private folder that contains a home folder."""
 
     def __init__(self) -> None:
         """
@@ -33,7 +33,7 @@ class Temporary:
         os.mkdir(f"{self.path}/home", 0o700)
 
     def remove(self) -> None:
-        """Remove both folders. Nothing of the command may run any more."""
+        """Remove both folders. All processes of the command must have ended."""
         clear(self._handle)
         os.close(self._handle)
         with suppress(OSError):
@@ -41,9 +41,9 @@ class Temporary:
 
 
 def clear(folder: int) -> None:
-    """Empty an open folder in which nobody else changes anything; what can't be removed stays."""
+    """Empty an open folder. No other process may change it. Entries that can't be removed stay."""
     before = None
-    # What couldn't be removed once can't be the next time.
+    # Stop when a round removes nothing, because further rounds would fail too.
     while (names := os.listdir(folder)) and names != before:
         before = names
         for name in names:
@@ -64,7 +64,7 @@ def clear(folder: int) -> None:
 
 
 def _open_folder(folder: int, name: str) -> bool:
-    """Whether `name` is a folder; if so, its owner can read it afterwards."""
+    """Whether `name` is a folder. If so, its mode is changed to 0700, so that its owner can read it."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         return False
     os.chmod(name, 0o700, dir_fd=folder)

@@ -1,7 +1,6 @@
-"""What a command sees of the machine: its workspace, some parts hidden or read only, and next to nothing else.
+"""The files that a command sees: its workspace, with some parts hidden or read-only, and few other files.
 
-All paths are absolute and canonical. The workspace has the same path inside as outside, so that paths in a command's output are
-valid.
+All paths are absolute and canonical. The workspace has the same path inside as outside, so paths in a command's output are valid.
 """
 
 from __future__ import annotations
@@ -12,27 +11,27 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-#: Programs and their libraries, as far as they exist; read only.
+#: Folders of programs and their libraries, if they exist. Read-only.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-#: Folders that programs look up and that hold no secrets; read only.
+#: Folders that programs read and that contain no secrets. Read-only.
 LOOKED_UP = ("/etc/alternatives",)
-#: Such files; copied, because that is quicker.
+#: Single files of this kind. They are copied, because copying is faster than mounting.
 COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types")
-#: What a program needs to verify servers.
+#: Certificates with which a program verifies servers.
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a command sees.
+    """The files that a command sees.
 
     Attributes:
         root: The workspace's folder.
-        cwd: The folder in it where the command starts.
-        shown: The visible parts of the workspace; None: all of it.
+        cwd: The working directory, a folder in the workspace.
+        shown: The visible parts of the workspace; None for the whole workspace.
         hidden: The invisible parts, with everything below them.
-        sealed: The read-only parts. The folders above them, as above `hidden`, can't be moved.
-        readable: What can be read outside the workspace.
+        sealed: The read-only parts. The folders above `hidden` and `sealed` parts can't be moved.
+        readable: Readable paths outside the workspace.
     """
 
     root: str
@@ -44,7 +43,7 @@ class View:
 
     @property
     def pinned(self) -> list[str]:
-        """The folders between the visible parts and what is hidden or sealed in them; outermost first."""
+        """The folders between a visible part and the hidden or sealed parts in it, outermost first."""
         tops = (self.root,) if self.shown is None else self.shown
         found = {above for path in (*self.hidden, *self.sealed) for top in tops for above in _above(path, top)}
         return sorted(found)
@@ -58,11 +57,11 @@ def _above(path: str, top: str) -> Iterator[str]:
 
 
 def programs() -> list[str]:
-    """The folders of this Python, unless they are the system's: a command may run it."""
+    """The folders of this Python installation, because a command may run it. Folders inside `SYSTEM` are left out."""
     found: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         real = os.path.realpath(prefix)
-        # It may be another user's, and unreadable.
+        # The folder may belong to another user and be unreadable.
         if os.access(real, os.R_OK | os.X_OK) and not any(
             real == top or real.startswith(f"{top}/") for top in (*SYSTEM, *found)
         ):
@@ -71,6 +70,6 @@ def programs() -> list[str]:
 
 
 def loaders() -> list[str]:
-    """The dynamic linkers, which the kernel starts to load a program with its libraries."""
+    """The dynamic linkers. The kernel starts them to load a program with its libraries."""
     folders = ("/lib", "/lib64")
     return sorted({os.path.realpath(path) for folder in folders for path in glob.glob(f"{folder}/ld-*.so*")})

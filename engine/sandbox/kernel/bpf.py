@@ -1,8 +1,8 @@
 """An assembler for seccomp filters.
 
-A filter decides about each system call by a BPF program. `assemble` makes one from a table: the name of a call, and the block of
-instructions that decides about it. Blocks are tried in the order of the table, and every way through a block ends in a return. A
-call by another architecture's convention kills the process.
+A filter is a BPF program that decides about each system call. `assemble` creates it from a table. Each row contains the name of a
+call and a block of instructions that decides about the call. Blocks are tried in the order of the table, and every path through a
+block ends with a return. A call with the convention of another architecture kills the process.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LOAD, _AND, _IF_EQUAL, _IF_ABOVE, _IF_AT_LEAST, _IF_ANY, _RETURN = 0x20, 0x54, 
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 #: The audit constant of each architecture (include/uapi/linux/audit.h).
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-#: Numbers from here up are the x32 calls of an x86-64 kernel.
+#: Numbers from here on are x32 calls of an x86-64 kernel.
 _X32 = 0x40000000
 
 
 class Op(NamedTuple):
-    """One instruction; `yes` and `no` are how many instructions a test skips."""
+    """One instruction. `yes` and `no` are the numbers of instructions that a test skips."""
 
     code: int
     yes: int
@@ -42,28 +42,28 @@ def refuse(error: int = errno.EPERM) -> Op:
 
 
 def load(argument: int, *, high: bool = False) -> Op:
-    """Load the low half of an argument of the call, or the high one; both architectures are little-endian."""
+    """Load the low or the high half of an argument of the call. Both architectures are little-endian."""
     return Op(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument + 4 * high)
 
 
 def if_equal(value: int, yes: int, no: int) -> Op:
-    """Test whether what is loaded is `value`."""
+    """Test whether the loaded value equals `value`."""
     return Op(_IF_EQUAL, yes, no, value)
 
 
 def if_any(bits: int, yes: int, no: int) -> Op:
-    """Test whether what is loaded has any of `bits`."""
+    """Test whether the loaded value has any of `bits`."""
     return Op(_IF_ANY, yes, no, bits)
 
 
 def only_with(argument: int, values: Sequence[int], otherwise: Op, mask: int = 0xFFFFFFFF) -> list[Op]:
-    """Allow the call with these values of an argument, of the bits of `mask`."""
+    """Allow the call only if the argument, masked with `mask`, is one of `values`."""
     tests = [if_equal(value, len(values) - i, 0) for i, value in enumerate(values)]
     return [load(argument), Op(_AND, 0, 0, mask), *tests, otherwise, ALLOW]
 
 
 def not_with(argument: int, values: Sequence[int], otherwise: Op, mask: int = 0xFFFFFFFF, bits: int = 0) -> list[Op]:
-    """Allow the call except with these values of an argument, of the bits of `mask`, and except with any of `bits`."""
+    """Refuse the call if the argument, masked with `mask`, is one of `values`, or if the argument has any of `bits`."""
     tests = [if_equal(value, len(values) - i, 0) for i, value in enumerate(values)]
     return [load(argument), if_any(bits, len(values) + 2, 0), Op(_AND, 0, 0, mask), *tests, ALLOW, otherwise]
 
@@ -76,14 +76,15 @@ def without_bits(argument: int, bits: int, otherwise: Op) -> list[Op]:
 def assemble(
     table: Mapping[str, Sequence[Op]], *, otherwise: Op, unknown: Op | None = None, machine: str | None = None
 ) -> bytes | None:
-    """The filter as the kernel takes it; None on a machine whose calls aren't known.
+    """The filter in the kernel's format; None on a machine with unknown system calls.
 
     Args:
-        table: What decides about a call, by name. A call that the machine doesn't have is left out.
-        otherwise: What decides about all other calls.
-        unknown: What decides about calls newer than `NEWEST` and about x32 calls. Without it newer calls are like all others,
-            and x32 calls kill.
-        machine: As `os.uname` calls it; this one, when not given.
+        table: The block for each call, by name. A call that the machine doesn't have is skipped.
+        otherwise: The decision about all other calls.
+        unknown: The decision about calls newer than `NEWEST`, and about x32 calls. If it is None, `otherwise` applies to newer
+        calls,
+            and x32 calls kill the process.
+        machine: The name in `os.uname`; None for this machine.
     """
     machine = machine or os.uname().machine
     known, audit = numbers(machine), _AUDIT.get(machine)

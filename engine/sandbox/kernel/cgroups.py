@@ -1,7 +1,8 @@
-"""A control group: bounds on everything that a command starts, taken together.
+"""A control group: common limits for all processes of a command.
 
-On a system with delegated groups the service may make one beside or below its own; elsewhere, and in most containers, only
-root may. Nothing depends on it: without a group the command's processes are counted now and then.
+On a system with delegated groups, the service may create a group next to or below its own. On other systems, and in most
+containers, only root may. Control groups are optional: without one, the usage of the command's processes is measured at
+intervals.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import time
 from contextlib import suppress
 
 _ROOT = "/sys/fs/cgroup"
-#: The beginning of our groups' names, by which those of a killed service are found.
+#: The beginning of the names of our groups. It identifies the groups of a killed service.
 _PREFIX = "albert-"
 
 
 class ControlGroup:
-    """The folders of one group: one, or with the first version of the interface one for each controller."""
+    """The folders of one group: one folder, or, with version 1 of the interface, one for each controller."""
 
     def __init__(self, memory_bytes: int, processes: int) -> None:
-        """Make a group with these bounds.
+        """Create a group with these limits.
 
         Raises:
-            OSError: no group can be made.
+            OSError: no group can be created.
         """
         self._folders: list[str] = []
         name = f"{_PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
@@ -38,7 +39,7 @@ class ControlGroup:
             raise
 
     def take(self, pid: int) -> None:
-        """Put a process in, and what it starts from now on.
+        """Put a process into the group. The processes that it starts later are in the group too.
 
         Raises:
             OSError: the system refuses.
@@ -47,7 +48,7 @@ class ControlGroup:
             _write(f"{folder}/cgroup.procs", str(pid))
 
     def remove(self) -> None:
-        """Remove the group; its processes have ended."""
+        """Remove the group. Its processes must have ended."""
         for folder in self._folders:
             for _ in range(20):
                 try:
@@ -71,10 +72,10 @@ def _write(path: str, value: str, needed: bool = True) -> None:
 
 
 def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int]]]:
-    """Where a group can be made, and its settings there.
+    """The folders in which a group can be created, each with the group's settings.
 
     Raises:
-        OSError: nowhere.
+        OSError: there is no such folder.
     """
     own = {}
     with open("/proc/self/cgroup") as file:
@@ -88,7 +89,7 @@ def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int
         ]
     here = f"{_ROOT}{own.get('', '/')}".rstrip("/")
     settings = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": processes}
-    # A group that has processes can't delegate controllers; the one above may.
+    # A group with processes can't delegate controllers. Its parent may.
     for parent in (here, os.path.dirname(here)):
         with suppress(OSError), open(f"{parent}/cgroup.subtree_control") as file:
             if {"memory", "pids"} <= set(file.read().split()) and os.access(parent, os.W_OK):

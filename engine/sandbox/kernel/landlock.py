@@ -1,4 +1,4 @@
-"""Landlock: a process gives up every file and TCP port but those that it grants itself. It applies to root too."""
+"""Landlock: a process gives up access to all files and TCP ports, except those that it grants itself. Applies to root too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 
 from albert_tools.engine.sandbox.kernel.libc import LIBC, call
 
-#: The same numbers on every architecture.
+#: These numbers are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _GET_VERSION, _PATH_BENEATH = 1, 1
 
@@ -16,9 +16,9 @@ _GET_VERSION, _PATH_BENEATH = 1, 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR, MAKE_REG, MAKE_SOCK = 16, 32, 64, 128, 256, 512
 MAKE_FIFO, MAKE_BLOCK, MAKE_SYM, REFER, TRUNCATE, IOCTL_DEV = 1024, 2048, 4096, 8192, 16384, 32768
-#: The rights that apply to a file; the others apply to folders only.
+#: The rights that apply to a file. The others apply only to folders.
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-#: How many rights each version knows; later versions know 16.
+#: The number of rights in each version. Later versions have 16.
 _KNOWN = {1: 13, 2: 14, 3: 15, 4: 15}
 _TCP, _SCOPES = 0b11, 0b11
 
@@ -27,20 +27,20 @@ Grant = tuple[int, int]
 
 
 def version() -> int:
-    """The version of Landlock that the kernel has; below 1 when it has none."""
+    """The version of the kernel's Landlock; below 1 if it has none."""
     return int(LIBC.syscall(_CREATE_RULESET, None, 0, _GET_VERSION))
 
 
 def restrict(grants: list[Grant], *, handled: int | None = None) -> None:
-    """Give up everything that Landlock can take, but for `grants`. The process must have called `no_new_privileges`.
+    """Give up all rights that Landlock controls, except `grants`. The process must have called `no_new_privileges`.
 
     Args:
-        grants: What stays allowed.
-        handled: The rights to give up. By default all that the kernel knows, TCP from version 4 on, and from version 6 on
-            signals and abstract sockets to processes outside.
+        grants: The rights that stay allowed.
+        handled: The rights to give up. By default all that the kernel knows: files; from version 4 on also TCP; from version 6 on
+            also signals and abstract sockets to processes outside.
 
     Raises:
-        OSError: the kernel refuses; the process must not go on.
+        OSError: the kernel refuses. The process must not continue.
     """
     known = version()
     if known < 1:

@@ -1,8 +1,8 @@
-"""Calls into the C library that raise `OSError`.
+"""Calls of C functions that raise `OSError`.
 
-Lean helper processes run the text of this module, and of those here that import it (`engine.sandbox.command.standalone`). So these
-modules import little, only from the standard library, and name each other in full
-(``from albert_tools.engine.sandbox.kernel.libc import …``).
+Small helper processes execute the text of this module and of the modules in this folder that import it
+(`engine.sandbox.command.standalone`). So these modules import little, only from the standard library, and they import each other
+by their full names (``from albert_tools.engine.sandbox.kernel.libc import …``).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
-    """Call a function of the C library, and give what it returns.
+    """Call a function of the C library, and return its result.
 
     Args:
-        function: Its name. For ``syscall`` the first argument is the number of the system call.
+        function: Its name. For ``syscall``, the first argument is the number of the system call.
         arguments: Ints, bytes, or None for a null pointer.
-        what: What the error message names; the function, when not given.
+        what: The name in the error message; by default the function.
 
     Raises:
         OSError: the function returned a negative number.

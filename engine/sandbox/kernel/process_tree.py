@@ -1,4 +1,4 @@
-"""The processes below a process, as /proc lists them."""
+"""The descendants of a process, from /proc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 def descendants(top: int) -> list[int]:
-    """Every process below `top`."""
+    """All descendants of `top`."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -25,7 +25,7 @@ def descendants(top: int) -> list[int]:
 
 
 def kill_descendants(top: int) -> None:
-    """Kill every process below `top`; those that are born meanwhile may be missed."""
+    """Kill all descendants of `top`. Processes that are forked meanwhile may be missed."""
     for pid in descendants(top):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

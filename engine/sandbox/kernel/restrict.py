@@ -1,6 +1,6 @@
-"""The one way in which a process restricts itself: workers, confined functions and commands behind Landlock alike.
+"""The common code with which a process restricts itself: workers, confined functions, and commands behind Landlock.
 
-What each of them may do is data beside its user; the order is here. Every step is for good and applies to root too.
+The callers define the rights; this module defines the order of the steps. Every step is permanent and applies to root too.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ def restrict_process(
     filter_flags: int = 0,
     without_capabilities: bool = False,
 ) -> None:
-    """Restrict the calling process. Outside Linux there are only the resource limits.
+    """Restrict the calling process. Outside Linux, only the resource limits apply.
 
     Args:
         limits: Resource limits by name.
-        grants: What Landlock leaves open; None: without Landlock.
-        filter_program: The seccomp filter; None: without.
-        filter_flags: Of the filter.
+        grants: The rights that Landlock still allows; None for no use of Landlock.
+        filter_program: The seccomp filter; None for no filter.
+        filter_flags: The flags of the filter.
         without_capabilities: Whether to drop all capabilities.
 
     Raises:
-        OSError: the kernel refuses; the process must not go on.
+        OSError: the kernel refuses. The process must not continue.
     """
     if sys.platform != "linux":
         lower(limits)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import resource
 import sys
 
-#: What a Python process is taken to use where the system doesn't say.
+#: The address space of a bare Python process, for systems that don't report it.
 _BARE = 128 * 1024 * 1024
 
 
 def lower(limits: dict[str, int], pid: int = 0) -> None:
-    """Set resource limits, soft and hard. No hard limit is raised; a limit that the system doesn't know is left out.
+    """Set resource limits, soft and hard. A hard limit is never raised. A limit that the system doesn't have is skipped.
 
-    The limit of processor time is hard one second later than it is soft, so that the process dies of SIGXCPU.
+    The hard limit of processor time is one second above the soft limit, so that the process dies of SIGXCPU.
 
     Args:
-        limits: By name; seconds for ``RLIMIT_CPU``, otherwise bytes or a number of things.
+        limits: By name. Seconds for ``RLIMIT_CPU``, otherwise bytes or a count.
         pid: The process; 0 for this one.
 
     Raises:
         ProcessLookupError: the process has ended.
-        OSError, ValueError: Linux refuses. Other systems may refuse single limits, which are left out then.
+        OSError, ValueError: Linux refuses. If another system refuses a limit, the limit is skipped.
     """
     for name, value in limits.items():
         which = getattr(resource, name, None)
@@ -40,7 +40,7 @@ def lower(limits: dict[str, int], pid: int = 0) -> None:
 
 
 def soft_limit(name: str, pid: int) -> int:
-    """A soft limit of another process, on Linux.
+    """A soft limit of another process (Linux only).
 
     Raises:
         ProcessLookupError: the process has ended.

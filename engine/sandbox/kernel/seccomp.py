@@ -1,4 +1,4 @@
-"""Putting a seccomp filter on this process, for good. `bpf` assembles filters."""
+"""Installs a seccomp filter in this process permanently. `bpf` assembles filters."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import struct
 
 from albert_tools.engine.sandbox.kernel.libc import LIBC, call
 
-#: The number of `seccomp` itself, per machine.
+#: The number of the system call `seccomp`, for each machine.
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER, _GET_ACTION_AVAIL = 1, 2
 _KILL_PROCESS = 0x80000000
-#: Leaves out the barrier against speculation, which slows all code down.
+#: Turns off the barrier against speculation, which slows down all code.
 NO_BARRIER = 4
 
 
 def available() -> bool:
-    """Whether this machine's calls are known, and its kernel takes filters that kill the process."""
+    """Whether the system calls of this machine are known, and its kernel supports filters that kill the process."""
     number = _SECCOMP.get(os.uname().machine)
     action = ctypes.c_uint32(_KILL_PROCESS)
     return number is not None and LIBC.syscall(number, _GET_ACTION_AVAIL, 0, ctypes.byref(action)) == 0
 
 
 def install(program: bytes, flags: int = 0) -> None:
-    """Filter the system calls of this process from now on. It must have called `no_new_privileges`.
+    """Filter all further system calls of this process. It must have called `no_new_privileges`.
 
     Raises:
-        OSError: the kernel refuses; the process must not go on.
+        OSError: the kernel refuses. The process must not continue.
     """
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))

@@ -1,7 +1,7 @@
-"""The numbers of system calls, per machine.
+"""The numbers of system calls, for each machine.
 
-They are the kernel's (include/uapi/asm/unistd_64.h, include/uapi/asm-generic/unistd.h, and for calls that are newer than most
-headers the tables of Linux 6.18).
+They are from the kernel (include/uapi/asm/unistd_64.h, include/uapi/asm-generic/unistd.h). For calls that are newer than most
+headers, they are from the tables of Linux 6.18.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 NEWEST = 469
 
 _MACHINES = ("x86_64", "aarch64")
-#: Name, number on x86-64, number on AArch64; "-" where the machine has no such call.
+#: Name, number on x86-64, number on AArch64; "-" if the machine has no such call.
 _TABLE = """
 _sysctl 156 -
 acct 163 89
@@ -220,7 +220,7 @@ writev 20 66
 
 @cache
 def numbers(machine: str) -> dict[str, int | None]:
-    """The number of each call by its name, on a machine as `os.uname` calls it: None for a call that it doesn't have.
+    """The number of each call by its name, for a machine name of `os.uname`. None for a call that the machine doesn't have.
 
     Empty for an unknown machine.
     """

@@ -1,9 +1,11 @@
-"""The values that cross the boundary, copied, counted and bounded.
+"""Copies and limits the values that pass between service and worker.
 
-One domain on both sides: None, bool, 64-bit int, finite float, valid Unicode, list, dict with string keys. Tuples become
-lists, and dictionaries of a façade's own type become plain ones. No other value leaves a program. Nodes, bytes and
-depth are counted before anything is encoded, and a shared part is counted at every visit: thirty lists, each holding the
-one before twice, are a billion nodes.
+Both sides accept the same types: None, bool, 64-bit int, finite float, valid Unicode, list, and dict with string keys. In this
+folder, these values are called the *domain*. Tuples are converted to lists, and dictionary types of a façade to plain
+dictionaries. No other value leaves a program.
+
+Nodes, bytes and depth are counted before a value is encoded. A shared part is counted each time it occurs: thirty lists, where
+each contains the previous one twice, have a billion nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH, MiB
 
-#: Bytes of one answer to a program, or of its arguments: a primitive may return a large file.
+#: The most bytes of a call's arguments or its answer. The limit is high, because a primitive may return a large file.
 MAX_ANSWER = 64 * MiB
 
 _MIN_INT = -(2**63)
@@ -22,22 +24,23 @@ _INFINITY = float("inf")
 
 
 class BadFrame(Exception):
-    """What came over the boundary is not a message of ours."""
+    """The received bytes are not a valid message."""
 
 
 class Unexportable(Exception):
-    """A value that can't cross: `code` is ``not_json`` or ``result_limit``; the text says where the value is and what to do."""
+    """A value that can't be exported. `code` is ``not_json`` or ``result_limit``. The text names the position of the value and a
+    remedy."""
 
     def __init__(self, code: str, problem: str, hint: str = "") -> None:
         super().__init__(problem)
         self.code = code
         self.problem = problem
         self.hint = hint
-        #: Indices and keys to the value, innermost first.
+        #: The indices and keys of the value's position, innermost first.
         self.path: list[Any] = []
 
     def sentence(self, what: str) -> str:
-        """The message, for a value that is called `what`."""
+        """The message. `what` describes the value."""
         if self.code != "not_json":
             return f"{what} {self.problem}"
         path = self.path[::-1]
@@ -47,15 +50,15 @@ class Unexportable(Exception):
 
 
 def export(value: Any, max_bytes: int, beside: Callable[[str], Any] | None = None) -> Any:
-    """A copy of `value` in the domain, sharing nothing that can change.
+    """A copy of `value` with only types of the domain. The copy shares no mutable object with `value`.
 
     Args:
         value: Any value of a program.
-        max_bytes: Bound on the bytes of all strings in UTF-8 plus eight per value.
-        beside: Takes each string longer than `LARGE_STRING`, and gives its replacement in the copy.
+        max_bytes: The most bytes: the UTF-8 bytes of all strings, and eight for each value.
+        beside: Takes each string longer than `LARGE_STRING`, and returns its replacement in the copy.
 
     Raises:
-        Unexportable: the value isn't in the domain, or too large.
+        Unexportable: the value has a wrong type or is too large.
     """
     return _Exporter(max_bytes, beside).copy(value, 0)
 
@@ -90,7 +93,7 @@ class _Exporter:
         if depth >= MAX_VALUE_DEPTH:
             raise Unexportable("result_limit", f"nests deeper than {MAX_VALUE_DEPTH} levels, or holds itself")
         if isinstance(v, list | tuple):
-            # Charged before the loop, so that a long list fails early.
+            # Count the items before the loop, so that a long list fails early.
             self.charge(1 + len(v), 8)
             self.nodes -= len(v)
             items: list[Any] = []
@@ -151,7 +154,7 @@ def _utf8(text: str) -> int:
     """The length of a text in UTF-8.
 
     Raises:
-        Unexportable: it has a lone surrogate.
+        Unexportable: the text contains a lone surrogate.
     """
     try:
         return len(text.encode())
@@ -164,7 +167,7 @@ def _article(name: str) -> str:
 
 
 def _brief(value: Any) -> str:
-    """A short spelling, which never calls `repr` of a large or foreign value."""
+    """A short text for a value. Never calls `repr` of a large value or an unknown type."""
     if type(value) is str:
         return repr(value if len(value) <= 24 else value[:23] + "…")
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**20):

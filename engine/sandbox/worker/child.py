@@ -1,8 +1,8 @@
-"""The service's end of a child process: its socket, and what is the same for workers and confined functions.
+"""The service's end of a child process: the socket, and the common code for workers and confined functions.
 
-What comes from a child is hostile. Messages are bounded before they are decoded, wait in a queue of bounded length, and are
-believed by nobody: a code that claims more than the child can know is not passed on (`believable`), and anything that is not a
-message ends the child as a violation.
+Messages from a child are untrusted. Their size is limited before they are decoded, and the queue of messages is limited. A
+failure code that a child can't know is not forwarded (`believable`). If the bytes are not a valid message, the child is killed,
+and the failure is a violation.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from albert_tools.engine.model.error_codes import CODES, DENIALS, ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.boundary_values import BadFrame
 
-#: Messages that wait to be received; the child isn't read from while there are more.
+#: The most messages in the queue. While there are more, the socket isn't read.
 MAX_WAITING = 256
 
-#: What the exit code of a child means that the service hasn't ended. SIGKILL: the kernel was short of memory.
+#: The failure code for each exit code of a child that the service hasn't killed. SIGKILL means that the kernel was short of memory.
 DEATHS = {
     -signal.SIGKILL: "memory_limit",
     -getattr(signal, "SIGXCPU", 24): "cpu_limit",
     -getattr(signal, "SIGSYS", 31): "sandbox_violation",
 }
 
-#: Codes that claim more than a child can know: it decides nothing, ends no run, and doesn't know what the service knows.
+#: Codes that a child can't know. It makes no decisions, it can't end a run, and it doesn't have the service's information.
 _SERVICE_ONLY = (
     DENIALS | ENDING | {"sandbox_violation", "worker_died", "internal_error", "damaged", "outdated", "depth_limit"}
 )
 
 
 def believable(code: object) -> bool:
-    """Whether a child can have failed with this code."""
+    """Whether a child may report this failure code."""
     return isinstance(code, str) and code in CODES and code not in _SERVICE_ONLY
 
 
 def broke_protocol(who: str, problem: object, tool: str | None = None) -> Failure:
-    """The failure of a child that sent something else than its messages."""
+    """The failure of a child that sent an invalid message."""
     return Failure("sandbox_violation", f"{who} broke the protocol ({problem}), so it was ended", tool=tool)
 
 
 class Unpacker(Protocol):
-    """Turns bytes into messages."""
+    """Decodes bytes to messages."""
 
     def feed(self, data: bytes) -> Iterator[list[Any]]:
         """The messages that `data` completes. Raises `BadFrame`."""
 
 
 class _Buffer(threading.local):
-    """What sockets are read into, one read at a time: one for each thread, since each may have a loop with a sandbox."""
+    """The buffer for reading sockets. Each thread has its own buffer, because each may have an event loop with a sandbox."""
 
     def __init__(self) -> None:
         self.bytes = bytearray(262_144)
@@ -63,12 +63,12 @@ _BUFFER = _Buffer()
 
 
 class Child:
-    """The socket of one child. A subclass knows the process and kills it.
+    """The socket of one child. A subclass manages the process and kills it.
 
     Attributes:
-        ended: Whether no more bytes come.
-        violation: What was wrong with the bytes that came, if anything.
-        inbox: Messages that have come and are not received yet.
+        ended: Whether the child has closed the socket.
+        violation: The error in the received bytes, if any.
+        inbox: Received messages that `receive` has not returned yet.
     """
 
     def __init__(self, sock: socket.socket, unpacker: Unpacker, loop: asyncio.AbstractEventLoop) -> None:
@@ -85,7 +85,7 @@ class Child:
         self._start_reading()
 
     async def receive(self) -> list[Any] | None:
-        """The next message; None when the child has ended, or broke the protocol, and no message is left."""
+        """The next message; None if no message is left and the child has ended or sent an invalid message."""
         while not self.inbox:
             if self.ended or self.violation:
                 return None
@@ -98,7 +98,7 @@ class Child:
         return self.inbox.popleft()
 
     def send(self, frame: bytes) -> Awaitable[None] | None:
-        """Send a frame after those before it. Gives something to await if it can't be sent at once.
+        """Send a frame after all earlier frames. Returns an awaitable if the frame can't be sent at once, otherwise None.
 
         A frame to a child that has ended is dropped.
         """
@@ -118,7 +118,7 @@ class Child:
         return gone
 
     def close(self) -> None:
-        """Close the socket; `receive` and every `send` that waits return."""
+        """Close the socket. A waiting `receive` and all waiting `send` calls return."""
         self._stop_reading()
         self._stop_writing()
         self.ended = True
@@ -138,7 +138,7 @@ class Child:
                 self._outgoing[0] = rest[sent:], gone
                 return
             self._outgoing.popleft()
-            # A frame whose sender was cancelled is sent to its end, or the next would begin within it.
+            # If the sender was cancelled, its frame is still sent completely. Otherwise, the next frame would begin inside it.
             if not gone.done():
                 gone.set_result(None)
         self._stop_writing()

@@ -1,11 +1,12 @@
-"""The messages between service and worker, as bytes on the socket.
+"""Encodes the messages between service and worker as bytes on the socket.
 
-A frame is a header, the structure in msgpack, and beside it the large strings, which msgpack would copy::
+A frame consists of a header, a structure in msgpack, and the large strings. The large strings are separate from the structure,
+because msgpack would copy them::
 
-    u32 bytes of structure | u32 strings beside | u32 bytes of each … | structure | string | string …
+    u32 bytes of structure | u32 large strings | u32 bytes of each … | structure | string | string …
 
-Little-endian. In the structure a large string is an extension that holds its number. Both sides check sizes before they
-allocate. A message is a list whose first element is its kind; `worker` lists the messages.
+Numbers are little-endian. In the structure, a large string is represented by an extension with its number. Both sides check sizes
+before they allocate memory. A message is a list whose first element is its kind; `worker` lists the messages.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
-    """A frame of `message`; with `max_bytes`, `value` is exported and appended to it.
+    """Encode `message` as a frame. With `max_bytes`, `value` is exported and appended to the message.
 
     Raises:
-        Unexportable: `value` is not in the domain, or too large.
+        Unexportable: `value` has a wrong type or is too large.
     """
     strings: list[bytes] = []
 
@@ -48,14 +49,14 @@ def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
 
 
 class Unpacker:
-    """Turns bytes into messages. `max_bytes` bounds all strings beside one structure."""
+    """Decodes bytes to messages. `max_bytes` limits the total size of the large strings in one frame."""
 
     def __init__(self, max_bytes: int) -> None:
         self._buffer = bytearray()
         self._max_bytes = max_bytes
-        #: Bytes that the buffer must hold before the next look.
+        #: The number of bytes that the buffer must contain before it is decoded.
         self._wanted = 8
-        #: The strings beside the structure that is being decoded; None in place of a used one.
+        #: The large strings of the present frame. A used string is replaced by None.
         self._beside: list[memoryview | None] = []
         self._decode = msgspec.msgpack.Decoder(list[Any], ext_hook=self._extension).decode
 
@@ -65,7 +66,7 @@ class Unpacker:
             raise BadFrame("an extension that isn't ours")
         string, self._beside[number] = self._beside[number], None
         if string is None:
-            # A small frame that names one large string many times would become an enormous value.
+            # Otherwise, a small frame that uses one large string many times would become a huge value.
             raise BadFrame("a large string that is used twice")
         return str(string, "utf-8")
 
@@ -73,7 +74,7 @@ class Unpacker:
         """The messages that `data` completes.
 
         Raises:
-            BadFrame: the bytes are not a frame, or the frame is larger than allowed.
+            BadFrame: the bytes are not a frame, or the frame is too large.
         """
         buffer = self._buffer
         if not buffer and len(data) >= 8:

@@ -1,4 +1,7 @@
-"""What a confined function answers, believed no more than its input: a value of the domain, or a failure that it can know of."""
+"""Validates the answer of a confined function. The answer is untrusted, like the input of the function.
+
+A valid answer is a value of the domain, or a failure that the function can know.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.child import believable, broke_protocol
 
-#: Bytes of a failure's details, as JSON.
+#: The most bytes of a failure's details, as JSON.
 MAX_DETAILS = 64 * 1024
 
 _LATE_IMPORT = "with the fence closed it is too late to import that: name the module in `imports`"
 
 
 def answer_of(name: str, message: list[Any], max_bytes: int) -> Any:
-    """The value of a message of the function `name`.
+    """The value in a message of the function `name`.
 
     Raises:
         Failure: the function's own failure; `not_json`, `result_limit`, `memory_limit`, `sandbox_violation`.
@@ -53,7 +56,7 @@ def _own_failure(name: str, fields: dict[str, Any]) -> Failure:
 
 
 def _details(details: dict[str, Any]) -> dict[str, Any]:
-    """Details of the domain, if they are small; without ``trail``, which the service itself writes."""
+    """The details, if they are valid and small. Without ``trail``, because the service writes it."""
     try:
         found: dict[str, Any] = export({k: v for k, v in details.items() if k != "trail"}, MAX_DETAILS)
     except Unexportable:
@@ -62,5 +65,5 @@ def _details(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _valid(text: str) -> str:
-    """A text without lone surrogates, which JSON can spell and UTF-8 can't."""
+    """A text without lone surrogates. JSON can contain them, UTF-8 can't."""
     return text.encode("utf-8", "replace").decode()

@@ -1,17 +1,17 @@
-"""The inside of a confined call: import, close the fence, read the arguments, call once, answer, end.
+"""The code inside a confined process: import, close the fence, read the arguments, call the function once, answer, end.
 
-The order matters. The imports are the application's own and trusted; the arguments are not, and are not even read
-before the fence is closed. Descriptor 0 is the socket to the service, 1 and 2 are one pipe, nothing else is open. The
-service sends the settings and the arguments; to it go (`json_frames`)::
+The order is important. The imports are the application's own code and trusted. The arguments are not trusted, so they are read
+only after the fence is closed. Descriptor 0 is the socket to the service, and 1 and 2 are one pipe. No other descriptor is open.
+The service sends the settings and the arguments. The process sends one of these messages (`json_frames`)::
 
     ["ready"]
     ["failed", text]                                        the function can't be prepared
     ["result", value]
     ["failure", {code, message, hint, retryable, details}]  the function raised a `Failure`
-    ["exception", {type, message}]                        … or something else
-    ["memory"]
+    ["exception", {type, message}]                          the function raised another exception
+    ["memory"]                                              the memory is used up
 
-Hostile arguments may decide what is sent back; the service believes none of it.
+Hostile arguments can control these messages, so the service doesn't trust them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
 from albert_tools.engine.sandbox.worker.confined_fence import FenceLimits, close_fence
 from albert_tools.engine.sandbox.worker.json_frames import JsonUnpacker, frame
 
-#: A message of an exception is cut to this, in characters.
+#: The most characters of an exception's message. The rest is cut off.
 MAX_MESSAGE = 2_000
 
 
 def main() -> NoReturn:
-    """Prepare, and answer the one call."""
+    """Prepare the process, and execute the one call."""
     messages = _messages()
     settings = next(messages)[0]
     try:
@@ -44,7 +44,7 @@ def main() -> NoReturn:
         limits = FenceLimits(settings["memory_bytes"], settings["cpu_seconds"])
         close_fence(settings["kind"], limits, list(_readable()))
     except BaseException as error:
-        # Whatever the import of somebody's module raises, `SystemExit` too.
+        # The import of an application's module can raise anything, even `SystemExit`.
         _send("failed", f"{type(error).__name__}: {_text(error)}")
         os._exit(1)
     _send("ready")
@@ -56,7 +56,7 @@ def main() -> NoReturn:
     except MemoryError:
         used_up = True
     if used_up:
-        # Only here is what the exception referred to freed, so that there is memory for the message.
+        # After the `except` block, the objects of the exception are freed, so there is memory for the message.
         _send("memory")
     os._exit(0)
 
@@ -82,7 +82,7 @@ def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) 
 
 
 def _encoded(value: Any) -> bytes | str:
-    """The message of a result, or why there is none."""
+    """The encoded message of a result, or the error text if the result is not JSON."""
     try:
         return json.dumps(["result", value], allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -97,7 +97,7 @@ def _function(settings: dict[str, Any]) -> Callable[..., Any]:
     found: Any = import_module(settings["module"])
     for part in settings["name"].split("."):
         found = getattr(found, part)
-    # For a primitive, the function that it was made of.
+    # For a primitive, use the function that it wraps.
     found = getattr(found, "function", found) if not isinstance(found, types.FunctionType) else found
     if not callable(found):
         raise TypeError(f"{settings['module']}.{settings['name']} is not a function")
@@ -105,7 +105,7 @@ def _function(settings: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _readable() -> Iterator[str]:
-    """Folders of the libraries: Python's own, the installed ones, and the packages that are loaded from elsewhere."""
+    """The folders of libraries: Python's own, the installed ones, and the packages that were imported from other folders."""
     yield os.path.dirname(os.__file__)
     yield from (p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages", "lib-dynload"))
     for module in list(sys.modules.values()):
@@ -151,7 +151,7 @@ def _send_bytes(text: bytes) -> None:
 
 
 def _messages() -> Iterator[list[Any]]:
-    """What the service sends; when it closes the socket, the process ends."""
+    """The messages of the service. When the service closes the socket, the process ends."""
     unpacker = JsonUnpacker(sys.maxsize)
     while data := os.read(0, 1 << 20):
         yield from unpacker.feed(data)

@@ -1,14 +1,16 @@
-"""The fence around a confined function: what its process can ask of the kernel once everything it needs is imported.
+"""The fence around a confined function: the system calls and files that its process can use after its imports.
 
-It is wider than the fence of a program's worker, because libraries with C extensions want more than a dozen system calls,
-and narrower than any process that has a purpose of its own: memory, clocks, the two descriptors it holds, and reading
-Python's own library folders. Landlock says which files can be opened (those, for reading); a seccomp filter says what can
-be asked at all. What only an attacker asks for (a program, a process, a socket, a signal to another process) kills the
-process, so that it is seen. What a library may try in good faith (a lock file, a thread, a limit) fails with an error,
-and the library goes on. Memory can't be made executable, but for the libraries in those folders, which nobody can write from here.
+This fence is wider than the fence of a program's worker, because libraries with C extensions need more than a dozen system calls.
+It still allows only memory, clocks, the two open descriptors, and reading Python's own library folders. Landlock limits which
+files can be opened for reading. A seccomp filter limits the system calls.
 
-Without Landlock no file can be opened at all; without seccomp Landlock and resource limits remain, and `DESCRIPTIONS` says
-what that leaves open. Without both nothing is run.
+Some calls are made only by an attacker: starting a program or a process, opening a socket, signalling another process. They kill
+the process, so that the attack is noticed. Other calls may be made by a harmless library: a lock file, a thread, a resource
+limit. They fail with an error, and the library continues. Memory can't be made executable, except for libraries in the readable
+folders, which the process can't write.
+
+Without Landlock, no file can be opened. Without seccomp, only Landlock and resource limits apply, and `DESCRIPTIONS` says what
+remains possible. Without both, the function doesn't run.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from albert_tools.engine.sandbox.kernel.landlock import READ_DIR, READ_FILE, Gra
 from albert_tools.engine.sandbox.kernel.restrict import restrict_process
 from albert_tools.engine.sandbox.kernel.rlimits import address_space
 
-#: Each confinement in a sentence, the strongest first.
+#: A sentence about each confinement, strongest first.
 DESCRIPTIONS = {
     "seccomp+landlock": "nothing can be written, started, reached or signalled, and only Python's libraries can be read "
     "(seccomp and Landlock)",
@@ -53,7 +55,7 @@ getdents64 getcwd dup rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack exit 
 getgid getegid clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage getrlimit getrandom
 sched_yield sched_getaffinity getcpu poll ppoll select pselect6 uname sysinfo membarrier rseq restart_syscall
 """
-#: What nothing honest asks for here.
+#: Calls that a harmless library never makes here.
 _HOSTILE = """
 execve execveat fork vfork socket connect bind listen kill tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal pidfd_getfd
 ptrace process_vm_readv process_vm_writev mount umount2 unshare setns chroot pivot_root open_by_handle_at bpf io_uring_setup keyctl
@@ -62,9 +64,9 @@ add_key request_key userfaultfd perf_event_open init_module finit_module reboot
 
 _PROT_WRITE, _PROT_EXEC, _MAP_ANONYMOUS = 2, 4, 0x20
 _CLONE_THREAD = 0x00010000
-#: Bits of `openat` that do more than read: write, read and write, create, truncate.
+#: Bits of `openat` that allow more than reading: write, read and write, create, truncate.
 _OPEN_CHANGES = 0o1 | 0o2 | 0o100 | 0o1000
-#: What C libraries ask of a descriptor: whether it is a terminal, how much there is to read, whether it outlives a program.
+#: Harmless requests of C libraries: is the descriptor a terminal, how many bytes can be read, close the descriptor at `exec`.
 _IOCTLS = (0x5401, 0x541B, 0x5450, 0x5451)
 #: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETOWN and F_SETSIG, which send signals.
 _FCNTLS = (0, 1, 2, 3, 1030)
@@ -73,14 +75,14 @@ _EPERM, _EACCES, _ENOSYS = refuse(errno.EPERM), refuse(errno.EACCES), refuse(err
 
 
 class FenceLimits(NamedTuple):
-    """Bounds of one confined call: bytes of memory on top of what is imported, seconds of processor time."""
+    """Limits of one confined call: bytes of memory beyond the memory of the imports, and seconds of processor time."""
 
     memory_bytes: int
     cpu_seconds: int
 
 
 def strongest() -> str:
-    """The strongest confinement that this machine offers, found out by asking the kernel; empty when it offers none."""
+    """The strongest confinement that the kernel of this machine supports; empty if it supports none."""
     if sys.platform != "linux":
         return ""
     offered = (("seccomp", seccomp.available()), ("landlock", landlock.version() >= 1))
@@ -88,16 +90,16 @@ def strongest() -> str:
 
 
 def close_fence(kind: str, limits: FenceLimits, readable: Iterable[str]) -> None:
-    """Shut the calling process in, for good.
+    """Confine the calling process permanently.
 
     Args:
         kind: One of `DESCRIPTIONS`.
-        limits: Of the call.
-        readable: Folders whose files can still be read, where Landlock is part of `kind`.
+        limits: The limits of the call.
+        readable: The folders whose files can still be read, if Landlock is part of `kind`.
 
     Raises:
-        OSError: the kernel refuses; the process must not go on.
-        RuntimeError: the process has more than one thread, and the others would stay outside.
+        OSError: the kernel refuses. The process must not continue.
+        RuntimeError: the process has several threads. The other threads would not be confined.
     """
     if len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("what it imports starts threads, and a thread can't be confined from another one")
@@ -111,12 +113,13 @@ def close_fence(kind: str, limits: FenceLimits, readable: Iterable[str]) -> None
 
 
 def _filter(files: bool) -> bytes | None:
-    """The filter of this process; a call that it doesn't list fails. `files`: Landlock says which can be opened."""
+    """The filter of this process. A call that it doesn't list fails. `files`: whether Landlock limits the files that can be
+    opened."""
     calls: dict[str, list[Op]] = {name: [ALLOW] for name in _ALLOWED.split()}
     calls |= {name: [KILL] for name in _HOSTILE.split()}
     calls |= {
         "openat": without_bits(2, _OPEN_CHANGES, _EACCES) if files else [_EACCES],
-        # Executable memory only from a file, and not writable.
+        # Executable memory must be backed by a file, and must not be writable.
         "mmap": [
             load(2),
             if_any(_PROT_EXEC, 0, 5),
@@ -130,9 +133,9 @@ def _filter(files: bool) -> bytes | None:
         "mprotect": without_bits(2, _PROT_EXEC, _EPERM),
         "ioctl": only_with(1, _IOCTLS, _EPERM),
         "fcntl": only_with(1, _FCNTLS, _EPERM),
-        # `abort` signals its own process.
+        # `abort` sends a signal to its own process.
         "tgkill": only_with(0, (os.getpid(),), KILL),
-        # Its own limits, and only to read them.
+        # The process may only read its own limits.
         "prlimit64": [
             *(load(0), if_equal(0, 1, 0), _EPERM),
             *(load(2), if_equal(0, 1, 0), _EPERM),
@@ -140,7 +143,7 @@ def _filter(files: bool) -> bytes | None:
             ALLOW,
         ],
         "clone": [load(0), if_any(_CLONE_THREAD, 0, 1), _EPERM, KILL],
-        # Their arguments are in memory, where a filter can't look; C libraries then take the older calls.
+        # The arguments of these calls are in memory, which a filter can't read. On ENOSYS, C libraries use the older calls.
         "clone3": [_ENOSYS],
         "openat2": [_ENOSYS],
         "faccessat2": [_ENOSYS],
@@ -150,7 +153,7 @@ def _filter(files: bool) -> bytes | None:
 
 @contextmanager
 def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
-    """The grants to read these folders, while they are open. A folder that can't be opened is left out."""
+    """Open these folders and yield the grants to read them. A folder that can't be opened is skipped."""
     grants: list[Grant] = []
     try:
         for folder in _outermost(folders):
@@ -163,7 +166,7 @@ def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """The folders without those that lie in another one."""
+    """The folders, without those that are inside another one."""
     found: list[str] = []
     for folder in sorted({os.path.realpath(each) for each in folders}):
         if not found or not folder.startswith(f"{found[-1]}/"):
@@ -174,7 +177,7 @@ def _outermost(folders: Iterable[str]) -> list[str]:
 def _limits(limits: FenceLimits) -> dict[str, int]:
     return {
         "RLIMIT_AS": address_space() + limits.memory_bytes,
-        # What was imported has taken some already.
+        # The imports have already used some processor time.
         "RLIMIT_CPU": limits.cpu_seconds + math.ceil(time.process_time()),
         "RLIMIT_CORE": 0,
         "RLIMIT_FSIZE": 0,

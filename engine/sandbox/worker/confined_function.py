@@ -1,14 +1,14 @@
-"""Running one Python function on hostile input, where it can do no harm.
+"""Runs one Python function on untrusted input in a confined process.
 
-A parser is the likeliest place for a flaw that somebody else's text can use. So what parses pages, archives and the like
-runs in a short-lived process that has imported the function, shut itself in (`confined_fence`), and only then been given the
-arguments. It can compute and answer. It is killed when its time is up, when the call is cancelled, when the service dies, and
-after its one answer. Its answer is believed no more than the input was (`confined_answer`).
+Parsers of untrusted text are likely to have exploitable flaws. So parsers of pages, archives and similar formats run in a
+short-lived process. The process first imports the function, then confines itself (`confined_fence`), and only then receives the
+arguments. It can compute and answer, nothing more. It is killed after its answer, after a timeout, when the call is cancelled,
+and when the service dies. Its answer is as untrusted as the input (`confined_answer`).
 
-Each call starts a new process (never a fork of this one, which has threads), so that nothing is left of the call before.
-Most of the time goes into importing: keep such functions in a module of their own that imports little else. A function
-can import within itself what lies in Python's folders. System libraries that a C extension loads can't be opened any more by
-then: import such a module at the top, or name it in `imports`.
+Each call starts a new process, so that no data remains from an earlier call. The process is not a fork of this one, because this
+one has threads. Most of the time is spent on imports, so put such functions in a module that imports little else. During the
+call, the function can still import modules in Python's folders, but a C extension can't load system libraries any more. Import
+such modules at the top of the function's module, or name them in `imports`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS, stro
 from albert_tools.engine.sandbox.worker.confined_process import ConfinedProcess
 from albert_tools.engine.sandbox.worker.json_frames import frame
 
-#: Bytes of memory that a call may take on top of what its imports do.
+#: The most bytes of memory of a call, beyond the memory of the imports.
 MEMORY = 256 * MiB
-#: Bytes of the answer, as JSON.
+#: The most bytes of the answer, as JSON.
 MAX_ANSWER = 16 * MiB
-#: Bytes of an answer besides the result: a failure's texts and details.
+#: The most bytes of an answer in addition to the result: the texts and details of a failure.
 _MAX_BESIDES = 256 * 1024
-#: Calls at once in one event loop; each is a process with its imports. More wait.
+#: The most simultaneous calls in one event loop. Each call is a process with its own imports. Further calls wait.
 MAX_AT_ONCE = 4
 
 _SLOTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
@@ -45,7 +45,7 @@ _SLOTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] 
 
 @lru_cache(maxsize=1)
 def confinement() -> str:
-    """What confines a function on this machine, a key of `confined_fence.DESCRIPTIONS`; empty when nothing does."""
+    """The confinement of functions on this machine, a key of `confined_fence.DESCRIPTIONS`; empty if there is none."""
     return strongest()
 
 
@@ -59,22 +59,22 @@ async def run_confined(
     result_bytes: int = MAX_ANSWER,
     kind: str | None = None,
 ) -> Any:
-    """Call `function` with `arguments` in a process of its own that can do nothing but compute; gives what it returns.
+    """Call `function` with `arguments` in a confined process of its own. Returns the result of the function.
 
     Args:
-        function: An ordinary function of a module, found there by its name; `@primitive` may decorate it.
-        arguments: By name, each JSON or bytes.
-        seconds: From when the process is ready until it must have answered.
-        memory_bytes: What it may take on top of its imports.
-        imports: Modules to import beforehand, besides its own.
-        result_bytes: The largest answer, as JSON.
-        kind: A weaker confinement than the machine offers, for tests.
+        function: An ordinary function that is an attribute of a module. `@primitive` may decorate it.
+        arguments: The arguments by name. Each is JSON or bytes.
+        seconds: The timeout. It starts when the process is ready.
+        memory_bytes: The most memory of the call, beyond the memory of its imports.
+        imports: Modules to import before the call, in addition to the module of the function.
+        result_bytes: The most bytes of the answer, as JSON.
+        kind: A weaker confinement than the machine supports, for tests.
 
     Raises:
         Failure: the function's own `Failure`; `exception` for any other exception that it raises; `timeout`, `cpu_limit`,
-            `memory_limit`, `result_limit`; `not_json`; `sandbox_violation` when it tries what only an attacker does; `worker_died`
-            when it crashes; `sandbox_unavailable` when nothing confines it here, or it can't be imported.
-        TypeError: the function can't be found by its name, is a coroutine function, or an argument is not JSON.
+            `memory_limit`, `result_limit`; `not_json`; `sandbox_violation` if it makes a call that only an attacker makes;
+            `worker_died` if it crashes; `sandbox_unavailable` if this machine has no confinement, or the import fails.
+        TypeError: the function can't be found by its name, or is a coroutine function, or an argument is not JSON.
     """
     module, name = _importable(function)
     fence = confinement() if kind is None else kind
@@ -106,10 +106,10 @@ async def run_confined(
 
 
 def _importable(function: Callable[..., Any]) -> tuple[str, str]:
-    """The module and the name that another process finds the function by.
+    """The module and the name under which another process can import the function.
 
     Raises:
-        TypeError: another process can't find it.
+        TypeError: another process can't import it.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if asyncio.iscoroutinefunction(function):
@@ -125,16 +125,17 @@ def _importable(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _packed(arguments: Mapping[str, Any]) -> bytes:
-    """The message of the arguments: those that are JSON, and those that are bytes."""
+    """The message with the arguments: first the JSON arguments, then the bytes arguments."""
     plain = {name: value for name, value in arguments.items() if not isinstance(value, bytes)}
     packed = {name: b64encode(value).decode() for name, value in arguments.items() if isinstance(value, bytes)}
     return frame(json.dumps([plain, packed], allow_nan=False).encode())
 
 
 def _paths(module: str) -> list[str]:
-    """Where the process looks for modules, besides Python's own: this process's path, and the folder of the function's package.
+    """The folders from which the process imports, in addition to Python's own: `sys.path`, and the folder of the function's
+    package.
 
-    The current folder is left out: tools may write to it.
+    The current folder is left out, because tools may write to it.
     """
     here = os.path.realpath(os.getcwd()) if os.path.isdir(".") else ""
     known = [p for p in sys.path if os.path.isabs(p) and os.path.exists(p) and os.path.realpath(p) != here]

@@ -1,4 +1,4 @@
-"""The process of one confined call, from its start to its end."""
+"""The process of one confined call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from albert_tools.engine.sandbox.worker.child import DEATHS, Child, broke_protoc
 from albert_tools.engine.sandbox.worker.json_frames import JsonUnpacker
 from albert_tools.engine.sandbox.worker.spawn import spawn_python
 
-#: Seconds for starting and importing; a busy machine needs many.
+#: Seconds for starting and importing. A busy machine needs that long.
 START_SECONDS = 60.0
-#: Bytes kept of what a call prints, from its end; reported when it crashes.
+#: The most bytes of printed output that are stored, from its end. A report of a crash contains them.
 MAX_PRINTED = 4096
 
 _BOOT = """
@@ -28,14 +28,14 @@ confined_child.main()
 _ENVIRONMENT = {
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
-    # The fence refuses processes that have threads.
+    # The fence refuses a process with several threads.
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
 
 _SMALLER = "give it less at once"
-#: Message, after the function's name, and hint of each death.
+#: For each kind of death: the message after the function's name, and the hint.
 _DEATHS: dict[str, tuple[str, str | None]] = {
     "sandbox_violation": ("was ended: it tried what a confined function may not", None),
     "cpu_limit": ("used up its processor time", _SMALLER),
@@ -44,7 +44,7 @@ _DEATHS: dict[str, tuple[str, str | None]] = {
 
 
 class ConfinedProcess(Child):
-    """The process that calls the function `name`, which is for messages only."""
+    """The process that calls one function. `name` is used in messages only."""
 
     def __init__(self, name: str, paths: Sequence[str], max_bytes: int, loop: asyncio.AbstractEventLoop) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class ConfinedProcess(Child):
         loop.add_reader(self._pipe, self._on_printed)
 
     async def prepare(self, settings: bytes) -> None:
-        """Send the settings, and wait until everything is imported and the fence is closed.
+        """Send the settings, and wait until the imports are done and the fence is closed.
 
         Raises:
             Failure: `sandbox_unavailable`.
@@ -78,7 +78,7 @@ class ConfinedProcess(Child):
             raise self._unavailable(str(message[-1])[:2000])
 
     async def ask(self, arguments: bytes, seconds: float) -> list[Any]:
-        """Send the arguments; gives the one message that follows.
+        """Send the arguments, and return the one message that follows.
 
         Raises:
             Failure: `timeout`, `cpu_limit`, `memory_limit`, `sandbox_violation`, `worker_died`.
@@ -95,14 +95,14 @@ class ConfinedProcess(Child):
             ) from None
 
     async def end(self) -> None:
-        """Kill the process and release everything."""
+        """Kill the process and release its resources."""
         self.close()
         self._loop.remove_reader(self._pipe)
         os.close(self._pipe)
         if self._process.poll() is None:
-            # Its whole group: without a system call filter it may have made others.
+            # Kill the whole process group, because without a system call filter the process could have started others.
             os.killpg(self._process.pid, signal.SIGKILL)
-            # The thread goes on if this is cancelled.
+            # If this coroutine is cancelled, the thread still waits for the process.
             await asyncio.shield(asyncio.to_thread(self._process.wait))
 
     async def _exchange(self, message: bytes) -> list[Any]:
@@ -117,8 +117,8 @@ class ConfinedProcess(Child):
         raise await self._death()
 
     async def _death(self) -> Failure:
-        """What its end without an answer means."""
-        # The socket is closed a moment before the process is over.
+        """The failure for a process that ended without an answer."""
+        # The socket is closed a moment before the process ends.
         status = await asyncio.to_thread(self._process.wait)
         self._on_printed()
         details = {"printed": self._printed.decode("utf-8", "replace")} if self._printed else {}

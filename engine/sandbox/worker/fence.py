@@ -1,9 +1,8 @@
-"""The fence around a worker: what the process can ask of the kernel.
+"""The fence around a worker: the system calls that its process can make.
 
-On Linux a seccomp filter lets a dozen system calls through, which reach nothing but the process's own memory and the one socket
-that it holds; any other call kills the process. Without seccomp, Landlock closes the file system and the network, and resource
-limits close the rest. Without both, resource limits alone remain, and `DESCRIPTIONS` says so. Everything is for good and applies
-to root too.
+On Linux, a seccomp filter allows a dozen system calls. They only affect the process's own memory and its one socket. Any other
+call kills the process. Without seccomp, Landlock blocks the file system and the network, and resource limits block most of the
+rest. Without both, only resource limits apply, and `DESCRIPTIONS` says so. A fence is permanent and applies to root too.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from albert_tools.engine.sandbox.kernel.bpf import ALLOW, KILL, Op, assemble, wi
 from albert_tools.engine.sandbox.kernel.restrict import restrict_process
 from albert_tools.engine.sandbox.kernel.rlimits import address_space
 
-#: Each kind of fence in a sentence, the strongest first.
+#: A sentence about each kind of fence, strongest first.
 DESCRIPTIONS = {
     "seccomp": "a dozen system calls and nothing else (seccomp); anything more kills the worker",
     "landlock": "no files and no TCP (Landlock), and resource limits; weaker than seccomp: other system calls are open",
@@ -32,7 +31,7 @@ _CALLS: dict[str, list[Op]] = {
 
 
 class Fence:
-    """Prepared before workers are forked; `close` is called in each.
+    """A fence. It is prepared before workers are forked, and each worker calls `close`.
 
     `kind` is a key of `DESCRIPTIONS`.
     """
@@ -41,7 +40,7 @@ class Fence:
         self.kind = kind or probe()
         self._filter = assemble(_CALLS, otherwise=KILL) if self.kind == "seccomp" else None
         self._limits = {
-            # What the program may take is counted on top of the bare worker.
+            # The program's memory is counted in addition to the memory of the empty worker.
             "RLIMIT_AS": address_space() + limits.memory_bytes,
             "RLIMIT_CPU": limits.cpu_seconds,
             "RLIMIT_CORE": 0,
@@ -53,22 +52,22 @@ class Fence:
         }
 
     def close(self) -> None:
-        """Shut the calling process in, for good.
+        """Confine the calling process permanently.
 
         Raises:
-            OSError: the kernel refuses; the process must not go on.
+            OSError: the kernel refuses. The process must not continue.
         """
         restrict_process(
             limits=self._limits,
             grants=[] if self.kind == "landlock" else None,
             filter_program=self._filter,
-            # The worker shares no memory with a secret, so it needs no barrier.
+            # The worker's memory contains no secrets, so it needs no barrier against speculation.
             filter_flags=seccomp.NO_BARRIER,
         )
 
 
 def probe() -> str:
-    """The strongest fence that this machine offers, found out by asking the kernel."""
+    """The strongest fence that the kernel of this machine supports."""
     if sys.platform != "linux":
         return "rlimits"
     if seccomp.available():

@@ -1,10 +1,12 @@
-"""`parallel`: bodies that only read run at the same time, and only the clock shows it.
+"""`parallel`: runs read-only bodies concurrently. Apart from the time, the result is the same as in a sequential run.
 
-Each body is a fibre (a greenlet), so a program needs no ``async``. When a body calls a tool, its fibre sends the message
-and is suspended; then the next body starts, or one whose answer has arrived continues. Results, the first error, the output and the
-keys of calls are those of the sequential run, in the order of the program. After the first error no later body starts. The
-bodies before it finish, because one of them may fail too, and its error is then the first. The bodies after it are pinned:
-never resumed, and never ended by an exception, which a ``finally`` of theirs would see.
+Each body is a fibre (a greenlet), so a program needs no ``async``. When a body calls a tool, its fibre sends the message and is
+suspended. Then the next body starts, or a body whose answer has arrived continues. Results, the first error, the output and the
+keys of calls are the same as in a sequential run, in the order of the program.
+
+After the first error, no further body starts. The bodies before it in the program's order finish, because one of them may fail
+too, and then its error is the first. The bodies after it are pinned: they are never resumed, and no exception is raised in them,
+because their ``finally`` blocks would run.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from albert_tools.engine.model.limits import MAX_FIBRES
 
 
 class Line(Protocol):
-    """The worker's end of the socket, as fibres use it."""
+    """The worker's end of the socket, as far as fibres need it."""
 
     def send_call(self, name: str, arguments: dict[str, Any], key: str, overlapping: bool) -> int:
-        """Send a call; gives the number of its answer."""
+        """Send a call. Returns the number of its answer."""
 
     def receive(self) -> tuple[int, Any]:
-        """Wait for the next answer: its number, and a function that gives the value or raises."""
+        """Wait for the next answer. Returns its number, and a function that returns the value or raises."""
 
 
 class Fibre(greenlet):  # type: ignore[misc]
-    """One body: its place in the program's order, what it printed, and how it ended."""
+    """One body: its position in the program's order, its printed output, and its calls."""
 
     def __init__(self, body: Callable[[], Any], parent: Any, index: int, key: str) -> None:
         super().__init__(body, parent)
@@ -38,25 +40,25 @@ class Fibre(greenlet):  # type: ignore[misc]
         self.printed: list[str] = []
 
 
-#: Fibres that never continue; without a reference, greenlet would throw an exception into them.
+#: Fibres that never continue. Without a reference to them, greenlet would raise an exception in them.
 _pinned: list[Fibre] = []
 _NO_MORE = object()
 
 
 def current() -> Fibre | None:
-    """The running body; None outside of `gather`."""
+    """The fibre of the running body; None outside of `gather`."""
     found = getcurrent()
     return found if isinstance(found, Fibre) else None
 
 
 def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Callable[[str], None]) -> list[Any]:
-    """Run the bodies, at most `MAX_FIBRES` at once; their results in order.
+    """Run the bodies, at most `MAX_FIBRES` at once. Returns their results in order.
 
     Args:
         line: The worker's end of the socket.
-        bodies: Each is made within the fibre that runs it; making one may raise and print like the body itself.
+        bodies: Each body is created in the fibre that runs it. Its creation may raise and print, like the body itself.
         key: The prefix of the keys of calls.
-        emit: Takes what the bodies print, in order.
+        emit: Takes the output of the bodies, in order.
 
     Raises:
         Exception: the first error in the order of the program.
@@ -71,7 +73,7 @@ def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Call
     exhausted = False
 
     def advance(fibre: Fibre, *value: Any) -> None:
-        """Run a fibre until it calls or ends."""
+        """Run a fibre until it calls a tool or ends."""
         nonlocal exhausted
         try:
             result = fibre.switch(*value)
@@ -131,7 +133,7 @@ def _next(bodies: Iterator[Callable[[], Any]]) -> Any:
 
 
 def call(fibre: Fibre, name: str, arguments: dict[str, Any]) -> Any:
-    """Call a tool from a body, which is suspended until the answer arrives."""
+    """Call a tool from a body. The body is suspended until the answer arrives."""
     key = f"{fibre.key}{fibre.calls}"
     fibre.calls += 1
     answer = fibre.parent.switch((name, arguments, key))

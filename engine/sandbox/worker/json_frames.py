@@ -1,6 +1,6 @@
-"""The messages between service and confined function, as bytes on the socket: a length (four bytes, little-endian) and a JSON list.
+"""Encodes the messages between service and confined function: a length (four bytes, little-endian) and a JSON list.
 
-JSON and not msgpack, because importing `json` takes the confined process less time.
+The format is JSON and not msgpack, because `json` is faster to import.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _LENGTH = struct.Struct("<I")
 
 
 def frame(text: bytes) -> bytes:
-    """The frame of a message that is encoded already."""
+    """The frame of an encoded message."""
     return _LENGTH.pack(len(text)) + text
 
 
 class JsonUnpacker:
-    """Turns bytes into messages of at most `max_bytes`."""
+    """Decodes bytes to messages of at most `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._buffer = bytearray()
@@ -31,7 +31,7 @@ class JsonUnpacker:
         """The messages that `data` completes.
 
         Raises:
-            BadFrame: the bytes are not a message, or the message is larger than allowed.
+            BadFrame: the bytes are not a message, or the message is too large.
         """
         buffer = self._buffer
         buffer += data

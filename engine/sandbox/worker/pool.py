@@ -1,6 +1,7 @@
-"""The pool of single-use workers that programs run in.
+"""The pool of single-use workers, in which programs run.
 
-A zygote forks the workers, and a few are always ready (`zygote_handle`). A worker runs one program (`program_run`) and is killed.
+A zygote forks the workers, and a few workers are always ready (`zygote_handle`). A worker runs one program (`program_run`) and is
+then killed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from albert_tools.engine.sandbox.worker.spawn import Spawned, spawn_zygote
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 from albert_tools.engine.sandbox.worker.zygote_handle import ZygoteHandle
 
-#: Workers that are ready.
+#: The number of workers that are kept ready.
 IDLE = 2
 
-#: The name that a program's code has in tracebacks.
+#: The file name of a program's code in tracebacks.
 FILENAME = "<tool>"
 
 
 class Sandbox:
-    """Runs programs in confined workers. One per event loop; `start` before the first `run`, `close` at the end."""
+    """Runs programs in confined workers. One object per event loop. Call `start` before the first `run`, and `close` at the end."""
 
     def __init__(
         self,
@@ -44,13 +45,13 @@ class Sandbox:
         modules: Sequence[str] | None = None,
         kind: str | None = None,
     ) -> None:
-        """Nothing is started yet.
+        """The constructor starts no process.
 
         Args:
-            limits: Of every run that doesn't bring its own.
-            idle: Workers that are kept ready.
-            modules: The façades to load; all when not given.
-            kind: A weaker fence than the machine offers, for tests.
+            limits: The limits of runs without their own limits.
+            idle: The number of workers that are kept ready.
+            modules: The façades to load; None for all.
+            kind: A weaker fence than the machine supports, for tests.
         """
         self.limits = limits or RunLimits()
         self._idle = idle
@@ -60,7 +61,7 @@ class Sandbox:
         self._starting = asyncio.Lock()
 
     async def start(self, spawned: Spawned | None = None) -> None:
-        """Start the zygote, or take over one that `spawn_zygote` has started.
+        """Start the zygote, or use the one that `spawn_zygote` has started.
 
         Raises:
             Failure: `sandbox_unavailable`.
@@ -82,16 +83,16 @@ class Sandbox:
             return self._zygote
 
     def expect(self, modules: Sequence[str]) -> None:
-        """Load these façades only; has no effect once started."""
+        """Load only these façades. Has no effect after the start."""
         self._modules = modules
 
     @property
     def confinement(self) -> str:
-        """The fence in force: ``seccomp``, ``landlock`` or ``rlimits``; empty before `start`."""
+        """The fence of the workers: ``seccomp``, ``landlock`` or ``rlimits``; empty before `start`."""
         return self._zygote.kind if self._zygote else ""
 
     async def close(self) -> None:
-        """End every worker and the zygote."""
+        """Kill all workers and the zygote."""
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             await zygote.close()
@@ -106,18 +107,18 @@ class Sandbox:
         limits: RunLimits | None = None,
         report: RunReport | None = None,
     ) -> Any:
-        """Run a program once; gives its result.
+        """Run a program once, and return its result.
 
         Args:
-            program: What the compiler made.
-            arguments: By name, in the domain.
-            call: Answers the program's tool calls; its `Failure` becomes the program's `ToolError`.
-            log: Takes what the program prints.
-            limits: Of this run; the sandbox's own when not given. Memory and processor time can only be lower.
-            report: Filled in when the run ends, with a result or not.
+            program: The output of the compiler.
+            arguments: The arguments by name, as values of the domain.
+            call: Answers the program's tool calls. A `Failure` of it becomes a `ToolError` in the program.
+            log: Takes the program's printed output.
+            limits: The limits of this run; None for the limits of the sandbox. Memory and processor time can only be lower.
+            report: Is filled in when the run ends, with or without a result.
 
         Raises:
-            Failure: the program failed or met a limit; `line` is the line of its own text.
+            Failure: the program failed or exceeded a limit. `line` is a line of its source.
         """
         limits = limits or self.limits
         zygote = self._zygote
@@ -144,14 +145,14 @@ class Sandbox:
 
 @lru_cache(maxsize=256)
 def _compiled(lowered: str) -> bytes:
-    """A lowered text compiled and marshalled, for workers of this very interpreter; kept in memory only.
+    """Compile and marshal a lowered text. Workers use the same interpreter. The result is cached in memory only.
 
     Raises:
-        Failure: `damaged`: the text isn't Python, so the compiler hasn't written it.
+        Failure: `damaged`: the text isn't valid Python, so it isn't the output of the compiler.
     """
     try:
         with warnings.catch_warnings():
-            # Who runs a tool can do nothing about `1 is 1` in it.
+            # Ignore warnings such as that for `1 is 1`, because the user of a tool can't correct its source.
             warnings.simplefilter("ignore")
             return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -161,7 +162,7 @@ def _compiled(lowered: str) -> bytes:
 
 
 def _lower_limits(worker: WorkerHandle, limits: RunLimits, default: RunLimits) -> None:
-    """Hold one worker to less memory or processor time than all were born with.
+    """Lower the memory or processor time limit of one worker.
 
     Raises:
         Failure: `worker_died`.

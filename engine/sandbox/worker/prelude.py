@@ -1,7 +1,7 @@
-"""What the language adds to Python, as plain Python: with these five names CPython runs a source.
+"""The language's additions to Python, in plain Python. With these five names, CPython can execute a source.
 
-The tests compare with it: a source that CPython executes unchanged under `prelude(...)` must give what the sandbox
-gives. `ToolError` is the class that the sandbox itself raises.
+Tests use it for comparison: CPython executes an unchanged source under `prelude(...)`, and the sandbox must give the same result.
+`ToolError` is the class that the sandbox itself raises.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 
 class ToolError(Exception):
-    """A tool call that failed, or a tool that gives up: ``raise ToolError("no such row")``.
+    """A failed tool call, or a tool that gives up: ``raise ToolError("no such row")``.
 
     Attributes:
         message: A sentence.
-        tool: The tool that failed; None when the program raised the error itself.
+        tool: The tool that failed; None if the program raised the error itself.
         code: Stable and machine-readable (`engine.model.error_codes.CODES`).
         retryable: Whether the same call may succeed later.
     """
@@ -56,14 +56,14 @@ def _example(**kwargs: Any) -> Callable[[Any], Any]:
 
 
 def _parallel(*parts: Any) -> Any:
-    """``parallel(f(x) for x in xs)`` is a list, ``parallel(a(), b())`` a tuple."""
+    """``parallel(f(x) for x in xs)`` returns a list, ``parallel(a(), b())`` a tuple."""
     return list(parts[0]) if len(parts) == 1 and isinstance(parts[0], GeneratorType) else parts
 
 
 def prelude(
     call: Callable[[str, tuple[Any, ...], dict[str, Any]], Any], print_: Callable[..., None] = print
 ) -> dict[str, Any]:
-    """The globals for a source; `call` gets each tool call as (name, args, kwargs)."""
+    """The globals for a source. `call` gets each tool call as (name, args, kwargs)."""
     return {
         "__name__": "tool",
         "tools": _Tools(call),

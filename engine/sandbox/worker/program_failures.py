@@ -1,4 +1,4 @@
-"""How a run can fail: each end of a worker as a `Failure`, with the lines of the program's own text."""
+"""The failures of a run. Each way in which a worker can end becomes a `Failure` with line numbers of the program's source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.child import DEATHS, believable, broke_protocol
 
-#: Sentence and hint of each limit.
+#: The message and the hint of each limit.
 _LIMITS: dict[str, tuple[str, str | None]] = {
     "time_limit": (
         "stopped after {limits.own_seconds:g} s of its own time",
@@ -33,23 +33,23 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),
 }
-#: Running out of memory or stack within C code ends in one of these, too.
+#: If C code runs out of memory or stack, the worker dies of one of these signals.
 _PROGRAM_DEATHS = DEATHS | {
     -number: "memory_limit" for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGKILL)
 }
-#: Lines of a trace, and characters of a text, that are taken from a worker.
+#: The most lines of a trace, and the most characters of a text, that are accepted from a worker.
 _MAX_LINES, _MAX_TEXT = 20, 4000
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFailures:
-    """Makes the failures of one run."""
+    """Creates the failures of one run."""
 
     program: Program
     limits: RunLimits
 
     def limit(self, code: str, lines: object = ()) -> Failure:
-        """The program met a limit; `lines` are lines of the lowered text, outermost call first."""
+        """The program exceeded a limit. `lines` are lines of the lowered text, outermost call first."""
         if code not in _LIMITS:
             return broke_protocol("the worker", "a limit that doesn't exist", self.program.name)
         sentence, hint = _LIMITS[code]
@@ -63,7 +63,7 @@ class ProgramFailures:
         )
 
     def death(self, exit_code: int | None) -> Failure:
-        """The worker ended without an answer; `exit_code` is negative for a signal."""
+        """The worker ended without an answer. `exit_code` is negative for a signal."""
         code = "worker_died" if exit_code is None else _PROGRAM_DEATHS.get(exit_code, "worker_died")
         if code in _LIMITS:
             return self.limit(code)
@@ -73,9 +73,9 @@ class ProgramFailures:
         return Failure(code, message, tool=self.program.name, retryable=code == "worker_died")
 
     def error(self, error: dict[str, Any], last: Failure | None) -> Failure:
-        """The program ended with an exception, as the worker describes it.
+        """The program ended with an exception, which the worker describes in `error`.
 
-        `last` is the last failure of a call. If the exception is that failure, which the program did not catch, it is passed on.
+        `last` is the last failure of a call. If the program did not catch that failure, it is forwarded.
         """
         code, kind, message = _text(error, "code"), _text(error, "type"), _text(error, "message")
         trace = self._source_lines(error.get("lines"))
@@ -89,7 +89,7 @@ class ProgramFailures:
         if kind:
             details["type"] = kind
         if passed_on is not None and passed_on.line is not None:
-            # It failed in another saved tool: its line there, and the way from there to here.
+            # The failure comes from another saved tool. Report its line there, and add its trail.
             details["trail"] += passed_on.details.get("trail", [])
             line = passed_on.line
         if code == "exception" and kind != "ToolError":

@@ -1,7 +1,7 @@
-"""The run of one program in one worker: its calls are answered, its limits kept.
+"""Runs one program in one worker: answers its calls and enforces its limits.
 
-The parent's clock and the kernel keep the limits, never the program's good will: time by killing, memory and processor by the
-limits of the process, sizes by counting on this side too.
+The parent process and the kernel enforce all limits; the worker's cooperation is not needed. At a time limit, the worker is
+killed. Memory and processor time are resource limits of the process. Sizes are counted again on this side.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from albert_tools.engine.sandbox.worker.program_failures import ProgramFailures
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 
-#: Answers a call: name, arguments, key. Raises `Failure` when the call fails.
+#: Answers a call with a name, arguments and a key. Raises `Failure` if the call fails.
 Call = Callable[[str, dict[str, Any], str], Awaitable[Any]]
 
 
@@ -36,22 +36,22 @@ class ProgramRun:
     log: Callable[[str], None] | None
     limits: RunLimits
     report: RunReport = field(default_factory=RunReport)
-    #: When own time last began to run; it stands while calls are out.
+    #: When the program's own time last started to run. It does not run during tool calls.
     _since: float = 0.0
     _calls_out: int = 0
     _log_left: int = 0
-    #: Why this side has killed the worker.
+    #: The reason why this side killed the worker.
     _stopped: Failure | None = None
-    #: The last failure that a call was answered with.
+    #: The last failure that was sent as the answer to a call.
     _last_failure: Failure | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timer: asyncio.TimerHandle | None = None
 
     async def run(self, frame: bytes) -> Any:
-        """Send the program, and give its result.
+        """Send the program, and return its result.
 
         Raises:
-            Failure: the program failed, met a limit, or its worker ended.
+            Failure: the program failed or exceeded a limit, or its worker ended.
         """
         loop = asyncio.get_running_loop()
         self._log_left = self.limits.log_bytes
@@ -138,7 +138,7 @@ class ProgramRun:
             frame = self._failure_frame(number, failure, name)
         except Failure as failure:
             if failure.code in ENDING:
-                # The program never learns of it, so it can't catch it.
+                # The failure is not sent to the program, so the program can't catch it.
                 self._stop(failure)
                 return
             frame = self._failure_frame(number, failure, name)
@@ -153,13 +153,13 @@ class ProgramRun:
         facts = {
             "code": failure.code,
             "message": failure.message,
-            # The tool that the program called, even if another failed within it.
+            # The tool that the program called, even if a tool inside that tool failed.
             "tool": called,
             "retryable": failure.retryable,
         }
         return pack(["failure", number, facts])
 
-    # A program's own time runs while no call is out.
+    # A program's own time runs while no tool call is pending.
 
     def _pause_own_time(self) -> None:
         if not self._calls_out:
@@ -172,7 +172,7 @@ class ProgramRun:
             self._since = asyncio.get_running_loop().time()
 
     def _check_own_time(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Check again when the time would be up if no call had been out: one timer, however many calls."""
+        """Check the time again when it would be used up without further calls. So one timer is enough for any number of calls."""
         spent = self.report.own_seconds + (0.0 if self._calls_out else loop.time() - self._since)
         left = self.limits.own_seconds - spent
         if left <= 0:
@@ -180,14 +180,14 @@ class ProgramRun:
         else:
             self._timer = loop.call_later(max(left, 0.001), self._check_own_time, loop)
 
-    # How it ended.
+    # The end of a run.
 
     @property
     def _failures(self) -> ProgramFailures:
         return ProgramFailures(self.program, self.limits)
 
     def _stop(self, failure: Failure) -> None:
-        """Kill the worker; the run ends with `failure`."""
+        """Kill the worker. The run then ends with `failure`."""
         self._stopped = self._stopped or failure
         for task in self._tasks:
             if task is not asyncio.current_task():

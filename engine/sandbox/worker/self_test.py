@@ -1,8 +1,8 @@
-"""Proof, on this machine, that every limit and the fence work.
+"""Tests, on this machine, that every limit and the fence work.
 
-Each trial runs a hostile program in a real worker, past checker and gate (its lowered text is written here), and must end with
-the expected code. `albert doctor` shows the trials; the tests run them too. All run at once: the slowest takes a second, because
-the kernel counts processor time in whole seconds.
+Each trial runs a hostile program in a real worker, and must end with the expected code. The checker is bypassed, because the
+lowered text is written here. `albert doctor` shows the trials, and the tests run them too. All trials run at once. The slowest
+takes a second, because the kernel counts processor time in whole seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial: whether it ended as expected, what happened in a sentence, and the seconds that it took."""
+    """One trial: whether it ended as expected, a sentence about the result, and its duration in seconds."""
 
     name: str
     ok: bool
@@ -37,7 +37,7 @@ class _Attempt:
     limits: dict[str, Any]
 
 
-#: A way to everything that Python has; the fence must make it useless.
+#: Code that gets access to all of Python. The fence must make this access useless.
 _REACH = (
     "g = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__\n"
 )
@@ -81,13 +81,13 @@ FENCE = (
     ),
 )
 
-#: How a program ends that Landlock or resource limits stop, where no filter kills its worker. Neither stops new processes of root,
-#: so those trials fail there: the fence is weaker, and that is reported.
+#: The expected end of a program under Landlock or resource limits, where no filter kills its worker. Neither prevents root from
+#: starting processes. So for root those trials fail, and the weaker fence is reported.
 _REFUSED = ("exception",)
 
 
 async def trials(sandbox: Sandbox) -> AsyncIterator[Trial]:
-    """Run every trial in `sandbox`, which has been started, all at once; gives them in order."""
+    """Run all trials at once in `sandbox`, which must have been started. Yields them in order."""
     weaker = () if sandbox.confinement == "seccomp" else _REFUSED
     attempts = [(each, each.expected) for each in LIMITS] + [(each, each.expected + weaker) for each in FENCE]
     running = [asyncio.create_task(_try(sandbox, attempt, expected)) for attempt, expected in attempts]

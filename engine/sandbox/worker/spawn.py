@@ -1,4 +1,4 @@
-"""Starting child processes of Python, with few imports: a command line starts the zygote before it imports anything else."""
+"""Starts Python child processes. Imports little, because a command line starts the zygote before all other imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from albert_tools.engine.model.failure import Failure
 
-#: The environment of zygote and workers; the tests give CPython the same.
+#: The environment of zygote and workers. The tests run CPython with the same environment.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 _ZYGOTE = """
@@ -25,21 +25,21 @@ from albert_tools.engine.sandbox.worker import zygote
 zygote.main(0)
 """
 
-#: A process, and the service's end of the socket that is the process's standard input.
+#: A process, and the service's end of the socket. The other end is the standard input of the process.
 Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
 
 
 def spawn_python(
     options: Sequence[str], boot: str, paths: Sequence[str], environment: Mapping[str, str], output: int
 ) -> Spawned:
-    """Start a Python that holds nothing but a socket as its standard input.
+    """Start a Python process. Its standard input is a socket, and it inherits no other descriptors except `output`.
 
     Args:
-        options: Of the interpreter.
-        boot: The source that it runs.
+        options: Options of the interpreter.
+        boot: The source that the process executes.
         paths: Arguments of `boot`: the folders to import from.
-        environment: All of its environment.
-        output: The descriptor for what it prints, errors included.
+        environment: The whole environment of the process.
+        output: The descriptor for printed output, including errors.
 
     Raises:
         Failure: `sandbox_unavailable`.
@@ -66,9 +66,9 @@ def spawn_python(
 
 
 def spawn_zygote() -> Spawned:
-    """Start the zygote; `Sandbox.start` takes it over, and sends it what to load and which limits apply.
+    """Start the zygote. `Sandbox.start` then takes it over, and sends it the modules to load and the limits.
 
-    It can be called before anything else is imported, so that both go on side by side.
+    Call this before other imports, so that the zygote loads at the same time.
 
     Raises:
         Failure: `sandbox_unavailable`.
@@ -77,7 +77,7 @@ def spawn_zygote() -> Spawned:
 
 
 def _library_paths() -> list[str]:
-    """The folders that hold this package and the two libraries that a worker needs."""
+    """The folders that contain this package and the two libraries that a worker needs."""
     from importlib.util import find_spec
 
     paths = []

@@ -1,13 +1,14 @@
-"""One worker: it runs one program, once, and holds no authority.
+"""One worker. It runs one program once, and it has no authority.
 
-It is made and rehearsed once before it is forked, so that CPython has specialized the code already. Then it is
-forked, confined, rehearsed again to have memory of its own, and waits for its one message. Messages are lists; to the worker::
+The worker object is created before the fork and rehearsed once, so that CPython has already specialized the code. Then the
+process is forked and rehearsed again, so that it gets its own memory pages. It is confined, and waits for its one program.
+Messages are lists. Messages to the worker::
 
     ["run", {entry, code, recursion, log_bytes, result_bytes}, arguments]
     ["value", number, value]        the result of a call
     ["failure", number, {code, message, retryable}]
 
-and from it::
+Messages from the worker::
 
     ["ready"]                       it is confined, and waits for its program
     ["call", number, name, key, overlapping, arguments]
@@ -16,8 +17,8 @@ and from it::
     ["error", {code, type, message, tool, retryable, lines}]
     ["limit", code, lines]
 
-`code` is the compiled program, marshalled by the service; nothing is ever unmarshalled in the other direction. `lines` are lines of
-the lowered text, outermost call first. After its last message the worker waits to be killed.
+`code` is the compiled program, marshalled by the service. The service never unmarshals data from a worker. `lines` are lines of
+the lowered text, outermost call first. After its last message, the worker waits until it is killed.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 from albert_tools.engine.sandbox.worker.world import program_builtins
 
-#: The name that the program's code has in tracebacks.
+#: The file name of the program's code in tracebacks.
 FILENAME = "<tool>"
-#: Frames of the stack for this module's own work after the program.
+#: The most stack frames for this module's own work after the program.
 RECURSION = 2_500
-#: A message of an exception is cut to this.
+#: The most characters of an exception's message. The rest is cut off.
 MAX_MESSAGE = 2_000
 
 _REHEARSAL = """
@@ -57,7 +58,7 @@ def tool(n):
 
 
 class Worker:
-    """The program's side of the boundary."""
+    """The program's side of the connection to the service."""
 
     def __init__(self, made: dict[str, types.ModuleType]) -> None:
         self._socket: socket.socket | None = None
@@ -79,7 +80,7 @@ class Worker:
         }
 
     def rehearse(self) -> None:
-        """Run a small program through the same code and a socket, so that the first real one is fast."""
+        """Run a small program through the same code and a socket, so that the first real program is fast."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
         settings = {"entry": "tool", "code": code, "recursion": 100, "log_bytes": 4096, "result_bytes": 4096}
         service, own = socket.socketpair()
@@ -98,11 +99,11 @@ class Worker:
         self._number = self._top_calls = 0
 
     def connect(self, sock: socket.socket) -> None:
-        """Send messages to this socket from now on."""
+        """Set the socket for all further messages."""
         self._socket = sock
 
     def serve(self) -> NoReturn:
-        """Report that this process is confined, run the one program that comes, then wait for the end."""
+        """Report that this process is confined, run the one program, then wait to be killed."""
         self._send(["ready"])
         message = self._receive()
         self._run(message[1], message[2])
@@ -132,7 +133,7 @@ class Worker:
         else:
             self._send_frame(frame)
 
-    # Called by programs.
+    # Functions that programs call.
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         fibre = fibres.current()
@@ -154,7 +155,7 @@ class Worker:
                 try:
                     return body(*arguments)
                 except StopIteration as error:
-                    # As a generator expression does.
+                    # A generator expression raises the same error.
                     raise RuntimeError("generator raised StopIteration") from error
 
             return run
@@ -168,7 +169,7 @@ class Worker:
     def _together(self, reads: bool, bodies: Iterator[Callable[[], Any]]) -> list[Any]:
         fibre = fibres.current()
         if fibre is not None:
-            # A body that already runs in parallel runs these one after the other, and goes on numbering its calls.
+            # A body that already runs in parallel runs these bodies sequentially, and continues to number its calls.
             return [body() for body in bodies]
         key = f"{self._top_key}{self._top_calls}."
         self._top_calls += 1
@@ -194,13 +195,13 @@ class Worker:
             self._log(buffer.getvalue())
 
     def _fatal(self) -> NoReturn:
-        """Report that memory or stack is used up, and wait for the end."""
+        """Report that memory or stack is used up, and wait to be killed."""
         sys.setrecursionlimit(RECURSION)
         error = sys.exc_info()[1]
         trace = error.__traceback__ if error is not None else None
         lines = _lines(trace)
         code = "recursion_limit" if isinstance(error, RecursionError) else "memory_limit"
-        # Free what the exception refers to, so that there is memory for the report.
+        # Free the objects of the exception, so that there is memory for the report.
         del error, trace
         self._send(["limit", code, lines])
         self._wait()
@@ -208,10 +209,10 @@ class Worker:
     # The socket.
 
     def send_call(self, name: str, arguments: dict[str, Any], key: str, overlapping: bool) -> int:
-        """Send a call; gives the number of its answer.
+        """Send a call. Returns the number of its answer.
 
         Raises:
-            ToolError: an argument can't leave the program (`not_json`, `result_limit`).
+            ToolError: an argument can't be exported (`not_json`, `result_limit`).
         """
         self._number += 1
         try:
@@ -223,7 +224,7 @@ class Worker:
         return self._number
 
     def receive(self) -> tuple[int, Callable[[], Any]]:
-        """Wait for the next answer: its number, and a function that gives the value or raises."""
+        """Wait for the next answer. Returns its number, and a function that returns the value or raises."""
         message = self._receive()
         if message[0] == "value":
             value = message[2]
@@ -233,7 +234,7 @@ class Worker:
     def _receive(self) -> list[Any]:
         while not self._inbox:
             assert self._socket is not None
-            # A new large buffer would cost page faults each time.
+            # Reuse the buffer, because a new large buffer would cause page faults each time.
             size = self._socket.recv_into(self._buffer)
             if not size:
                 os._exit(0)

@@ -13,12 +13,12 @@ from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.engine.sandbox.worker.child import Child
 from albert_tools.engine.sandbox.worker.codec import Unpacker
 
-#: Seconds until the zygote has reported the exit of a worker whose socket is closed.
+#: Seconds to wait for the zygote's report about a worker whose socket is closed.
 _REAPING_SECONDS = 2.0
 
 
 class WorkerHandle(Child):
-    """A worker's process and socket. `exit_code` is negative for a signal, and None until the zygote reports it."""
+    """The process and the socket of a worker. `exit_code` is None until the zygote reports it; it is negative for a signal."""
 
     def __init__(self, pid: int, sock: socket.socket, pidfd: int | None, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(sock, Unpacker(MAX_ANSWER), loop)
@@ -29,7 +29,7 @@ class WorkerHandle(Child):
         self._reaped = asyncio.Event()
 
     async def ready(self) -> None:
-        """Wait until the worker is confined. Only then its limits can be lowered: the fence sets them.
+        """Wait until the worker is confined. Only then can its limits be lowered, because the fence sets them.
 
         Raises:
             Failure: `sandbox_unavailable`.
@@ -38,7 +38,7 @@ class WorkerHandle(Child):
             raise Failure("sandbox_unavailable", "the worker ended before it was ready", retryable=True)
 
     def reaped(self, status: int) -> None:
-        """Note the wait status that the zygote reports."""
+        """Store the wait status that the zygote reports."""
         self.exit_code = os.waitstatus_to_exitcode(status)
         self._reaped.set()
 
@@ -50,7 +50,7 @@ class WorkerHandle(Child):
         return self.exit_code
 
     def kill(self) -> None:
-        """Kill the process and release its handles. Again is harmless."""
+        """Kill the process and release its handles. A second call has no effect."""
         if self._killed:
             return
         self._killed = True

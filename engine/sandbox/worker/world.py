@@ -1,7 +1,7 @@
-"""The world that a program sees: a few built-ins, and façades of a few modules.
+"""The names that a program can use: a few built-ins, and façades of a few modules.
 
-Built once, before any worker is forked. A façade is a module object that holds the names of its table and nothing else, so no
-program can reach another name. Parts that CPython imports on first use are imported here, because a worker can open no file.
+They are built once, before any worker is forked. A façade is a module object with only the names of its table, so a program can't
+reach other names. CPython imports some modules at their first use. They are imported here, because a worker can't open files.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 
-#: Per façade, the modules that a call imports: from C code with the program's built-ins (``strptime``, ``f"{d:%Y}"``,
-#: templates of `re`), or in a function of the library (`Counter.most_common`).
+#: For each façade, the modules that its functions import during a call: C code with the program's built-ins (``strptime``,
+#: ``f"{d:%Y}"``, templates of `re`), or a function of the library (`Counter.most_common`).
 _WITHIN_CALLS: dict[str, tuple[str, ...]] = {
     "collections": ("heapq", "operator", "copyreg"),
     "copy": ("copyreg", "weakref"),
@@ -39,7 +39,7 @@ _INTERNAL = frozenset(name for names in _WITHIN_CALLS.values() for name in names
 
 
 def preload(modules: Sequence[str]) -> None:
-    """Import the modules, and those that they import on first use."""
+    """Import the modules, and the modules that they import at their first use."""
     for name in modules:
         importlib.import_module(name)
         for part in _WITHIN_CALLS.get(name, ()):
@@ -48,11 +48,11 @@ def preload(modules: Sequence[str]) -> None:
         "".encode(encoding)
     for error in ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace"):
         "\xe9".encode("ascii" if error != "strict" else "utf-8", error)
-    # Loads the time zone and the locale.
+    # Load the time zone and the locale.
     time.strftime("%c %Z %A %B %p", time.localtime(0))
     if "datetime" in modules:
         time.strptime("1970", "%Y")
-    # A relative path would ask for the current folder; a program has none.
+    # For a relative path, the library would ask for the current folder. A program has no current folder.
     os.getcwd = lambda: "/"
 
 
@@ -73,10 +73,10 @@ def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:
 
 
 def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleType]:
-    """The `__import__` of programs: it finds façades and loads nothing.
+    """The `__import__` of programs. It finds façades and loads nothing.
 
-    C code that imports during a call passes through here too, but takes the module from `sys.modules` itself. So it is not
-    refused, and gets an empty module.
+    C code that imports during a call uses this function too, but it then takes the module from `sys.modules`. So such an import
+    is not refused; it gets an empty module.
     """
     nothing = types.ModuleType("nothing")
 
@@ -99,7 +99,7 @@ def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., No
     found["print"] = print_
     found["ToolError"] = ToolError
     found["__import__"] = importer(made)
-    # Lowered f-strings use these; programs can't name or replace them.
+    # Lowered f-strings use these functions. Programs can't name or replace them.
     found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
     found["__Fatal"] = (MemoryError, RecursionError)
     return found

@@ -1,11 +1,12 @@
-"""The zygote: a small process that forks workers and does nothing else.
+"""The zygote: a small process that only forks workers.
 
-It is started before anything heavy is imported, loads what programs may use, and then never imports again. On its control
-socket the service sends what to load, and then a byte for each worker that it wants. Each worker is reported by a message that
-carries two descriptors: the service's end of the worker's socket, and a pidfd to kill it by. When a worker ends, its wait status
-is reported. When the control socket closes, or the service dies in any way, everything ends.
+It is started before the service imports large modules. It loads the modules that programs may use, and then never imports again.
+The service sends the list of modules on the control socket, and later one byte for each new worker. The zygote reports each
+worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to kill the worker. When a worker
+ends, the zygote reports its wait status. When the control socket closes, or the service dies, the zygote and all workers end.
 
-It runs as ``python -S -s -P`` with an environment of three fixed variables: no `.pth` files, nothing of the user's.
+The zygote runs as ``python -S -s -P`` with an environment of three fixed variables. So it reads no `.pth` files and nothing of
+the user's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED
 
 
 def main(control_fd: int) -> NoReturn:
-    """Load what the first line names, report that, and fork a worker for each request until the control socket closes."""
+    """Read the settings, load the modules, and report this. Then fork a worker for each request until the control socket closes."""
     control = socket.socket(fileno=control_fd)
     control.setblocking(True)
     die_with_parent()
@@ -69,7 +70,7 @@ def main(control_fd: int) -> NoReturn:
 
 
 def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
-    """The first line: seconds of processor time, bytes of memory, a fence or nothing, and the façades."""
+    """The settings in the first line: seconds of processor time, bytes of memory, a fence or an empty text, and the façades."""
     line = b""
     while not line.endswith(b"\n"):
         more = control.recv(4096)
@@ -121,7 +122,7 @@ def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
 
 
 def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
-    """In the worker: close everything but the socket, close the fence, and serve."""
+    """In the worker: close all descriptors except the socket, close the fence, and serve."""
     die_with_parent()
     os.dup2(sock.fileno(), 0)
     os.closerange(1, 1 << 20)
@@ -136,7 +137,7 @@ def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
 
 
 def _stop_importing() -> None:
-    """From here on nothing is looked for on disk."""
+    """Disable all imports from disk."""
     sys.meta_path.clear()
     sys.path_hooks.clear()
     sys.path.clear()
@@ -144,14 +145,14 @@ def _stop_importing() -> None:
 
 
 class _Nowhere:
-    """Discards what the library itself prints, such as the trace of `re.DEBUG`."""
+    """Discards the output of the library, such as the trace of `re.DEBUG`."""
 
     def write(self, text: str) -> int:
         """Discard a text."""
         return len(text)
 
     def flush(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 def _silence() -> None:

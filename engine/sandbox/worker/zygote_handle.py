@@ -1,4 +1,4 @@
-"""The service's end of the zygote: it asks for workers, and keeps a few that are ready."""
+"""The service's end of the zygote. It requests workers, and always has a few that are ready."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
 
-#: Until the zygote is ready, and from a request to a worker.
+#: Seconds until the zygote is ready, and seconds from a request to a worker.
 START_SECONDS = 30.0
-#: Until the zygote has ended by itself; then it is killed.
+#: Seconds to wait for the zygote's end. Then it is killed.
 _CLOSE_SECONDS = 2.0
-#: Workers that are asked for at once.
+#: The most workers that are requested at once.
 _MAX_REQUEST = 32
 
 
@@ -45,7 +45,7 @@ class ZygoteHandle:
         self._loop.add_reader(control.fileno(), self._on_readable)
 
     async def ready(self, settings: str) -> None:
-        """Send the settings, wait until the zygote is ready, then ask for the first workers.
+        """Send the settings, wait until the zygote is ready, then request the first workers.
 
         Raises:
             Failure: `sandbox_unavailable`.
@@ -99,14 +99,15 @@ class ZygoteHandle:
             return await waiting
         except asyncio.CancelledError:
             if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
-                # Its worker came just then, and nobody else would end it.
+                # The worker arrived at the same moment. No other code would kill it.
                 self.release(waiting.result())
             else:
                 self._waiting = deque(each for each in self._waiting if each is not waiting)
             raise
 
     def release(self, worker: WorkerHandle) -> None:
-        """End a worker and ask for the next one, once the caller's result is on its way."""
+        """Kill a worker and request the next one. This happens in the next step of the event loop, after the caller gets its
+        result."""
         self._loop.call_soon(self._replace, worker)
 
     def _replace(self, worker: WorkerHandle) -> None:
@@ -166,7 +167,7 @@ class ZygoteHandle:
         if len(self._idle) < self._idle_target:
             self._idle.append(worker)
         else:
-            # The run that it was requested for has been cancelled.
+            # The run that requested this worker was cancelled.
             worker.kill()
 
     def _on_worker_end(self, pid: int, status: int) -> None:
@@ -174,7 +175,7 @@ class ZygoteHandle:
         if worker is not None:
             worker.reaped(status)
             if worker in self._idle:
-                # It died before it was used: the fence or the rehearsal failed.
+                # The worker died before its use, because the fence or the rehearsal failed.
                 self._idle.remove(worker)
                 worker.kill()
 
@@ -192,10 +193,10 @@ class ZygoteHandle:
             worker.kill()
 
     async def close(self) -> None:
-        """End all workers and the zygote, and wait for its process."""
+        """Kill all workers and the zygote, and wait for its process."""
         self._on_end()
         if self._ready.done() and not self._ready.cancelled():
-            # Otherwise asyncio warns that nobody has looked at the exception.
+            # Read the exception. Otherwise, asyncio warns that it was never retrieved.
             self._ready.exception()
         self._control.close()
         for descriptor in self._descriptors:

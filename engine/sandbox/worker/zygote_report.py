@@ -1,12 +1,12 @@
-"""The format of the zygote's reports: a fixed head, and a text after it if there is one.
+"""The format of the zygote's reports: a head of fixed size, and an optional text after it.
 
-Apart from the zygote, because the service reads reports and needs nothing else of the zygote's.
+This module is separate from the zygote, because the service needs only the reports.
 """
 
 from __future__ import annotations
 
 import struct
 
-#: Kind, process id, a number (wait status, or how many descriptors come along), length of the text.
+#: Kind, process id, a number (the wait status, or the number of descriptors), and the length of the text.
 REPORT = struct.Struct("<BiIH")
 READY, BORN, ENDED, FAILED = range(4)
