@@ -52,7 +52,7 @@ def test_a_text_is_published_and_found(govern: Make) -> None:
     assert (read["kind"], read["artifact"], read["size_bytes"]) == ("read", "r/1", size)
 
 
-def test_a_file_is_published_as_it_is_now(govern: Make) -> None:
+def test_a_file_is_published_with_its_present_content(govern: Make) -> None:
     home = govern()
     (home.work / "out.bin").write_bytes(b"\x00\xff\n")
     published = home.value("publish_artifact", id="bin", category="data", path="out.bin")

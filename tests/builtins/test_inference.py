@@ -26,7 +26,7 @@ CATALOGUE = {
     "inference": elsewhere(
         "tests/builtins/test_inference.py",
         done="test_a_request_and_its_answer",
-        denied="test_what_the_rules_deny",
+        denied="test_models_that_the_rules_deny",
         timeout="test_a_timeout_is_charged",
         cancelled="test_a_cancelled_call_is_charged",
         composite="test_it_is_called_from_a_program_and_from_the_command_line",
@@ -360,7 +360,7 @@ def test_a_prompt_that_is_too_large(home: Governed, provider: Provider) -> None:
         ({"tools": {"inference": {"forbidden_hosts": ["127.0.0.1"]}}}, "tools.inference.forbidden_hosts", "host"),
     ],
 )
-def test_what_the_rules_deny(
+def test_models_that_the_rules_deny(
     govern: Make, provider: Provider, home: Governed, more: dict[str, Any], rule: str, word: str
 ) -> None:
     denying = govern(governance=rules(provider, **more))
@@ -371,7 +371,7 @@ def test_what_the_rules_deny(
     assert denying.effects("inference") == []
 
 
-def test_what_the_rules_allow(govern: Make, provider: Provider, home: Governed) -> None:
+def test_models_that_the_rules_allow(govern: Make, provider: Provider, home: Governed) -> None:
     section = {"allowed_providers": ["he*"], "allowed_models": ["small-*", "pl*n"]}
     allowing = govern(governance=rules(provider, tools={"inference": section}, config={"models": ["plain", "cut"]}))
     assert ask(allowing, "plain")["text"] == SAID

@@ -55,7 +55,7 @@ def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def outcomes() -> dict[str, dict[Column, str]]:
-    """Return, for each attack and column, the outcome: ``held``, ``open, as documented``, or the problem."""
+    """Return, for each attack and column, the outcome: ``held``, ``open, as documented``, or a text about the problem."""
     wanted = sorted(PROBES)
     found_out: dict[str, dict[Column, str]] = {name: {} for name in wanted}
     for column in columns():

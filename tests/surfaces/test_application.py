@@ -102,7 +102,7 @@ def test_primitives_of_the_application_are_listed_and_shown(shop: Shop) -> None:
     assert shown.err == "a module that talks\n"
 
 
-def test_primitives_of_the_application_are_judged_and_run(shop: Shop) -> None:
+def test_primitives_of_the_application_are_authorized_and_run(shop: Shop) -> None:
     shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
     waits = shop("run", "send_invoice", "customer=a", "cents:=5")
     assert waits.code == 4

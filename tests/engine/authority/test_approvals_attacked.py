@@ -552,7 +552,7 @@ def writes(bench: Any, name: str = "t", text: str = "x") -> None:
     bench.define(f'return tools.write_file(path=p, content="{text}")["path"]', name, "p: str")
 
 
-def test_a_lasting_answer_is_for_one_version_of_the_caller(make: Any) -> None:
+def test_a_lasting_answer_applies_to_one_version_of_the_caller(make: Any) -> None:
     bench = make()
     writes(bench)
     waiting = bench.service.invoke("t", {"p": "1"})

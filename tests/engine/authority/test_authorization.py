@@ -109,7 +109,7 @@ def test_what_each_reader_sees_of_a_result(make_bench: Any) -> None:
         denied.value()
 
 
-def test_the_target_of_a_link_is_judged_when_it_is_opened(make_bench: Any) -> None:
+def test_the_target_of_a_link_is_authorized_when_it_is_opened(make_bench: Any) -> None:
     bench = make_bench(governance={"categories": {"read_only": {"forbidden_paths": ["secrets"]}}})
     for folder in ("secrets", "open"):
         (bench.work / folder).mkdir()
@@ -174,7 +174,7 @@ def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     assert bench.value("t") == "a"
 
 
-def test_the_call_is_judged_again_after_the_answer(make_bench: Any) -> None:
+def test_the_call_is_authorized_again_after_the_answer(make_bench: Any) -> None:
     person = Person()
     bench = make_bench(governance=ASKS, ask=person)
 
@@ -258,7 +258,7 @@ async def dawdle(seconds: float) -> str:
         ({"paths": [], "urls": ["http://a/", "http://evil.org/"]}, "tools.discard.forbidden_hosts"),
     ],
 )
-def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule: str) -> None:
+def test_each_of_many_paths_and_urls_is_authorized(make_bench: Any, given: Any, rule: str) -> None:
     rules = {
         "tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"], "allowed_hosts": ["*"]}}
     }

@@ -1,4 +1,4 @@
-"""Sliding windows of rate limits. They are exact, and also hold after restarts and when the clock is set back.
+"""Sliding windows of rate limits. They are exact, also after restarts and when the clock is set back.
 
 A call counts for its session and for the sessions above it.
 """

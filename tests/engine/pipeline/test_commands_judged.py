@@ -120,7 +120,7 @@ def test_a_lasting_answer_for_a_saved_tool_applies_to_the_same_call_only(service
     assert len(ASKED) == 2
 
 
-def test_a_program_is_judged_without_a_shell(service: SyncToolService) -> None:
+def test_the_rules_about_commands_apply_to_programs_without_a_shell(service: SyncToolService) -> None:
     assert service.invoke("program", {"argv": ["echo", "; sudo ls"]}).ok
     assert ASKED == []
     assert not service.invoke("program", {"argv": ["env", "sudo", "ls"]}).ok

@@ -239,7 +239,7 @@ def test_a_repeated_denial_does_not_grow_its_traceback(make_bench: Any) -> None:
     assert kept.__traceback__ is before
 
 
-def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
+def test_nested_calls_are_authorized_like_direct_ones(make_bench: Any) -> None:
     bench = make_bench(governance={"deny": ["look", "inner"]})
     bench.define("return 1", "inner")
     for name in ("look", "inner", "secret"):
@@ -586,7 +586,7 @@ def test_cancelling_a_repeat_leaves_the_first_call_alone(bench: Any, asked: set[
     assert asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result().value() == "x"
 
 
-def test_keys_conflict_by_content(bench: Any) -> None:
+def test_a_key_conflicts_if_the_arguments_differ(bench: Any) -> None:
     def ask(arguments: Any, **options: Any) -> Any:
         return bench.service.invoke("look", arguments, dedupe_key="c", **options)
 

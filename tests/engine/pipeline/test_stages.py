@@ -308,7 +308,7 @@ def test_a_stage(row: Row, staged: Callable[[Row], Bench]) -> None:
     assert len(bench.done) == row.effects
 
 
-def test_a_size_is_judged_when_the_file_is_written(make_bench: Any) -> None:
+def test_the_size_limit_applies_when_the_file_is_written(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", max_file_size_mb=0.001))
     error = bench.error("mark", path="a", size=2000)
     assert error.rule == "max_file_size_mb"

@@ -127,7 +127,7 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     assert decision.hint == "the owner can list it under `tools.bash.ordinary_commands`"
 
 
-def test_a_program_is_judged_by_its_arguments() -> None:
+def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
 
     def said(*argv: str) -> list[str]:

@@ -265,7 +265,7 @@ def test_paths_that_are_refused(machine: Machine, path: str, code: str, rule: st
     "target", ["{private}", "../private", "/proc/self/root", "{shared}", "{work}", "../../home/.ssh"]
 )
 def test_links_that_lead_out(machine: Machine, target: str) -> None:
-    """A link may not leave its root. This also holds for links into the workspace, into another root, and back by an absolute
+    """A link may not leave its root. This rule includes links into the workspace, into another root, and back by an absolute
     path."""
     made = target.format(private=machine.private, shared=machine.shared, work=machine.work)
     (machine.shared / "link").symlink_to(made)

@@ -291,7 +291,7 @@ def test_a_project_never_loosens_the_rules(owner: dict[str, Any], project: dict[
 
 
 @given(DOCUMENTS, st.sampled_from(MODES))
-def test_rules_agree_with_their_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
+def test_the_rules_are_equal_to_their_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
     """The permitted calls are (allowed ∪ requires approval) − forbidden, over everything in the file."""
     found = policy(owner).permits(WRITE, False, mode)
     sections = [*owner.get("tools", {}).values(), *owner.get("categories", {}).values()]

@@ -213,7 +213,7 @@ def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewher
             with pytest.raises(Failure, match="cancelled") as caught:
                 await service.resume(run)
             assert caught.value.code == "exists"
-            # A repeat reports what was done.
+            # A repeat reports the effects so far.
             seen = service.runs.cancel(run, "a person")
             assert seen.state == "cancelled"
             assert seen.error is not None

@@ -205,9 +205,7 @@ def test_settle_is_not_called_if_the_rules_deny(place: Place) -> None:
 
 @pytest.mark.parametrize(("when", "unchanged"), [("before", True), ("after", False)])
 @pytest.mark.parametrize("there", [False, True])
-def test_unchanged_tells_whether_the_paths_are_as_they_were(
-    place: Place, when: str, unchanged: bool, there: bool
-) -> None:
+def test_unchanged_tells_whether_the_paths_have_changed(place: Place, when: str, unchanged: bool, there: bool) -> None:
     if there:
         (place.work / "a").write_text("a")
     cut = Cut(place, "carve", when)

@@ -154,7 +154,7 @@ def test_a_link_or_a_pipe_in_place_of_a_value_is_refused(contents: Contents, tmp
 # Collecting
 
 
-def test_collect_keeps_named_and_recent_values_only(contents: Contents) -> None:
+def test_collect_keeps_referenced_and_recent_values_only(contents: Contents) -> None:
     named, old, young, again = (contents.put(word) for word in (b"named", b"older", b"young", b"again"))
     for ref in (named, old, again):
         _age(contents, ref, 100)

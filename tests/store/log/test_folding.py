@@ -186,9 +186,7 @@ def test_the_log_knows_whether_a_writer_lives_after_compaction(folder: Path) -> 
 # Verification
 
 
-def test_an_anchor_from_before_compaction_still_proves_what_it_can(
-    folder: Path, files: Callable[[], list[Path]]
-) -> None:
+def test_an_older_anchor_is_still_checked_after_compaction(folder: Path, files: Callable[[], list[Path]]) -> None:
     written(folder)
     with Log(folder) as log:
         anchor = log.anchor()
