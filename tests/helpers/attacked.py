@@ -135,7 +135,7 @@ class World:
         return View(root, root, hidden=(f"{root}/secrets",), sealed=kept)
 
     def look(self) -> dict[str, Any]:
-        """The present state of everything that the command must not change."""
+        """The present state of the files and objects that the command must not change."""
         found: dict[str, Any] = {}
         for name in ("outside", "ws/.git", "ws/secrets", "ws/.bashrc"):
             for path in _below(self.top / name):
