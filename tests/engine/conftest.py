@@ -250,7 +250,7 @@ def _failed() -> Callable[[ToolResult], Failure]:
 
 @pytest.fixture(params=["openat2", "step by step"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of opening a folder; a test that uses it runs with each."""
+    """Both ways of opening a folder. A test that uses this fixture runs with each of them."""
     if request.param != "openat2":
         monkeypatch.setattr(openat, "kernel_open", lambda: None)
     elif openat.kernel_open() is None:
