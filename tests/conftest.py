@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts background jobs with interrupts ignored, and every process that a test starts would inherit that.
+    # A shell starts background jobs with interrupts ignored. Every process that a test starts would inherit this setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")

@@ -1,4 +1,4 @@
-"""The language's tests are programs: every chunk under `tests/cases` must do what its comments say."""
+"""The language tests are programs: every chunk under `tests/cases` must do what its comments say."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Engine = Callable[[list[Chunk]], list[Outcome]]
 
 @pytest.mark.parametrize("chunk", chunks("parse") + chunks("check"), ids=lambda c: c.id)
 def test_findings(chunk: Chunk) -> None:
-    """The findings are exactly those in the comments. Each has a way out, and each fix removes its finding."""
+    """The diagnostics are exactly those in the comments. Each has a hint or a fix, and each fix removes its diagnostic."""
     report = _report(chunk.source)
     problem = mismatches(chunk, report.diagnostics)
     assert not problem, f"{chunk.file}.tool:{chunk.line}\n{problem}"
@@ -53,7 +53,7 @@ def _ways_out(chunk: Chunk, report: Report) -> None:
 @pytest.mark.parametrize("engine", ["cpython", "lowered", "sandbox"])
 @pytest.mark.parametrize("chunk", chunks("run"), ids=lambda c: c.id)
 def test_runs(chunk: Chunk, engine: str) -> None:
-    """CPython does what the comments say, and every other engine does the same as CPython."""
+    """The outcome in CPython is the one in the comments, and every other engine has the same outcome as CPython."""
     oracle = _outcomes("cpython", chunk.file)[chunk.id]
     if engine != "cpython":
         ours = _outcomes(engine, chunk.file)[chunk.id]
@@ -69,7 +69,7 @@ def test_runs(chunk: Chunk, engine: str) -> None:
 
 @cache
 def _report(source: str) -> Report:
-    """The checker's report, made once for all engines."""
+    """The checker's report. It is made once and used for all engines."""
     return check(source, catalog())
 
 
@@ -132,7 +132,7 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
 
 
 def _in_the_sandbox(these: list[Chunk]) -> list[Outcome]:
-    """Every chunk in a worker of its own, in the real sandbox."""
+    """Run every chunk in its own worker, in the real sandbox."""
 
     async def run() -> list[Outcome]:
         sandbox = Sandbox()
@@ -154,7 +154,7 @@ async def _sandboxed(sandbox: Sandbox, chunk: Chunk) -> Outcome:
     unanswered = list(enumerate(chunk.transcript))
 
     async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
-        # Reads may overlap in `parallel`, so an answer is found by its arguments, not by the order of calls.
+        # Reads may overlap in `parallel`. So the answer to a call is found by its arguments, not by the order of calls.
         entry = next((e for e in unanswered if e[1][:2] == (name, json.loads(json.dumps(arguments)))), None)
         calls.append((entry[0] if entry else len(chunk.transcript), name, arguments))
         if entry is None:

@@ -1,10 +1,11 @@
 """The same demands on every primitive of the catalogue.
 
-Each does what it says, refuses arguments out of bounds, is denied by name and by rule, ends when its time is up or it is cancelled,
-records its effects, and can be called from a saved tool and from the command line.
+Each primitive does what it says, refuses arguments out of bounds, is denied by name and by rule, and ends at its timeout or
+when it is cancelled. It records its effects. It can be called from a saved tool and from the command line.
 
-A primitive's row is in its own test file (`tests.helpers.catalogue_rows`); a primitive without a row fails. A family that shows a
-demand by its own tests names them in its row. Bounds come from the declarations: every declared bound is broken once.
+The row of a primitive is in its own test file (`tests.helpers.catalogue_rows`). A primitive without a row fails. If a family
+shows a demand by its own tests, its row names them. The bounds come from the declarations, and the tests break every declared
+bound once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.surfaces.conftest import Albert
 ROOT = Path(__file__).resolve().parents[1]
 PRIMITIVES = {p.name: p for p in builtin_primitives()}
 
-#: The example that goes from a text to a commit.
+#: The example program that goes from a text to a commit.
 EXAMPLE = (ROOT / "examples" / "tools" / "build_and_commit.tool").read_text("utf-8")
 
 #: Families whose members share one table of tests.
@@ -43,8 +44,8 @@ FAMILIES = {
         "tests/engine/pipeline/test_files_family.py",
         done="test_a_call_by_hand",
         denied="test_a_forbidden_path",
-        timeout="test_a_call_that_times_out_does_nothing_more",
-        cancelled="test_a_cancelled_call_does_nothing_more",
+        timeout="test_after_a_timeout_a_call_has_no_effect",
+        cancelled="test_after_its_cancellation_a_call_has_no_effect",
         composite="test_a_call_from_a_program",
         command_line="tests/surfaces/test_files_by_hand.py::test_each_tool_of_the_files_family",
     ),
@@ -89,7 +90,7 @@ def test_the_tests_that_a_row_names_cover_its_tool(tool: str) -> None:
         path, _, name = node.partition("::")
         assert demand in DEMANDS
         assert name in names_of_tests(path), node
-        # The tests name this tool, or the example calls it.
+        # The tests use the name of this tool, or the example calls it.
         assert f'"{tool}"' in (ROOT / path).read_text("utf-8") or f"tools.{tool}(" in EXAMPLE, node
 
 
@@ -98,7 +99,7 @@ def demanded(demand: str) -> list[str]:
 
 
 class World:
-    """A home with rules, a workspace that is a repository, a service, and `albert` on the same home."""
+    """A home with rules, a workspace that is a repository, a service, and an `albert` command line on the same home."""
 
     def __init__(self, folder: Path, tools: Mapping[str, Mapping[str, Any]], watch: Any = None, **rules: Any) -> None:
         self.albert = Albert(folder)
@@ -136,14 +137,14 @@ class World:
         self.service.invoke("publish_artifact", {"id": "old", "category": "c", "content": PUBLISHED}).value()
 
     def entries(self) -> list[Entry]:
-        """The ledger's entries about calls so far."""
+        """Return the ledger's entries about calls so far."""
         with Log(self.home / "state" / "log") as log:
             found, self._cursor = log.changes(self._cursor, kinds={"call", "denied", "result"})
         self._entries += found
         return self._entries
 
     def last(self, tool: str) -> dict[str, Any]:
-        """The decision on the tool's last call, and its result."""
+        """Return the decision on the tool's last call, and its result."""
         entries = self.entries()
         at = max(n for n, e in enumerate(entries) if e.data.get("tool") == tool)
         decision = {"kind": entries[at].kind, **entries[at].data}
@@ -174,7 +175,7 @@ def recorded(effects: Any, row: Row) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("tool", demanded("done"))
-def test_it_succeeds_and_its_effects_are_on_record(world: World, tool: str) -> None:
+def test_it_succeeds_and_its_effects_are_recorded(world: World, tool: str) -> None:
     row = ROWS[tool]
     result = world.service.invoke(tool, row.arguments)
     assert result.ok, result.error
@@ -207,7 +208,8 @@ def test_it_is_called_from_the_command_line(world: World, tool: str) -> None:
     assert violations(done.document()["output"], PRIMITIVES[tool].definition.result) == []
 
 
-#: For each format a text that breaks it, and the rule that it breaks. (A `..` is denied; the tests of paths show it.)
+#: For each format, a text that breaks it, and the rule that reports it. (A `..` is denied; the tests of paths show
+#: that.)
 MALFORMED = {
     "albert-path": ("a\0b", "nul"),
     "albert-folder": ("a\0b", "nul"),
@@ -219,14 +221,14 @@ MALFORMED = {
     "albert-content": None,
     "albert-edit": None,
 }
-#: Texts are not made longer than this: a call with more is too large as a whole.
+#: The tests do not make longer texts than this. A larger call would be refused as a whole.
 LONGEST = 16 * 1024 * 1024
 KEYWORDS = {"type", "enum", "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "items", "anyOf"}
 KEYWORDS |= {"minimum", "maximum", "exclusiveMinimum", "properties", "required", "additionalProperties", "x-recorded"}
 
 
 def breaking(schema: Schema) -> Iterator[tuple[str, Any, str]]:
-    """Values that break one bound of a parameter each: ``(field below, value, rule)``."""
+    """Values that break one bound of a parameter each: ``(field below the parameter, value, rule)``."""
     assert schema.keys() <= KEYWORDS, "break the new bound here"
     for one in schema.get("anyOf", ()):
         if one != {"type": "null"}:
@@ -269,7 +271,7 @@ def breaking(schema: Schema) -> Iterator[tuple[str, Any, str]]:
 
 
 def broken(world: World, tool: str, arguments: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """The violations that a call is refused for; nothing may have been done."""
+    """Make a call with invalid arguments and return the violations. The call must have no effect."""
     result = world.service.invoke(tool, arguments)
     assert result.error is not None
     assert result.error.code == "invalid_arguments", result.error
@@ -283,7 +285,7 @@ def test_every_bound_applies_and_all_violations_are_reported_at_once(world: Worl
     definition = PRIMITIVES[tool].definition
     required = {(p.name, "required") for p in definition.parameters if p.required}
     assert broken(world, tool, {"no_such": 1}) == {("no_such", "unknown"), *required}
-    # The first bound of every parameter together, then the second …
+    # The first call breaks the first bound of every parameter, the second call the second bound, and so on.
     rounds = {p.name: list(breaking(p.schema)) for p in definition.parameters}
     for number in range(max(map(len, rounds.values()), default=0)):
         values = {name: found[number] for name, found in rounds.items() if number < len(found)}
@@ -318,7 +320,7 @@ def test_every_invariant(world: World, tool: str, invariant: Any) -> None:
 
 @pytest.fixture(scope="module")
 def forbidding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A world whose rules have the section of each row."""
+    """A world whose rules contain the section of each row."""
     sections = {name: ROWS[name].section for name in demanded("denied")}
     with opened(tmp_path_factory.mktemp("forbidding"), sections) as made:
         yield made
@@ -349,14 +351,14 @@ def test_it_is_denied_by_its_name_and_by_a_rule(denying: World, forbidding: Worl
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A world that gives slow calls one second, and others too little time to finish."""
+    """A world that gives slow calls one second, and all other calls too little time to finish."""
     sections = {n: {"timeout_seconds": 0.000_001 if ROWS[n].slow is None else 1} for n in demanded("timeout")}
     with opened(tmp_path_factory.mktemp("hurried"), sections) as made:
         yield made
 
 
 @pytest.mark.parametrize("tool", demanded("timeout"))
-def test_it_ends_when_its_time_is_up(hurried: World, tool: str) -> None:
+def test_it_ends_at_its_timeout(hurried: World, tool: str) -> None:
     row = ROWS[tool]
     result = hurried.service.invoke(tool, row.arguments if row.slow is None else row.slow)
     assert result.error is not None
@@ -397,7 +399,7 @@ def test_it_ends_when_it_is_cancelled(watched: tuple[World, Watch], tool: str) -
 
     async def main() -> None:
         task = asyncio.create_task(world.service.service.invoke(tool, arguments))
-        # A slow call is cancelled a moment after it has begun, any other when it begins.
+        # A slow call is cancelled a moment after its beginning, any other call at its beginning.
         begun = asyncio.Event()
         watch.tool, watch.then = tool, task.cancel if row.slow is None else begun.set
         if row.slow is not None:
@@ -413,6 +415,6 @@ def test_it_ends_when_it_is_cancelled(watched: tuple[World, Watch], tool: str) -
     if row.slow is not None:
         assert (record["result"]["ok"], record["result"]["code"]) == (False, "cancelled")
     elif record["decision"]["kind"] == "call":
-        # A quick call may have finished first. Either way it has a result.
+        # A quick call may end before the cancellation. It has a result in both cases.
         assert record["result"]["ok"] or record["result"]["code"] == "cancelled"
     assert world.service.invoke("current_time").ok

@@ -1,4 +1,4 @@
-"""Children of tests: one thread each, exit codes, and timeouts that are kept."""
+"""Child processes of tests: each has one thread, an exit code and a timeout."""
 
 from __future__ import annotations
 

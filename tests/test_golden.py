@@ -1,4 +1,4 @@
-"""Whole rendered listings. `pytest --golden-update` rewrites them; review the changes."""
+"""Complete rendered listings. `pytest --golden-update` rewrites them; review the changes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_caret_is_below_its_column() -> None:
     shown = render([Diagnostic("code", "text", Span(1, at, 1, at + 1))], line, "f").split("\n")
     text, caret = shown[3], shown[4]
     before = text[: text.index("y")]
-    # A wide or escaped character takes more cells than one.
+    # A wide or escaped character takes more than one cell.
     assert caret.index("^") == len(before) + 1
     assert before.endswith("你\\u202e + ")
 

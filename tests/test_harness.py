@@ -1,4 +1,4 @@
-"""The harness does what its page says: a test that can't fail would be worse than none."""
+"""The harness does what `tests/cases/README.md` says. A harness that never fails would make the language tests worthless."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Imports point one way: between the folders, between the rooms of the engine, and between modules.
+"""Imports point in one direction: between the folders, between the subfolders of the engine, and between modules.
 
-Imports inside functions and under `TYPE_CHECKING` count too: a circle that Python never walks is still one for the reader.
+Imports inside functions and under `TYPE_CHECKING` count too. Python never runs into such a circle, but a reader does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-#: What each folder may import besides itself.
+#: The other folders that each folder may import.
 FOLDERS = {
     "grammar": set[str](),
     "engine": {"grammar"},
@@ -25,7 +25,8 @@ FOLDERS = {
     "surfaces": {"grammar", "engine", "builtins", "store", "telemetry", "albert_tools"},
 }
 
-#: What each room of the engine may import besides itself. Modules beside the rooms may import all of them.
+#: The other subfolders of the engine that each subfolder may import. Modules directly in the engine may import all of
+#: them.
 ROOMS = {
     "model": set[str](),
     "check": {"model"},
@@ -45,7 +46,7 @@ ROOMS = {
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the product, under its name without `albert_tools`: `engine.policy.hosts`."""
+    """Return every module of the product, by its name without `albert_tools`: `engine.policy.hosts`."""
     found = {}
     for folder in FOLDERS:
         for path in (ROOT / folder).glob("*.py" if folder == "albert_tools" else "**/*.py"):
@@ -55,14 +56,14 @@ def modules() -> dict[str, Path]:
 
 
 def named(target: str) -> str:
-    """`albert_tools.engine.model` as `engine.model`; what stands beside the folders keeps the package's name."""
+    """Shorten `albert_tools.engine.model` to `engine.model`. Modules directly in the package keep the package's name."""
     inner = target.removeprefix("albert_tools.")
     return inner if inner.partition(".")[0] in FOLDERS else target
 
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """The modules of the product that a module imports."""
+    """Return the modules of the product that a module imports."""
     found = set()
     for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -75,7 +76,7 @@ def imports(module: str) -> frozenset[str]:
 
 
 def room(module: str) -> str | None:
-    """The engine's room that a module stands in; None beside the rooms and outside the engine."""
+    """Return the subfolder of the engine that contains a module. Returns None for modules outside every subfolder."""
     inner = module.removeprefix("engine.") + "."
     return next((r for r in ROOMS if module != inner and inner.startswith(f"{r}.")), None)
 
@@ -90,7 +91,7 @@ def test_folders_import_one_way(folder: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_rooms_of_the_engine_import_one_way(name: str) -> None:
+def test_subfolders_of_the_engine_import_one_way(name: str) -> None:
     allowed = ROOMS[name] | {name}
     here = [m for m in modules() if m.startswith("engine.") and room(m) == name]
     targets = [(m, other) for m in here for other in imports(m) if other.startswith("engine.")]

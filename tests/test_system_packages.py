@@ -1,4 +1,4 @@
-"""A program that the tests need and that isn't there is named, with what it is for and how to get it."""
+"""A missing program is reported with its purpose and with the command that installs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def put(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-def test_where_all_is_there_nothing_is_missing(tmp_path: Path) -> None:
+def test_if_all_programs_are_found_none_is_missing(tmp_path: Path) -> None:
     assert missing(put(tmp_path, *(p.name for p in PROGRAMS))) == []
 
 
@@ -23,7 +23,7 @@ def test_where_all_is_there_nothing_is_missing(tmp_path: Path) -> None:
     ("manager", "said"),
     [("apt-get", "sudo apt-get install git"), ("brew", "brew install git"), (None, "install git")],
 )
-def test_what_is_missing_is_named(tmp_path: Path, manager: str | None, said: str) -> None:
+def test_a_missing_program_is_named(tmp_path: Path, manager: str | None, said: str) -> None:
     path = put(tmp_path, *(p.name for p in PROGRAMS if p.name != "git"), *([manager] if manager else []))
     (lacking,) = missing(path)
     assert advice([lacking], path).endswith(f"\n  git      for {lacking.wanted_for}\nGet them with: {said}")

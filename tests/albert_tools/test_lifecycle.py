@@ -1,4 +1,4 @@
-"""Opening and closing a service, from threads too, and obstacles on the disk."""
+"""Opening and closing a service, also from several threads and with obstacles on the disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(tmp_path: Path, work: Path) -> Iterator[Open]:
-    """Opens services, and closes them at the end."""
+    """Opens services, and closes them at the end of the test."""
     made: list[SyncToolService] = []
 
     def make(**options: Any) -> SyncToolService:
@@ -202,7 +202,7 @@ def test_a_file_in_place_of_the_store(opened: Open, tmp_path: Path) -> None:
             service.define(SOURCE)
         assert caught.value.code == "io_error"
         assert "file" in caught.value.message
-        # Nothing can be recorded, so nothing is done.
+        # The decision can't be recorded, so the call has no effect.
         error = service.invoke("current_time").error
         assert error is not None
         assert (error.code, error.rule) == ("governance_unavailable", "unrecorded")
@@ -273,7 +273,7 @@ def test_closing_ends_waiting_calls(opened: Open) -> None:
     assert [str(e) for e in heard] == ["this service was closed before it could answer"]
 
 
-def test_a_call_while_the_service_closes_says_so(opened: Open) -> None:
+def test_a_call_while_the_service_closes_fails_clearly(opened: Open) -> None:
     service = opened()
     service.define(SOURCE)
     service.invoke("t")

@@ -241,7 +241,7 @@ def test_examples_have_no_effect_outside_their_workspace(service: SyncToolServic
     assert DONE == []
 
 
-def test_stubs_answer_in_turn_and_fail(service: SyncToolService) -> None:
+def test_stubs_answer_in_turn_and_can_fail(service: SyncToolService) -> None:
     caught = 'try:\n        tools.launch(name="y")\n    except ToolError as e:\n        return [a, e.code]'
     body = 'a = tools.launch(name="x")\n    ' + caught
     stubs = '{"launch": {"$each": ["first", {"$fails": "timeout"}]}}'
@@ -372,7 +372,7 @@ def test_a_tool_never_gets_more_time_than_its_caller_has(service: SyncToolServic
     assert code(service, "t") in ("run_limit", "timeout")
 
 
-def test_a_failed_result_has_its_effects(service: SyncToolService, folder: Path) -> None:
+def test_a_failed_result_contains_its_effects(service: SyncToolService, folder: Path) -> None:
     service.define(one('tools.write_file(path="b.txt", content="b")\n    raise ToolError("later")'))
     result = service.invoke("t")
     assert result.error is not None
@@ -381,7 +381,7 @@ def test_a_failed_result_has_its_effects(service: SyncToolService, folder: Path)
     assert (folder / "b.txt").read_text() == "b"
 
 
-def test_dedupe(service: SyncToolService) -> None:
+def test_dedupe_keys(service: SyncToolService) -> None:
     first = service.invoke("launch", {"name": "a"}, dedupe_key="k")
     again = service.invoke("launch", {"name": "a"}, dedupe_key="k", request_id="r2")
     assert (first.value(), again.value(), again.repeated, again.request_id) == ("a", "a", True, "r2")

@@ -16,7 +16,7 @@ from tests.helpers.governed import Governed, governing
 
 @dataclass
 class Context:
-    """The context of a call, settable by tests."""
+    """The context of a call, with fields that tests can set."""
 
     workspace: Workspace
     remaining: float = 30.0

@@ -1,4 +1,4 @@
-"""publish_artifact and get_artifact: an artifact is published once, never changes, and is found in its workspace."""
+"""publish_artifact and get_artifact. An artifact is published once, never changes, and is found only in its workspace."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_text_is_published_and_found(govern: Make) -> None:
     assert (read["kind"], read["artifact"], read["size_bytes"]) == ("read", "r/1", size)
 
 
-def test_a_file_is_published_as_it_is_now(govern: Make) -> None:
+def test_a_file_is_published_with_its_present_content(govern: Make) -> None:
     home = govern()
     (home.work / "out.bin").write_bytes(b"\x00\xff\n")
     published = home.value("publish_artifact", id="bin", category="data", path="out.bin")
@@ -220,6 +220,6 @@ def test_called_from_a_program_and_from_the_command_line(govern: Make, tmp_path:
     done = albert("run", "--json", "publish_artifact", "id=a", "category=c", "content=x", 'metadata=["k=v"]')
     assert done.document()["output"]["new"] is True, done
     assert albert("run", "--json", "get_artifact", "id=a").document()["output"]["content"] == "x"
-    # What an artifact names outlives every sweep.
+    # Content that an artifact references is never deleted by a sweep.
     assert albert("runs", "sweep", "--older-than", "1d").code == 0
     assert albert("run", "--json", "get_artifact", "id=a").document()["output"]["content"] == "x"

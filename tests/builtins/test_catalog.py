@@ -1,4 +1,4 @@
-"""The catalogue of primitives, and what every declaration must have."""
+"""The catalogue of primitives, and the properties of every declaration."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from albert_tools.engine.model.schema import violations
 def test_names_and_gates() -> None:
     names = [p.name for p in builtin_primitives()]
     assert len(set(names)) == len(names)
-    # A log may hold secrets that no redaction finds.
+    # A log may contain secrets that no redaction finds.
     assert [p.name for p in builtin_primitives() if p.gated] == ["read_system_logs"]
 
 
 @pytest.mark.parametrize("primitive", builtin_primitives(), ids=lambda p: p.name)
-def test_everything_is_described(primitive: Primitive) -> None:
+def test_every_primitive_is_described(primitive: Primitive) -> None:
     d = primitive.definition
     assert d.description
     assert "Args:" not in d.description

@@ -1,4 +1,4 @@
-"""pytest and linters, run for real in a workspace."""
+"""pytest and linters run for real in a workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CATALOGUE = {
     "run_linter": running({"linter": "ruff"}, program="ruff"),
 }
 
-#: Loading installed plugins of pytest would take longer than the tests.
+#: Loading the installed plugins of pytest would take longer than the tests.
 ALONE = "--disable-plugin-autoload"
 
 
@@ -41,7 +41,7 @@ async def call(tool: Primitive, context: Any, **arguments: Any) -> Any:
     return result
 
 
-async def test_tests_that_pass_fail_and_reach_out(context: Any, root: Path, confinement: str) -> None:
+async def test_tests_that_pass_fail_and_try_to_leave_the_workspace(context: Any, root: Path, confinement: str) -> None:
     (root / "test_it.py").write_text(
         "import socket, sys\n"
         "def test_good(): print('on stdout')\n"

@@ -1,4 +1,4 @@
-"""Commands with a network reach the hosts that the rules name through the proxy, and nothing else."""
+"""Commands with a network reach only the hosts that the rules name, and only through the proxy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.helpers.network import answer, calling, raw
 
-#: A client that uses the proxy of the environment.
+#: A client that uses the proxy from the environment.
 FETCH = "import sys, urllib.request as r\nprint(r.urlopen(sys.argv[1], timeout=20).read().decode())"
 #: A client that connects directly.
 DIRECT = "import socket, sys\nsocket.create_connection((sys.argv[1], int(sys.argv[2])), 5)\nprint('reached')"
@@ -128,7 +128,7 @@ class Remote(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[str]:
-    """The address of an empty bare repository."""
+    """Return the address of an empty bare repository."""
     top = tmp_path / "remote"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(top / "it.git")], check=True)
     subprocess.run(["git", "-C", str(top / "it.git"), "config", "http.receivepack", "true"], check=True)

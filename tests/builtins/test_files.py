@@ -33,7 +33,7 @@ async def listed(context: Any, **arguments: Any) -> Any:
     return await call_primitive(folders.list_directory, arguments, context)
 
 
-async def test_what_is_written_is_read_back_exactly(context: Any, root: Path) -> None:
+async def test_written_text_is_read_back_exactly(context: Any, root: Path) -> None:
     text = "\ufeffone\r\ntwo\rthree\n\x0b\u2028 ü €"
     written = await write(context, "a.txt", text)
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -50,7 +50,7 @@ async def test_results_match_the_schemas(context: Any) -> None:
     assert violations(await listed(context), folders.list_directory.definition.result) == []
 
 
-async def test_a_byte_order_mark_goes_only_when_asked(context: Any, root: Path) -> None:
+async def test_a_byte_order_mark_is_removed_only_on_request(context: Any, root: Path) -> None:
     (root / "a").write_bytes(b"\xef\xbb\xbfx")
     assert await read(context, "a") == "\ufeffx"
     assert await read(context, "a", encoding="utf-8-sig") == "x"
@@ -152,7 +152,7 @@ async def test_lines_of_a_file(context: Any, root: Path, offset: int, limit: int
 
 
 async def test_the_lines_of_a_file_make_up_the_file(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if a block ends within a character or between the bytes of a line end."""
+    """This also holds if a block ends within a character or between the bytes of a line end."""
     text = "ä€\n\U0001f600\n" * 40 + "end"
     for encoding in ("utf-8", "utf-16", "utf-32-be"):
         (root / "a").write_bytes(text.encode(encoding))
@@ -220,7 +220,7 @@ async def test_appending(context: Any, root: Path, monkeypatch: pytest.MonkeyPat
     assert (root / "a").read_text() == "oneé2"
     assert done == {"path": "a", "size_bytes": 6, "sha256": hashlib.sha256("oneé2".encode()).hexdigest()}
     assert context.effects[-1] == ("write", done)
-    # The file's other name keeps what it had, so that nothing is written through it to where no tool may.
+    # The file's other name keeps the old content. Otherwise an append could change a file that tools may not write.
     assert (root / "other").read_text() == "one"
     with pytest.raises(Failure) as caught:
         await write(context, "a", "12345", append=True)
@@ -294,7 +294,7 @@ async def test_other_edits_that_are_refused(context: Any, root: Path) -> None:
     assert (root / "b").read_text() == "b"
 
 
-async def test_an_edit_of_a_file_that_somebody_changes_meanwhile(context: Any, root: Path) -> None:
+async def test_an_edit_of_a_file_that_changes_during_the_edit(context: Any, root: Path) -> None:
     (root / "a").write_text("one two")
 
     def change(old: bytes | None) -> bytes:

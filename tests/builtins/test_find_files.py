@@ -1,4 +1,4 @@
-"""find_files and search_text on real folders: what they find, what they skip, and their limits."""
+"""find_files and search_text on real folders: the files that they find, the files that they skip, and their limits."""
 
 from __future__ import annotations
 

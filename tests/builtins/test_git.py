@@ -1,4 +1,4 @@
-"""git with real repositories under each confinement: its operations, and what a hostile repository cannot do."""
+"""git with real repositories under each confinement: its operations, and that a hostile repository can't run programs."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ async def test_dangerous_options_are_refused(context: Any, operation: str, args:
     assert context.effects == []
 
 
-async def test_nothing_that_a_repository_names_is_run(context: Any, repository: Path) -> None:
+async def test_programs_that_a_repository_names_do_not_run(context: Any, repository: Path) -> None:
     trap = f"touch {repository}/ran; cat"
     for key, value in {
         "core.fsmonitor": trap,
@@ -279,7 +279,7 @@ async def test_a_filter_is_disabled_wherever_it_is_configured(context: Any, repo
 
 
 async def test_remotes_can_be_changed(context: Any, repository: Path) -> None:
-    # Under Landlock git can't set the mode of the new file and fails; docs/sandbox.md says so.
+    # Under Landlock git can't set the mode of the new file and fails. docs/sandbox.md says so.
     context.settings["confinement"] = "bwrap"
     before = (repository / ".git/config").read_text()
     result = await git(context, "REMOTE", "add", "origin", "https://example.org/x.git")
@@ -412,7 +412,7 @@ async def test_programs_of_a_working_trees_own_configuration_do_not_run(context:
 
 
 def with_submodule(repository: Path) -> Path:
-    """Add a submodule whose files have the filter `evil`; its folder."""
+    """Add a submodule whose files have the filter `evil`. Returns the submodule's folder."""
     inner = repository / "inner"
     inner.mkdir()
     plain(inner, "init", "-q", "-b", "main")
@@ -445,7 +445,7 @@ async def test_programs_of_a_submodule_do_not_run(context: Any, repository: Path
     assert not (repository / "ran").exists()
 
 
-async def test_configuration_is_not_replaced_under_a_running_command(context: Any, repository: Path) -> None:
+async def test_configuration_can_not_be_replaced_during_a_command(context: Any, repository: Path) -> None:
     # Under Landlock files are not mounted read-only, and git can't change its configuration anyway.
     context.settings["confinement"] = "bwrap"
     trying = "touch started; for n in {1..10}; do echo evil >> .git/config; sleep 0.05; done"
@@ -483,8 +483,6 @@ async def test_the_configuration_is_locked_while_other_commands_run(
         ({"operation": "FETCH", "url": "ext::sh -c true"}, "only https:// and http:// remotes can be reached"),
     ],
 )
-def test_an_impossible_call_is_refused_before_anybody_is_asked(
-    govern: Any, arguments: dict[str, Any], said: str
-) -> None:
+def test_an_impossible_call_is_refused_without_a_question(govern: Any, arguments: dict[str, Any], said: str) -> None:
     error = govern().call("git", arguments).error
     assert (error.code, said in error.message) == ("invalid_arguments", True)

@@ -1,4 +1,5 @@
-"""A hostile repository cannot make git run a program: every known way, in a real repository, with each operation that uses it."""
+"""A hostile repository can't make git run a program. Every known way is tried in a real repository, with each operation that
+uses it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Nowhere:
         raise Failure("permission_denied", f"{method} {url}")
 
 
-#: The operations on a hostile repository, each with a changed working tree.
+#: The operations on a hostile repository. Each one has a changed working tree.
 LOCAL = (
     ("STATUS",),
     ("DIFF",),
@@ -48,12 +49,12 @@ REBASING = (("REBASE", "--continue"), ("REBASE", "--skip"))
 
 
 def trap(repository: Path) -> str:
-    """A command that leaves a mark and copies its input."""
+    """A command that creates a mark file and copies its input."""
     return f"touch {repository}/ran; cat"
 
 
 def script(repository: Path) -> str:
-    """The same as a file, which needs no shell."""
+    """The same command as a file, which needs no shell."""
     path = repository / "trap"
     path.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
     path.chmod(0o755)
@@ -61,7 +62,7 @@ def script(repository: Path) -> str:
 
 
 def setting(key: str, *more: str) -> Callable[[Path], None]:
-    """A hostile setting, as a shell command or as a file; `more` are settings (``key=value``) that make git use it."""
+    """A hostile setting, as a shell command or as a file. `more` are settings (``key=value``) that make git use it."""
 
     def make(repository: Path) -> None:
         plain(repository, "config", key, trap(repository) if not key.endswith(".process") else script(repository))
@@ -109,7 +110,7 @@ def included(conditional: bool) -> Callable[[Path], None]:
 
 
 def submodule(where: str) -> Callable[[Path], None]:
-    """A submodule whose settings name a filter; its git folder is its own, inside the outer one, or elsewhere."""
+    """A submodule whose settings name a filter. Its git folder is its own, inside the outer git folder, or in another place."""
 
     def make(repository: Path) -> None:
         inner = with_submodule(repository)
@@ -136,7 +137,7 @@ def updating(repository: Path) -> None:
 
 
 def compared(repository: Path) -> None:
-    """A submodule with a new commit; comparing it would run programs that it names."""
+    """A submodule with a new commit. Comparing the submodule would run the programs that its settings name."""
     submodule("own")(repository)
     inner = repository / "inner"
     plain(inner, "config", "--unset", "filter.evil.clean")
@@ -168,7 +169,7 @@ def beside(repository: Path) -> None:
 
 
 def linked(how: str) -> Callable[[Path], None]:
-    """The git folder is elsewhere, behind a link or a file."""
+    """The git folder is in another place, behind a link or a file."""
 
     def make(repository: Path) -> None:
         for key in ("clean", "smudge"):
@@ -184,7 +185,7 @@ def linked(how: str) -> Callable[[Path], None]:
 
 
 def todo(folder: str) -> Callable[[Path], None]:
-    """A stopped rebase whose list has commands to run."""
+    """A stopped rebase whose list contains commands."""
 
     def make(repository: Path) -> None:
         plain(repository, "commit", "-q", "--allow-empty", "-m", "one more")
@@ -289,8 +290,8 @@ WAYS: dict[str, Callable[[Path], None]] = {
 }
 
 
-#: These run in every test run, under Landlock too. The others differ only in the setting, and the limit to git's own programs
-#: applies to all of them.
+#: These cases run in every test run, also under Landlock. The others differ only in the setting. The limit to git's own
+#: programs applies to all of them.
 BOTH = (
     "filter.clean",
     "filter.process",
@@ -329,7 +330,7 @@ async def test_no_program_of_the_repository_runs(context: Any, root: Path, kind:
     for n, (operation, *args) in enumerate(operations):
         for path in (root / "a.txt", root / "inner/b.txt"):
             if path.exists() and operations is not REBASING:
-                # Of the same size, so that git reads it.
+                # The file has the same size as before, so git must read it.
                 path.write_text(f"{n:03}\n")
         await call_primitive(tools.git, {"operation": operation, "args": args, "timeout": 25}, context)
         assert not (root / "ran").exists(), (operation, args)

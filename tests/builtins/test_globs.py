@@ -1,4 +1,4 @@
-"""Patterns of paths: what they match, which are invalid, and that none takes long."""
+"""Patterns of paths: the paths that they match, and the invalid patterns. No pattern takes long."""
 
 from __future__ import annotations
 

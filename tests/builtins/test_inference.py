@@ -26,7 +26,7 @@ CATALOGUE = {
     "inference": elsewhere(
         "tests/builtins/test_inference.py",
         done="test_a_request_and_its_answer",
-        denied="test_what_the_rules_deny",
+        denied="test_models_that_the_rules_deny",
         timeout="test_a_timeout_is_charged",
         cancelled="test_a_cancelled_call_is_charged",
         composite="test_it_is_called_from_a_program_and_from_the_command_line",
@@ -360,7 +360,7 @@ def test_a_prompt_that_is_too_large(home: Governed, provider: Provider) -> None:
         ({"tools": {"inference": {"forbidden_hosts": ["127.0.0.1"]}}}, "tools.inference.forbidden_hosts", "host"),
     ],
 )
-def test_what_the_rules_deny(
+def test_models_that_the_rules_deny(
     govern: Make, provider: Provider, home: Governed, more: dict[str, Any], rule: str, word: str
 ) -> None:
     denying = govern(governance=rules(provider, **more))
@@ -371,7 +371,7 @@ def test_what_the_rules_deny(
     assert denying.effects("inference") == []
 
 
-def test_what_the_rules_allow(govern: Make, provider: Provider, home: Governed) -> None:
+def test_models_that_the_rules_allow(govern: Make, provider: Provider, home: Governed) -> None:
     section = {"allowed_providers": ["he*"], "allowed_models": ["small-*", "pl*n"]}
     allowing = govern(governance=rules(provider, tools={"inference": section}, config={"models": ["plain", "cut"]}))
     assert ask(allowing, "plain")["text"] == SAID
@@ -393,7 +393,7 @@ def test_a_key_without_a_value(govern: Make, provider: Provider) -> None:
 def test_a_budget_of_tokens_and_of_cost(home: Governed, provider: Provider, budget: Budget, unit: str) -> None:
     home.session = home.service.within(lambda s: s.open_session("agent", budget=budget))[1]
     first = ask(home, "plain")
-    # About four tokens for the prompt; the rest of the budget is asked for.
+    # About four tokens for the prompt. The call asks for the rest of the budget.
     assert first["max_tokens"] == provider.requests[0]["max_tokens"] == (26 if unit == "model_tokens" else 9)
     ask(home, "plain")
     error = fails(home, "plain", prompt="Say hello. " * 10)
@@ -425,7 +425,7 @@ def test_concurrent_calls_never_overdraw_a_budget(home: Governed, provider: Prov
         ends = list(pool.map(lambda _: home.service.invoke("inference", arguments, session=home.session), range(4)))
     assert sorted(r.ok for r in ends) == [False, False, True, True]
     assert {r.error.code for r in ends if r.error} == {"budget_exceeded"}
-    # Each asks for what is left in its turn: 16 - 4, then 6 - 4.
+    # Each call asks for the rest of the budget at its turn: 16 - 4, then 6 - 4.
     assert sorted(r["max_tokens"] for r in provider.requests) == [2, 12]
 
 

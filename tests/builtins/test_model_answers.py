@@ -1,4 +1,4 @@
-"""The events of a stream do not depend on how it is cut into pieces."""
+"""The events of a stream do not depend on how the stream is cut into pieces."""
 
 from __future__ import annotations
 

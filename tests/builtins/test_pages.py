@@ -1,4 +1,4 @@
-"""fetch_url against pages of a real server, parsed in a confined process."""
+"""fetch_url against pages of a real server. A confined process parses the pages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_the_main_text_of_a_page(client: Client) -> None:
     assert [kind for kind, _ in context.effects] == ["network"]
 
 
-async def test_links_are_kept_on_demand(client: Client) -> None:
+async def test_links_are_included_on_request(client: Client) -> None:
     got, _ = await read(client, page(ARTICLE), links=True)
     assert "/more)" in got["text"]
 

@@ -1,4 +1,4 @@
-"""The filtering proxy with real clients and servers: what it lets through and what it refuses."""
+"""The filtering proxy with real clients and servers: the requests that it forwards, and the requests that it refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def through(proxy: FilteringProxy, trust: ssl.SSLContext | bool = True) -> httpx
 
 
 async def spoken(proxy: FilteringProxy, data: bytes, seconds: float = 30) -> bytes:
-    """What the proxy answers to these bytes."""
+    """Return the answer of the proxy to these bytes."""
     if isinstance(proxy.address, str):
         reader, writer = await asyncio.open_unix_connection(proxy.address)
     else:
@@ -57,7 +57,7 @@ async def spoken(proxy: FilteringProxy, data: bytes, seconds: float = 30) -> byt
         writer.close()
 
 
-async def test_plain_http_goes_through_and_is_recorded() -> None:
+async def test_plain_http_is_forwarded_and_recorded() -> None:
     asked: list[tuple[str, str]] = []
 
     async def judge(url: str, method: str) -> None:
@@ -83,7 +83,7 @@ async def test_plain_http_goes_through_and_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"some", b"x" * 1_000_000, "chunked"])
-async def test_a_body_goes_through(content: Any) -> None:
+async def test_a_body_is_forwarded(content: Any) -> None:
     received = bytearray()
 
     def echo(head: bytes, connection: socket.socket) -> None:
@@ -120,7 +120,7 @@ async def test_a_tunnel(tmp_path: Path) -> None:
     assert [(s.method, s.url, s.refused) for s in proxy.seen] == [("CONNECT", url, None)]
 
 
-async def test_a_unix_socket_is_open_to_its_user_alone(tmp_path: Path) -> None:
+async def test_a_unix_socket_is_open_to_its_user_only(tmp_path: Path) -> None:
     path = tmp_path / "proxy"
     with raw(hello) as server:
         async with proxied(path=path) as proxy:
@@ -213,7 +213,7 @@ async def test_a_malformed_request_is_refused(request_bytes: bytes, status: byte
         assert server.connections == 0
 
 
-async def test_a_second_request_in_the_same_connection_is_not_passed_on() -> None:
+async def test_a_second_request_in_the_same_connection_is_not_forwarded() -> None:
     smuggled = b"GET http://127.0.0.1:%d/%s HTTP/1.1\r\nHost: a\r\n\r\n"
     with raw(hello) as server:
         async with proxied() as proxy:
@@ -296,7 +296,7 @@ async def test_connections_are_bounded() -> None:
     assert b"429" in second
 
 
-async def test_its_end_closes_every_connection() -> None:
+async def test_ending_the_proxy_closes_every_connection() -> None:
     def silent(head: bytes, connection: socket.socket) -> None:
         time.sleep(20)
 
@@ -366,7 +366,7 @@ async def test_a_body_in_tiny_chunks_does_not_starve_other_tasks() -> None:
 
 
 def closed(connections: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]) -> int:
-    """How many of the connections the proxy has closed."""
+    """Return how many of the connections the proxy has closed."""
     return sum(reader.at_eof() for reader, _ in connections)
 
 
@@ -382,7 +382,8 @@ async def test_many_commands_share_the_descriptors_of_the_process() -> None:
             async with AsyncExitStack() as stack:
                 proxies = [await stack.enter_async_context(proxied()) for _ in range(20)]
                 for proxy in proxies:
-                    # Both ends of a connection are descriptors of this process. The proxies close those that are too many.
+                    # Both ends of a connection are descriptors of this process. The proxies close the connections above the
+                    # limit.
                     mine = [await asyncio.open_connection(*proxy.address) for _ in range(40)]
                     async with asyncio.timeout(20):
                         while proxy._count < len(mine) or closed(mine) < len(mine) - len(proxy._tasks):

@@ -1,4 +1,4 @@
-"""What a request carries: headers over redirects, secrets, nothing of the machine's own; and how often one host is called."""
+"""The content of requests: headers over redirects, secrets, and no data of this machine. Also the limits for each host."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def test_a_secret_inside_base64_is_removed(client: Client, monkeypatch: An
         got, _ = await fetch(client, url, rules, headers={"Authorization": {"secret": "KEY"}})
     before_it, _, behind_it = got["body"].partition("[redacted]")
     assert behind_it
-    # At most the characters that it shares with its neighbours are left.
+    # The rest of the secret has at most the characters that it shares with its neighbours.
     assert len(before_it) + len(behind_it) <= len(told) - (len(TOKEN) * 8 // 6 - 1)
 
 
@@ -187,7 +187,7 @@ async def test_a_secret_in_a_redirect_is_removed(client: Client, monkeypatch: An
     assert "[redacted]" in kept["headers"]["location"]
 
 
-async def test_a_secret_at_the_end_of_a_long_body_is_removed_whole(client: Client, monkeypatch: Any) -> None:
+async def test_a_secret_at_the_end_of_a_long_body_is_removed_completely(client: Client, monkeypatch: Any) -> None:
     from albert_tools.builtins.net.bounds import MAX_BODY
 
     value = "0123456789abcdef" * 4
@@ -252,7 +252,7 @@ async def test_without_an_environment_variable_the_keyring_is_asked(client: Clie
         keyring.set_keyring(before)
 
 
-# Nothing of the machine's own.
+# No data of this machine.
 
 
 async def test_no_cookies_proxies_or_credentials_of_the_machine_are_used(
@@ -275,7 +275,7 @@ async def test_no_cookies_proxies_or_credentials_of_the_machine_are_used(
     for head in server.seen:
         names = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:] if line}
         assert names == {b"host", b"accept-encoding", b"accept", b"user-agent"}
-    # Both used one connection.
+    # Both requests used one connection.
     assert server.connections == 1
 
 
@@ -388,7 +388,7 @@ async def test_a_cancelled_call_closes_its_connection(client: Client) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(hung.wait, 20)
-    # It was sent, so it is recorded, without a status.
+    # The request was sent, so it is recorded, without a status.
     assert [(facts["status"], facts["size_bytes"]) for _, facts in context.effects] == [(None, 0)]
 
 

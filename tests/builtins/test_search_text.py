@@ -1,4 +1,5 @@
-"""Patterns of lines: a text searched as a whole gives the lines that a search of each line gives; bad patterns say what to do."""
+"""Searching lines. A search of the whole text finds the same lines as a search of each line. Bad patterns give a helpful
+message."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.line_patterns import LinePattern
 
-#: What is easily taken differently: case beyond ASCII, line ends, characters of several bytes, ends of texts.
+#: Cases that implementations often treat differently: case beyond ASCII, line ends, characters of several bytes, ends of
+#: texts.
 CHARACTERS = "abkKsS09 _-.\t\r\n\x0b\x0céÉßſİı\u212a\u2028\U0001f600{}[]()*+?^$|\\"
 ATOMS = [*"abkKs9é_ ", ".", "^", "$", r"\b", r"\B", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\.", r"\t", r"\x41"]
 ATOMS += [
@@ -59,7 +61,9 @@ def found(pattern: str, text: bytes, ignore_case: bool = False) -> list[int]:
 @example("$", b"", False)
 @example("x*", b"\n\n", False)
 @example("a|k", "\u212a".encode(), True)
-def test_a_text_is_searched_as_its_lines_are(pattern: str, text: bytes, ignore_case: bool) -> None:
+def test_a_search_of_the_text_finds_the_same_as_a_search_of_each_line(
+    pattern: str, text: bytes, ignore_case: bool
+) -> None:
     expression = LinePattern(pattern, ignore_case)
     lines = text.decode().removesuffix("\n").split("\n") if text else []
     expected = [(n, line.encode()) for n, line in enumerate(lines, 1) if expression.matches(line)]
@@ -125,7 +129,7 @@ def test_an_invalid_pattern_says_what_to_write(pattern: str, hint: str | None) -
     ("pattern", "message"),
     [("a\nb", "newline"), (r"a\nb", "newline"), (r"\\\n", "newline"), ("a" * 1001, "1,001"), ("\ud800", "surrogate")],
 )
-def test_patterns_that_can_match_nothing(pattern: str, message: str) -> None:
+def test_patterns_that_match_the_empty_text(pattern: str, message: str) -> None:
     with pytest.raises(Failure, match=message) as caught:
         LinePattern(pattern)
     assert caught.value.code == "invalid_arguments"

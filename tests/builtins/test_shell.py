@@ -1,4 +1,4 @@
-"""bash and run_program with real processes, under each confinement that there is: what they answer, and that nothing survives."""
+"""bash and run_program with real processes, under each available confinement: their answers, and that no process survives."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ CATALOGUE = {
     ),
 }
 
-#: In the command line of every process that should not survive.
+#: A text in the command line of every process that must not survive.
 MARK = f"stays-{os.getpid()}"
-#: A command that never ends, and writes to a file while it runs.
+#: A command that never ends, and that writes to a file while it runs.
 STAY = f": {MARK}; while :; do echo x >> beats; sleep 0.02; done"
 
 
@@ -60,13 +60,13 @@ async def bash(context: Any, command: str, **more: Any) -> Any:
 
 
 async def gone(root: Path) -> bool:
-    """Whether every process that ran `STAY`, and at least one did, has ended."""
+    """Whether every process that ran `STAY` has ended. At least one must have run."""
     assert any(path.stat().st_size for path in root.glob("beats*"))
     return await ended(MARK)
 
 
 async def ended(mark: str) -> bool:
-    """Whether no process is left, after a moment, that has `mark` in its command line."""
+    """Whether no process has `mark` in its command line. Waits for a moment."""
     for _ in range(250):
         if not with_words(mark):
             return True
@@ -75,7 +75,8 @@ async def ended(mark: str) -> bool:
 
 
 async def timed_out(context: Any, command: str, ready: Callable[[Failure], bool]) -> tuple[Failure, float]:
-    """The failure of a command whose time is up, and its timeout: the first that leaves the command enough time to get `ready`."""
+    """Return the failure of a command that timed out, and the timeout. Longer timeouts are tried until the command gets
+    `ready` in time."""
     for seconds in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0):
         context.effects.clear()
         with pytest.raises(Failure) as caught:
@@ -94,7 +95,7 @@ async def test_output_and_exit_code(context: Any, confinement: str) -> None:
     assert context.effects == [("execute", facts)]
 
 
-async def test_the_environment_is_made_from_nothing(context: Any, root: Path, monkeypatch: Any) -> None:
+async def test_only_listed_environment_variables_are_passed(context: Any, root: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     monkeypatch.setenv("BASH_ENV", "/etc/profile")
     lines = set((await bash(context, "env", env=["MINE=a b"]))["output"].splitlines())
@@ -119,7 +120,7 @@ async def test_private_folders_are_empty_and_removed_afterwards(context: Any, tm
     assert os.listdir(tmp_path / "temporary") == []
 
 
-async def test_cwd_is_contained(context: Any, root: Path) -> None:
+async def test_the_working_directory_stays_in_the_workspace(context: Any, root: Path) -> None:
     (root / "sub").mkdir()
     assert (await bash(context, "pwd", cwd="sub"))["output"] == f"{root}/sub\n"
     (root / "out").symlink_to("/")
@@ -143,7 +144,7 @@ async def test_head_and_tail_of_much_output(context: Any) -> None:
     assert result["size_bytes"] == 300012
 
 
-async def test_much_output_is_kept_whole(context: Any, tmp_path: Path) -> None:
+async def test_a_large_output_is_stored_completely(context: Any, tmp_path: Path) -> None:
     context.contents = Contents(tmp_path / "contents")
     result = await bash(context, "seq 1 50000")
     whole = context.contents.get(result["handle"]).decode()
@@ -180,7 +181,7 @@ async def test_a_command_that_did_not_start_is_not_recorded(context: Any, root: 
     assert (caught.value.code, context.effects) == ("sandbox_unavailable", [])
 
 
-async def test_the_time_that_the_caller_has_left_applies(context: Any) -> None:
+async def test_the_remaining_time_of_the_caller_applies(context: Any) -> None:
     context.remaining = 1.0
     start = time.monotonic()
     with pytest.raises(Failure) as caught:
@@ -189,7 +190,7 @@ async def test_the_time_that_the_caller_has_left_applies(context: Any) -> None:
     assert time.monotonic() - start < 25
 
 
-#: Ways to stay, each of which writes to a file of its own.
+#: Ways of a process to stay alive. Each one writes to its own file.
 STAYING = [
     f"({STAY}0) &",
     f"setsid bash -c '{STAY}1' &",
@@ -235,7 +236,7 @@ async def test_cancelling_kills_the_whole_tree(context: Any, root: Path) -> None
     assert await gone(root)
 
 
-async def test_nothing_is_left_open(context: Any) -> None:
+async def test_no_descriptor_is_left_open(context: Any) -> None:
     await bash(context, "true")
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
@@ -245,7 +246,7 @@ async def test_nothing_is_left_open(context: Any) -> None:
             await bash(context, "true", cwd="no-such")
         with pytest.raises(Failure):
             await bash(context, "sleep 9", timeout=0.2)
-    # Descriptors of earlier tests may be closed meanwhile.
+    # Descriptors of earlier tests may be closed at the same time, so there can be fewer.
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
@@ -296,7 +297,7 @@ async def test_cancelled_at_any_moment_it_leaves_no_process(context: Any, confin
     await bash(context, "true")
     for n in range(25):
         task = asyncio.create_task(bash(context, f": {mark}; sleep 1000"))
-        # From before it was started until it runs.
+        # The moments range from before the start until the command runs.
         await asyncio.sleep(n * 0.002)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -305,7 +306,7 @@ async def test_cancelled_at_any_moment_it_leaves_no_process(context: Any, confin
 
 
 def with_words(mark: str) -> list[bytes]:
-    """The command lines of the processes that have `mark` in theirs."""
+    """The command lines that contain `mark`."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -329,13 +330,13 @@ async def test_an_unknown_end_is_a_failure(context: Any, root: Path) -> None:
         try:
             return set(process.cmdline())
         except psutil.Error:
-            # It has just ended, as children of other tests do meanwhile.
+            # The process has just ended, as children of other tests may at the same time.
             return set()
 
     def above() -> list[psutil.Process]:
         return [p for p in psutil.Process().children() if {"-I", "-S", "-c"} <= words(p)]
 
-    # Behind bubblewrap the process above a command can't be lost without its end being known.
+    # With bubblewrap, the parent process of a command can't die unnoticed. So the test uses Landlock.
     context.settings["confinement"] = "landlock"
     running = asyncio.create_task(bash(context, STAY))
     while not (root / "beats").exists():

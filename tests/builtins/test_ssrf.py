@@ -25,7 +25,7 @@ from tests.helpers.network import Authorities, Calling, Raw, answer, called, cal
 TABLE = yaml.safe_load((Path(__file__).parent / "ssrf.yaml").read_text())
 
 EVERY_HOST = {"tools": {"http_request": {"allowed_hosts": ["*"]}}}
-#: The rules name one address of this machine.
+#: Rules that name one address of this machine.
 ONE_ADDRESS = {"tools": {"http_request": {"allowed_hosts": ["*"], "allowed_addresses": ["127.0.0.1"]}}}
 
 
@@ -41,7 +41,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="module")
 def bystander() -> Iterator[Raw]:
-    """A server on every address of this machine that nobody may connect to."""
+    """A server on every address of this machine. No call may connect to it."""
     with raw(hello, host="::") as server:
         yield server
 
@@ -59,7 +59,7 @@ def test_the_table_is_large() -> None:
 @pytest.mark.parametrize(("url", "code"), TABLE["urls"])
 async def test_a_forbidden_url(bystander: Raw, url: str, code: str) -> None:
     before = bystander.connections
-    client = Client()  # With the system's own resolver.
+    client = Client()  # With the system's resolver.
     outcome, context = await fetch(client, url.format(port=bystander.port), EVERY_HOST)
     await client.aclose()
     assert isinstance(outcome, Failure)
@@ -96,7 +96,7 @@ async def test_a_forbidden_redirect(client: Client, bystander: Raw, target: str,
     assert bystander.connections == before
 
 
-async def test_an_address_that_the_owner_opened_is_closed_to_a_redirect() -> None:
+async def test_an_address_that_the_owner_opened_is_refused_for_a_redirect() -> None:
     client = Client(resolving({"inside.example": ["127.0.0.1"]}))
     with raw(hello) as inside:
         location = f"Location: http://inside.example:{inside.port}/"
@@ -118,7 +118,7 @@ async def test_a_name_that_answers_differently_the_second_time(bystander: Raw) -
         first, _ = await fetch(client, url, ONE_ADDRESS)
         second, _ = await fetch(client, url, ONE_ADDRESS)
     await client.aclose()
-    # One lookup for each connection: the judged address is the connected one.
+    # There is one lookup for each connection, and the connection uses the authorized address.
     assert first["body"] == "first"
     assert b"Host: turns.example" in server.seen[0].replace(b"host:", b"Host:")
     assert (second.code, second.rule) == ("permission_denied", "shipped.addresses")
@@ -172,7 +172,7 @@ def endless_trailers(head: bytes, connection: socket.socket) -> None:
 
 
 def endless_nothing_packed(head: bytes, connection: socket.socket) -> None:
-    """Gzip members that hold nothing, one after the other."""
+    """Empty gzip members, one after the other."""
     empty = gzip.compress(b"") * 3000
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
     while True:
@@ -262,7 +262,7 @@ async def test_a_slow_server_times_out(client: Client, behaviour: Any) -> None:
 
 async def test_a_server_without_a_tls_handshake_times_out(client: Client) -> None:
     with raw(hello) as server:
-        # The server waits for a request, and TLS for the certificate.
+        # The server waits for a request, and the client waits for the certificate.
         outcome, context = await fetch(client, f"https://127.0.0.1:{server.port}/", ONE_ADDRESS, 0.5)
     assert outcome.code == "timeout"
     assert context.effects == []
@@ -282,7 +282,7 @@ async def test_compression_bombs_are_cut(client: Client) -> None:
         with raw(lambda head, c, p=packed: c.sendall(answer(p, headers=["Content-Encoding: gzip"]))) as server:  # type: ignore[misc]
             outcome, _ = await fetch(client, f"http://127.0.0.1:{server.port}/", ONE_ADDRESS, 120)
         if isinstance(outcome, Failure):
-            # Unpacked once, it is not text.
+            # After one decompression the body is not text.
             assert outcome.code == "encoding_error"
         else:
             assert (len(outcome["body"]), outcome["truncated"]) == (MAX_BODY, True)
@@ -303,7 +303,7 @@ def authorities(tmp_path_factory: pytest.TempPathFactory) -> Authorities:
         (["127.0.0.1"], "https://127.0.0.1", True),
         (["*.good.example"], "https://www.good.example", True),
         (["other.example"], "https://good.example", False),
-        # A certificate for the address is not one for the name.
+        # A certificate for the address is not valid for the name.
         (["127.0.0.1"], "https://good.example", False),
     ],
 )
@@ -344,7 +344,7 @@ async def test_an_unknown_authority_and_an_expired_certificate(authorities: Auth
 
 
 async def test_the_owner_can_name_a_certificate_authority(authorities: Authorities, monkeypatch: Any) -> None:
-    # The environment cannot.
+    # The environment can't name an authority.
     monkeypatch.setenv("SSL_CERT_FILE", authorities.file)
     for settings, accepted in (({}, False), ({"ca_file": authorities.file}, True), ({"ca_file": "/none"}, False)):
         client = Client(resolving({"good.example": ["127.0.0.1"]}))

@@ -154,7 +154,7 @@ def test_a_snapshot(home: Governed) -> None:
 
 
 async def test_graphics_cards_are_read_from_the_output_of_their_driver(tmp_path: Path) -> None:
-    # What `nvidia-smi` prints for these options.
+    # The output of `nvidia-smi` for these options.
     printed = (
         "NVIDIA A100-SXM4-80GB, 37, 81920, 1024, 41\\nTesla, the old one, [N/A], 15360, 0, [Not Supported]\\nnonsense"
     )
@@ -193,14 +193,14 @@ async def test_a_driver_that_fails_or_hangs_gives_no_cards(tmp_path: Path, monke
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process whose command line and environment hold secrets."""
+    """A process whose command line and environment contain secrets."""
     process = subprocess.Popen(["sleep", "300.5"], env={"PATH": os.environ["PATH"], "API_KEY": "hunter22"})
     yield process
     process.kill()
     process.wait()
 
 
-def test_a_process_by_its_number_and_by_its_name(home: Governed, sleeper: subprocess.Popen[bytes]) -> None:
+def test_a_process_by_its_id_and_by_its_name(home: Governed, sleeper: subprocess.Popen[bytes]) -> None:
     found = home.value("check_process_health", pid=sleeper.pid)
     assert (found["running"], found["count"], found["truncated"]) == (True, 1, False)
     (process,) = found["processes"]
@@ -327,7 +327,7 @@ def test_messages_are_cleaned_of_control_characters_and_secrets(logged: tuple[Go
     assert [e["message"] for e in entries[2:6]] == ["[redacted]"] * 4
     assert len(entries[6]["message"]) == 4000
     assert entries[7]["message"] == "the end"
-    # A pattern does not see what was removed.
+    # The pattern is not applied to removed text.
     assert home.value("read_system_logs", pattern="hunter")["entries"] == []
     assert home.value("read_system_logs", pattern="MIIE")["entries"] == []
     recorded = home.recorded()
@@ -365,7 +365,7 @@ async def all_of(log: Any, since: float = 0.0, unit: str = "") -> list[Any]:
     return [entry async for entry in log.entries(since, unit)]
 
 
-async def test_the_journal_as_journalctl_prints_it(tmp_path: Path) -> None:
+async def test_the_journal_in_its_printed_form(tmp_path: Path) -> None:
     entries = [
         {
             "__REALTIME_TIMESTAMP": "1700000000123456",
@@ -414,7 +414,7 @@ async def test_the_installed_journalctl_accepts_the_options() -> None:
     assert b"invalid" not in done.stderr.lower()
 
 
-async def test_macos_log_as_it_prints_it(tmp_path: Path) -> None:
+async def test_the_macos_log_in_its_printed_form(tmp_path: Path) -> None:
     entry = {
         "timestamp": "2023-11-14 23:13:20.123456+0100",
         "messageType": "Error",
@@ -435,7 +435,7 @@ async def test_macos_log_as_it_prints_it(tmp_path: Path) -> None:
     assert "'process == \"wifid\"'" in told.read_text()
 
 
-async def test_a_program_ends_when_its_output_is_no_longer_read(tmp_path: Path) -> None:
+async def test_a_program_ends_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
     from contextlib import aclosing
 
     pid = tmp_path / "pid"
@@ -477,7 +477,7 @@ def test_a_checkup(home: Governed) -> None:
     assert found["trials"] == []
     assert found["facts"]["workspace"] == str(home.work)
     assert {"version", "tools", "state", "rules", "saved", "confinement"} <= set(found["facts"])
-    # A state folder that others can read is a problem, not a failure.
+    # A state folder that others can read is a problem, but the checkup does not fail.
     (home.home / "state").chmod(0o755)
     found = home.value("self_check", trials=False)
     assert found["ok"] is False
@@ -498,7 +498,7 @@ def test_a_checkup_agrees_with_doctor(tmp_path: Path) -> None:
 
 
 def test_a_checkup_runs_the_trials(home: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Some of the fast ones.
+    # Some of the fast trials.
     monkeypatch.setattr(self_test, "LIMITS", self_test.LIMITS[-4:])
     monkeypatch.setattr(self_test, "FENCE", self_test.FENCE[:2])
     trials = home.value("self_check")["trials"]
@@ -516,7 +516,7 @@ def test_checkups_are_rate_limited(home: Governed, monkeypatch: pytest.MonkeyPat
     assert codes == [None] * 30 + ["rate_limited"]
 
 
-# All of them.
+# All trials.
 
 READS = ["system_metrics_snapshot", "check_process_health", "self_check", "random_bytes", "current_time"]
 ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A server that ignores clients that hang up."""
+    """A server that ignores clients that close the connection."""
 
     daemon_threads = True
 
@@ -81,7 +81,7 @@ def base() -> Iterator[str]:
         thread.join()
 
 
-#: The rules name this machine.
+#: Rules that name this machine.
 RULES = {"tools": {"http_request": {"allowed_hosts": ["127.0.0.1"]}}}
 
 

@@ -1,4 +1,4 @@
-"""The web tools through the service: allowed, asked, denied, timed out, cancelled, recorded, and called from programs."""
+"""The web tools through the service: allowed, asked about, denied, timed out, cancelled, recorded, and called from programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = (
 
 
 def serve(head: bytes, connection: socket.socket) -> None:
-    """Answer with a page or with search results, or never."""
+    """Answer with a page or with search results, or never answer."""
     path = head.split()[1]
     if b"stall" in path:
         stalled.set()
@@ -113,10 +113,10 @@ async def test_a_new_host_is_asked_about_but_an_address_is_refused(tmp_path: Pat
         return True
 
     async with opened(tmp_path, {}, ask=person) as service:
-        # A call that would be refused anyway is not asked about.
+        # A call that would be refused after approval is not asked about.
         result = await service.invoke(tool, {"url": f"http://127.0.0.1:{server.port}/"})
         assert (result.error.rule, asked) == ("shipped.addresses", [])
-        # Approving a name does not open its addresses.
+        # Approval of a host name does not open its addresses.
         result = await service.invoke(tool, {"url": f"http://localhost:{server.port}/"})
         assert (result.error.rule, asked) == ("shipped.addresses", ["shipped.new_host_asks"])
     async with opened(tmp_path, {}, patience=None) as service:
@@ -148,7 +148,7 @@ async def test_it_is_cancelled(tmp_path: Path, server: Raw, tool: str) -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-    # It was sent, so it is recorded.
+    # The request was sent, so it is recorded.
     written = "".join(p.read_text(errors="replace") for p in (tmp_path / "home").rglob("*") if p.is_file())
     assert "the call was cancelled" in written
     assert '"network"' in written
@@ -250,7 +250,7 @@ async def test_network_bytes_are_charged_to_the_budget(tmp_path: Path, server: R
     assert result.budget_consumed["network_bytes"] == len(PAGE) + 5
 
 
-async def test_connections_are_kept_and_end_with_the_service(tmp_path: Path, server: Raw) -> None:
+async def test_connections_are_reused_and_end_with_the_service(tmp_path: Path, server: Raw) -> None:
     def connected() -> int:
         found = psutil.Process().net_connections("tcp")
         return sum(1 for c in found if c.raddr and c.raddr.port == server.port and c.status == psutil.CONN_ESTABLISHED)

@@ -1,4 +1,4 @@
-"""web_search against a local service with a provider's protocol."""
+"""web_search against a local service that uses a provider's protocol."""
 
 from __future__ import annotations
 

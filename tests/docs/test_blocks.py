@@ -1,4 +1,4 @@
-"""The Python blocks of the pages print what the pages show; each runs in an empty folder."""
+"""The Python blocks of the pages print the output that the pages show. Each block runs in an empty folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_block(code: str, printed: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_some_of_them_show_what_they_print(page: str) -> None:
+def test_some_blocks_show_their_output(page: str) -> None:
     assert any(printed for _, printed in blocks(page))
 
 

@@ -1,4 +1,4 @@
-"""The page is a shell session: its commands, run in order, print what the page shows, except ids and times."""
+"""The page is a shell session. Its commands, run in order, print the output on the page, except ids and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.surfaces.conftest import Albert
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 _ID = re.compile(r"\b(?:[0-9a-f]{16}|[0-9a-f]{12})\b")
-#: Text that varies, and the pattern that it matches.
+#: Text that varies from run to run, and the pattern that it matches.
 _VARIES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"),
     (re.compile(r"\b[0-9.]+ (?:ms|s|min)\b(?! left)"), r"[0-9.]+ (?:ms|s|min)(?: \d+ s)?"),
@@ -37,7 +37,7 @@ def typed() -> list[tuple[str, str]]:
 
 
 def pattern(shown: str, ids: dict[str, str]) -> re.Pattern[str]:
-    """Matches the same text with other ids and times; an id in `ids` must have the value given there."""
+    """Matches the same text with other ids and times. An id in `ids` must have the value in `ids`."""
     parts, at = [], 0
     named: set[str] = set()
     marks = sorted(

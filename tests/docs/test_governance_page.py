@@ -1,4 +1,4 @@
-"""The page on governance has a row for each key of a section, as the rule declares it."""
+"""The page on governance has a row for each key of a section, as the rule declares the key."""
 
 from __future__ import annotations
 

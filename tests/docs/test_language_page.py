@@ -1,4 +1,5 @@
-"""Each block of the language page is refused with the diagnostic shown, or accepted, and returns the result shown."""
+"""The checker refuses each block of the language page with the diagnostic shown, or accepts the block. Then the result is the
+one shown."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_targets(page: Path) -> None:
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if "://" in link:
             continue
@@ -40,13 +40,13 @@ def names_of(module: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_tests_that_are_named_exist(page: Path) -> None:
+def test_named_tests_exist(page: Path) -> None:
     for module, name in TEST.findall(page.read_text(encoding="utf-8")):
         assert (ROOT / module).is_file(), module
         assert not name or name in names_of(ROOT / module), f"{module}::{name}"
 
 
-def test_each_claim_of_the_threat_model_names_the_test_that_holds_it() -> None:
+def test_each_claim_of_the_threat_model_names_its_test() -> None:
     text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| attempt \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
     rows = [row for table in tables for row in table.strip().split("\n")[2:]]

@@ -1,4 +1,4 @@
-"""One service for all tests of a module, with primitives that behave in every way there is."""
+"""One service for all tests of a module. Its primitives cover every way in which a primitive can behave."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.workspace import openat
 from tests.helpers.gate import GATE, hold
 
-#: What primitives have done for real, in order.
+#: The real effects of primitives, in order.
 DONE: list[Any] = []
 
 
 class Unspeakable(Exception):
-    """An exception that can't even be shown."""
+    """An exception that raises another exception when it is printed."""
 
     def __str__(self) -> str:
         raise ValueError
@@ -156,7 +156,7 @@ def one(body: str, name: str = "t", parameters: str = "", above: str = "") -> st
 
 
 class Bench:
-    """A service, its folders, and what the tests ask of it again and again."""
+    """A service and its folders, with helpers for checks that many tests make."""
 
     def __init__(self, base: Path, **options: Any) -> None:
         self.home = base / "home"
@@ -167,7 +167,7 @@ class Bench:
         self.service = SyncToolService.open(home=self.home, workspace=self.work, **self.options)
 
     def again(self, **options: Any) -> SyncToolService:
-        """Another service on the same tools."""
+        """Another service with the same tools."""
         return SyncToolService.open(home=self.home, workspace=self.work, **{**self.options, **options})
 
     def define(self, body: str, name: str = "t", parameters: str = "", above: str = "") -> None:
@@ -180,7 +180,7 @@ class Bench:
         return failed(self.service.invoke(name, arguments))
 
     def refused(self, body: str, above: str, parameters: str = "") -> Failure:
-        """The failure of a definition, which must save nothing."""
+        """The failure of a definition. A failed definition must save nothing."""
         with pytest.raises(Failure) as caught:
             self.define(body, "never_saved", parameters, above)
         assert caught.value.code == "example_failed"
@@ -189,7 +189,7 @@ class Bench:
 
 
 class Deeper:
-    """A catalogue that makes little of a tool's depth, as another program's store might."""
+    """A catalogue that understates the depth of tools, as another program's store might."""
 
     def __init__(self, service: Any) -> None:
         self.registry = service.registry
@@ -203,7 +203,7 @@ class Deeper:
 
 
 def failed(result: ToolResult) -> Failure:
-    """The error of a result that must have one, and its sentence."""
+    """Return the error of a result, and its message. The result must have an error."""
     assert result.error is not None, result.output
     assert result.output is None
     assert result.error.message
@@ -220,7 +220,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture
 def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
-    """Makes a bench of its own: `make_bench(governance=…)`."""
+    """Return a function that makes benches: `make_bench(governance=…)`."""
     made: list[Bench] = []
 
     def make(**options: Any) -> Bench:
@@ -250,7 +250,7 @@ def _failed() -> Callable[[ToolResult], Failure]:
 
 @pytest.fixture(params=["openat2", "step by step"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of opening a folder; a test that uses it runs with each."""
+    """Both ways of opening a folder. A test that uses this fixture runs with each of them."""
     if request.param != "openat2":
         monkeypatch.setattr(openat, "kernel_open", lambda: None)
     elif openat.kernel_open() is None:

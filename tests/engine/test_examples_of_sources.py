@@ -1,4 +1,4 @@
-"""Examples of a source: what they compare, what they may do, and what is reported when one fails."""
+"""Examples in a source: how they compare files and results, which effects they may have, and the report of a failed example."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_files_are_written_and_compared(bench: Any) -> None:
         ('files={"a": "2"}, expect_files={"a": "1"}', "return 1", OTHER_FILE, "1", "2"),
     ],
 )  # fmt: skip
-def test_a_failed_example_has_expected_and_got(
+def test_a_failed_example_reports_expected_and_actual_values(
     bench: Any, example: str, body: str, message: str, expected: Any, got: Any
 ) -> None:
     failure = bench.refused(body, f"@example(arguments={{}}, {example})\n")
@@ -174,7 +174,7 @@ def test_malformed_stubs(bench: Any, stub: str, said: str) -> None:
 def test_an_endless_example_times_out(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("albert_tools.engine.examples.MAX_SECONDS", 0.3)
     refused = bench.refused("tools.sleep(seconds=20)", "@example(arguments={})\n").message
-    # Either the clock of the run or that of the call ends it.
+    # The clock of the run or the clock of the call ends the example.
     assert re.search(r"stopped after 0\.\d+ s|did not answer within 0\.\d+ s", refused)
 
 

@@ -1,4 +1,4 @@
-"""Fuzzing the back end: generated programs give the same result in the sandbox and in CPython, for any answers of tools."""
+"""Fuzzing the back end: generated programs have the same result in the sandbox and in CPython, for any answers of tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = Callable[[strategies.Program, int], tuple[Any, str, list[str]]]
 
 
 def answer(seed: int, name: str, arguments: dict[str, Any]) -> Any:
-    """The answer of a tool: some value or a failure, the same for the same arguments."""
+    """The answer of a tool: a value or a failure. The same arguments have the same answer."""
     asked = json.dumps([seed, name, arguments], sort_keys=True).encode()
     number = int.from_bytes(hashlib.sha256(asked).digest()[:4], "little")
     if number % 4 == 0:
@@ -42,7 +42,7 @@ def answer(seed: int, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def by_cpython(program: strategies.Program, seed: int) -> tuple[Any, str, list[str]]:
-    """Run a program in CPython: its result, its log, its calls."""
+    """Run a program in CPython. Returns its result, its log and its calls."""
     log = io.StringIO()
     calls: list[str] = []
 

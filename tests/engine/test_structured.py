@@ -1,4 +1,4 @@
-"""The structured form: every mistake in it is reported, and the rendered source means what the form says."""
+"""The structured form of a tool. Every mistake in it is reported, and the rendered source has the same meaning."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_the_body_keeps_its_meaning(body: str, result: Any) -> None:
     assert scope["f"]() == result
 
 
-def test_a_body_with_syntax_errors_is_kept() -> None:
+def test_a_body_with_syntax_errors_is_stored_unchanged() -> None:
     for body in ("return (", "return '''a\n b", "if 1:\n    x\n  y", "return $"):
         with pytest.raises(SourceError):
             check_or_raise(render_source(form(implementation=body)), CATALOG)
@@ -194,7 +194,7 @@ def test_a_body_with_syntax_errors_is_kept() -> None:
 
 @given(st.text(), st.lists(st.text(), max_size=2))
 def test_descriptions_are_read_back(description: str, texts: list[str]) -> None:
-    """Any description is one docstring, opens no section, and adds no parameter."""
+    """Any description becomes one docstring. It opens no section and adds no parameter."""
     parameters = [{"name": f"p{i}", "type": "string", "description": text} for i, text in enumerate(texts)]
     try:
         source = render_source(form(description=description, parameters=parameters))

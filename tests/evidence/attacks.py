@@ -16,31 +16,31 @@ from tests.helpers.attacked import SOMEBODY, attack
 from tests.helpers.children import Child
 from tests.helpers.probes import PROBES
 
-#: Processes that make the attacks of one column.
+#: The number of processes that make the attacks of one column.
 PARTS = 2
 
 
 class Column(NamedTuple):
-    """A confinement, and the user that the attacker is."""
+    """A confinement, and the user of the attacker."""
 
     kind: str
     user: int
 
     @property
     def title(self) -> str:
-        """For the head of a table."""
+        """The heading of the column."""
         who = "an ordinary user" if self.user or os.getuid() else "root"
         return f"`{self.kind}`, {who}"
 
 
 def columns() -> list[Column]:
-    """Every column that this machine allows; only root can change the user."""
+    """Return every column that this machine allows. Only root can change the user."""
     users = [0, SOMEBODY] if os.getuid() == 0 else [0]
     return [Column(kind, user) for kind in found().kinds for user in users]
 
 
 def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Make each attack of `names`; the outcome is ``held``, or what the attacker got."""
+    """Make each attack of `names`. The outcome is ``held``, or what the attacker got."""
     top = Path(tempfile.mkdtemp(prefix="albert-attack-", dir="/tmp"))
     try:
         top.chmod(0o755)
@@ -55,7 +55,7 @@ def made(column: Column, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def outcomes() -> dict[str, dict[Column, str]]:
-    """Attack → column → outcome: ``held``, ``open, as documented``, or what went wrong."""
+    """Return, for each attack and column, the outcome: ``held``, ``open, as documented``, or a text about the problem."""
     wanted = sorted(PROBES)
     found_out: dict[str, dict[Column, str]] = {name: {} for name in wanted}
     for column in columns():

@@ -1,4 +1,4 @@
-"""The bounds at which output is cut or refused: each with its name, its value, and a real call that exceeds it."""
+"""The limits at which output is cut or refused. Each limit has a name, a value, and a real call that exceeds it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = RunLimits()
 
 
 class Shown(NamedTuple):
-    """A bound, and the outcome of a call that exceeds it."""
+    """A limit, and the outcome of a call that exceeds it."""
 
     name: str
     value: int | float
@@ -36,7 +36,7 @@ Check = Callable[[], tuple[str, str, bool]]
 
 
 def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int | float, Check]]:
-    """Name of a bound → its value, and a check that gives the call, its outcome, and whether the bound held."""
+    """The name of each limit, its value, and a check. The check returns the call, its outcome, and whether the limit applied."""
 
     def output() -> tuple[str, str, bool]:
         value = home.value("bash", command="seq 200000")
@@ -146,7 +146,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
 
 
 def caps() -> Iterator[Shown]:
-    """Each bound, exceeded by a call."""
+    """Exceed each limit with a call."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())).resolve()
         server = stack.enter_context(raw(lambda head, c: c.sendall(answer(b"x" * 3_000_000))))

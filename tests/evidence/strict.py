@@ -1,6 +1,6 @@
 """The strict form of real results, validated against its JSON Schema by the library jsonschema.
 
-For every family: a success, a denial, a failure and, if the family can cut results, a truncated one.
+For every family there is a success, a denial and a failure. If the family can cut results, there is also a truncated one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.helpers.provider import providing
 
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 
-#: The strict form of a result; no other fields are allowed.
+#: The JSON Schema of the strict form. It allows no other fields.
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -121,7 +121,7 @@ def shown(size: int) -> str:
 
 
 class Call(NamedTuple):
-    """A call, and the kind of result that it should give."""
+    """A call, and the kind of result that it should have."""
 
     family: str
     kind: str
@@ -248,7 +248,7 @@ def results() -> Iterator[tuple[Call, ToolResult]]:
 
 
 def faults(call: Call, result: ToolResult) -> list[str]:
-    """What is wrong with a result: its form, or its kind."""
+    """Return the problem of a result: its form, or its kind."""
     from jsonschema import Draft202012Validator
 
     strict = result.strict()

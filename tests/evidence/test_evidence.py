@@ -1,4 +1,4 @@
-"""The report names what failed: a test, a result of a wrong form, a section that could not be made."""
+"""The report names each failure: a failed test, a result of a wrong form, or a section that could not be made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar: what it accepts, what it refuses, and that no input makes it raise."""
+"""The grammar: the texts that it accepts, the texts that it refuses, and that no input raises an exception."""
 
 import ast
 import dataclasses
@@ -21,7 +21,7 @@ def codes(source: str | bytes) -> list[str]:
     return [d.code for d in parse(source).diagnostics]
 
 
-def test_every_form_has_the_tree_of_python() -> None:
+def test_every_form_has_the_same_tree_as_in_python() -> None:
     module = parse_or_raise(EVERY_FORM)
     assert same(to_python(module), ast.parse(EVERY_FORM))
 
@@ -34,7 +34,7 @@ def test_a_span_covers_the_text_of_its_node() -> None:
     assert module.source.split("\n")[line - 1][column - 1 : end - 1] == "name"
 
 
-def test_a_difference_between_the_readings_refuses_the_text() -> None:
+def test_a_text_that_cpython_parses_differently_is_refused() -> None:
     module = parse_or_raise("x = 1\n")
     forged = dataclasses.replace(module, source="x = 2\n")
     found = disagreement(forged)
@@ -139,5 +139,5 @@ _SNIPPETS = [*_WORDS.split(), "\n", "    "]
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(_SNIPPETS), max_size=25).map(" ".join))
-def test_token_soup_never_reads_differently_from_python(source: str) -> None:
+def test_random_tokens_are_never_parsed_differently_from_python(source: str) -> None:
     assert "readings-differ" not in codes(source)

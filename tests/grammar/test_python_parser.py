@@ -1,4 +1,4 @@
-"""CPython's parser, as it is called here: from several threads, and on every version alike."""
+"""Calls of CPython's parser: from several threads, and with the same result in every version of Python."""
 
 import gc
 import time
@@ -15,7 +15,7 @@ def test_several_threads_parse_at_once() -> None:
     def switch_threads(phase: str, info: dict[str, int]) -> None:
         time.sleep(0)
 
-    # Python code that runs in the middle of `ast.parse` lets another thread in.
+    # Python code that runs during `ast.parse` lets another thread run.
     gc.callbacks.append(switch_threads)
     try:
         with ThreadPoolExecutor(4) as pool:
@@ -26,7 +26,7 @@ def test_several_threads_parse_at_once() -> None:
 
 
 @pytest.mark.parametrize("spec", [">{w}", "{w}", "{w}.{p}f", "a{w!r}b", ""])
-def test_a_nested_format_spec_reads_the_same_on_every_version(spec: str) -> None:
+def test_a_nested_format_spec_has_the_same_tree_in_every_version(spec: str) -> None:
     parsed = parse(f'x = f"{{name:{spec}}}"\n')
     assert parsed.module is not None
     assert disagreement(parsed.module) is None

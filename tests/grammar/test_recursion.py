@@ -1,4 +1,4 @@
-"""Every stage handles the deepest tree that is accepted, however deep the caller's stack is."""
+"""Every stage handles the deepest accepted tree, however deep the caller's stack is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHAPES = {
 
 
 def near_the_limit(call: Callable[[], R], left: int = 60) -> R:
-    """`call`, made with about `left` frames left."""
+    """Call `call` with about `left` frames left on the stack."""
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Fuzzing the front end: parsing, checking and formatting never fail except by diagnostics."""
+"""Fuzzing the front end: parsing, checking and formatting report diagnostics and never fail in another way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formatter: its text has the same tree and comments, and formatting it again does not change it."""
+"""The formatter keeps the tree and the comments of a text. Formatting its output again changes nothing."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_canonical_form(name: str) -> None:
 
 
 def _places(text: str) -> list[int]:
-    """The offsets where a comment can be inserted: ends of lines, and after each token in brackets."""
+    """The offsets where a comment can be inserted: the ends of lines, and the place after each token in brackets."""
     starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
     places, depth = [], 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

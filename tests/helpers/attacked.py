@@ -1,4 +1,4 @@
-"""A workspace and its surroundings, a command that attacks them, and a check of what has changed."""
+"""Builds a workspace with protected files, runs an attacking command in it, and checks what the command has changed."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from albert_tools.engine.sandbox.command.task import Bounds, Command, MiB
 from albert_tools.engine.sandbox.command.view import View
 from tests.helpers.probes import MARK
 
-#: What no command must see.
+#: A secret that no command may read.
 SECRET = "the-secret-that-stays"
-#: An ordinary user, whom this machine doesn't know.
+#: A user id that this machine's user list does not contain.
 SOMEBODY = 23456
 
 PROBES = Path(__file__).with_name("probes.py").read_text()
-#: What bash reads first if a command's BASH_ENV names it.
+#: The file that a command's BASH_ENV names. Bash runs this file first.
 EARLY = """
 for n in {3..99}; do
   for way in .. ../.. ../../..; do echo "$(< /proc/self/fd/$n/$way/outside/secret)"; done
 done 2> /dev/null
 """
 BOUNDS = Bounds(memory=256 * MiB, processes=48, temporary=48 * MiB)
-#: Seconds for probes that never end by themselves.
+#: The time limit, in seconds, of probes that never end by themselves.
 SHORT = {"outlive_the_timeout": 1.0, "fork_without_end": 4.0, "take_memory_across_children": 20.0}
 
 
-#: Probes that need a command of their own, because they end or outlive it, or use up what it may take.
+#: Probes that each need a command of their own. Such a probe ends its command, outlives it, or uses up its limits.
 ALONE = {
     *SHORT,
     "outlive_the_command",
@@ -57,7 +57,7 @@ ALONE = {
 
 
 class World:
-    """A workspace with protected parts, files beside it, another process, listening sockets, shared memory."""
+    """A workspace with protected parts. Around it are other files, another process, listening sockets and shared memory."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
@@ -91,7 +91,7 @@ class World:
             self._listening.append(self._listen(socket.AF_INET6, ("::1", port)))
         except OSError:
             pass
-        #: Of shared memory that is somebody else's.
+        #: The key of shared memory that belongs to another process.
         self._key = 0x0A1B0000 + os.getpid() % 0xFFFF
         self._shared = ctypes.CDLL(None).shmget(self._key, 4096, 0o1600)
         libc = ctypes.CDLL(None)
@@ -110,7 +110,7 @@ class World:
         return made
 
     def facts(self) -> dict[str, Any]:
-        """What the attacker knows."""
+        """The facts that the attacker knows."""
         stack = next(
             line for line in Path(f"/proc/{self.victim.pid}/maps").read_text().splitlines() if "[stack]" in line
         )
@@ -129,13 +129,13 @@ class World:
         }
 
     def view(self) -> View:
-        """What the command sees."""
+        """The sandbox view of the command."""
         root = str(self.workspace)
         kept = tuple(f"{root}/{name}" for name in (".git/hooks", ".git/config", ".bashrc"))
         return View(root, root, hidden=(f"{root}/secrets",), sealed=kept)
 
     def look(self) -> dict[str, Any]:
-        """Everything that the command must not change."""
+        """The present state of the files and objects that the command must not change."""
         found: dict[str, Any] = {}
         for name in ("outside", "ws/.git", "ws/secrets", "ws/.bashrc"):
             for path in _below(self.top / name):
@@ -154,7 +154,7 @@ class World:
         return found
 
     def wrong(self, output: str) -> list[str]:
-        """What is wrong after an attack that has printed `output`."""
+        """Return a list of problems that the attack caused. `output` is what the attack printed."""
         now = self.look()
         found = [
             f"{name}: {self.before.get(name)} -> {now.get(name)}"
@@ -182,7 +182,7 @@ class World:
         return found
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove everything that the constructor created."""
         self.victim.kill()
         self.victim.wait()
         for made in self._listening:
@@ -207,18 +207,20 @@ def _looks(path: Path) -> tuple[Any, ...]:
 
 
 def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int, names: list[str]) -> None:
-    """Report, for each probe, ``(its name, what is wrong, how it ended, what it printed)``; `kind` None: unconfined.
+    """Run the probes and return, for each one, ``(its name, the problems, how it ended, what it printed)``.
 
-    Confined probes run in one command, but for those that need one of their own: what is wrong is wrong with one of them.
+    With `kind` None the probes run without confinement. Confined probes share one command, except those that need a command
+    of their own. A problem of the shared command can come from any of its probes.
     """
-    # Cached before this process changes its user, who can't run this one's Python.
+    # Cached before this process changes its user. The other user can't run this process's Python.
     found()
     if user:
         os.chown(top, user, user)
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        # A process that has changed its user is closed to others of that user, and its own files to itself.
+        # After a change of user, the kernel hides this process from other processes of that user, and denies it its own /proc
+        # files.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
     batch = [name for name in names if kind is not None and name not in ALONE]
     for each in ([batch] if batch else []) + [[name] for name in names if name not in batch]:
@@ -234,7 +236,7 @@ def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int,
 
 
 def _section(text: str, name: str) -> str:
-    """What one of several probes has printed."""
+    """The part of the output that one of several probes printed."""
     _, found, rest = text.partition(f"{MARK}{name}\n")
     return rest.partition(MARK)[0] if found else f"Traceback: the probe did not run\n{text}"
 
@@ -251,7 +253,7 @@ async def _confined(words: list[str], world: World, kind: str, name: str) -> tup
 
 
 def _plain(words: list[str], world: World) -> tuple[Any, str]:
-    # Not a pipe: what outlives it would hold it open.
+    # Not a pipe: a process that outlives the command would keep the pipe open.
     with tempfile.TemporaryFile() as printed:
         done = subprocess.run(
             words,
@@ -275,7 +277,7 @@ def _path() -> str:
 
 
 def end_all_of(user: int) -> None:
-    """Kill all processes of a user, after an attack without confinement."""
+    """Kill all processes of a user. Used after an attack without confinement."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and entry.stat().st_uid == user:
             os.kill(int(entry.name), signal.SIGKILL)

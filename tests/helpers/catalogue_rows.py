@@ -1,6 +1,7 @@
-"""A row of the catalogue's table: how each primitive is called by the tests that hold for all of them.
+"""A row of the catalogue's table shows how to call one primitive. The tests that apply to every primitive use these rows.
 
-A primitive's row is in its own test file, in the dictionary `CATALOGUE`. `tests/test_catalogue.py` collects them.
+The row of a primitive is in the primitive's own test file, in the dictionary `CATALOGUE`. `tests/test_catalogue.py` collects
+the rows.
 """
 
 from __future__ import annotations
@@ -9,28 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: What the table demands of every primitive. A row shows it, or names the test that does.
+#: The demands on every primitive. A row gives the arguments that show a demand, or names the test that shows it.
 DEMANDS = ("done", "denied", "timeout", "cancelled", "composite", "command_line")
 
-#: A section of the rules that forbids a tool in the mode of the tests, and the rule that it denies by.
+#: A section of the rules that forbids a tool in the mode of the tests, and the name of the rule that denies the call.
 NOT_NOW = {"forbidden_in_modes": ["NORMAL"]}
 NOT_NOW_RULE = "forbidden_in_modes"
 
-#: The content of the artifact `old`, which is published before the calls.
+#: The content of the artifact `old`. The artifact is published before the calls.
 PUBLISHED = "kept"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A call that succeeds, and what it leaves on record.
+    """A call that succeeds, and the effects that the call records.
 
     Attributes:
-        arguments: Those of the call.
-        effects: Some fields of each effect, in order.
-        section: The tool's section of the rules that denies the call.
-        rule: The rule of that section that denies it.
-        slow: Arguments of a call that takes minutes. Without them the timeout is too short for any call.
-        proved: By demand the test of another file that shows it, as `path::test`.
+        arguments: The arguments of the call.
+        effects: Some fields of each recorded effect, in order.
+        section: The tool's section of the rules, which denies the call.
+        rule: The name of the rule in that section that denies the call.
+        slow: Arguments of a call that takes minutes. A row without them uses a timeout that is too short for any call.
+        proved: Maps a demand to the test in another file that shows it, written as `path::test`.
     """
 
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -42,15 +43,15 @@ class Row:
 
 
 def elsewhere(path: str, **tests: str) -> Row:
-    """A row of a family that has its own tests, in the file `path` or in the file that is named with the test."""
+    """A row of a family of primitives that has its own tests. They are in the file `path`, unless a test names another file."""
     return Row(proved={demand: name if "::" in name else f"{path}::{name}" for demand, name in tests.items()})
 
 
 def reading(arguments: dict[str, Any] | None = None, **facts: Any) -> Row:
-    """A row of a tool that reads something that no rule names; `facts` are of its effect."""
+    """A row of a tool that reads something that no rule names. `facts` are the expected fields of its effect."""
     return Row(arguments or {}, [{"kind": "read", **facts}] if facts else [])
 
 
 def running(arguments: dict[str, Any], **facts: Any) -> Row:
-    """A row of a tool that runs a command; `facts` are of its effect."""
+    """A row of a tool that runs a command. `facts` are the expected fields of its effect."""
     return Row(arguments, [{"kind": "execute", "exit_code": 0, **facts}])

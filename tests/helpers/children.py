@@ -1,11 +1,11 @@
-"""Child processes for tests: forked from a process with one thread, and never waited for without a limit.
+"""Child processes for tests. They are forked from a process with one thread, and every wait for them has a time limit.
 
-The process that runs the tests has several threads, open databases and running coverage. A fork of it would copy locks
-that nobody in the child ever releases. So a `Child` comes from `multiprocessing`'s fork server, which has imported
-everything and does nothing else. A child's work is a function of a module. It gets a `report`, which sends a value to the
-test, and arguments that can be pickled.
+The process that runs the tests has several threads, open databases and running coverage. A fork of that process would copy
+locks that nobody in the child ever releases. Therefore `multiprocessing`'s fork server forks each `Child`. The fork server
+has imported all modules and does nothing else. A child runs a function of a module. The function gets a `report`, which sends
+a value to the test, and arguments that can be pickled.
 
-A test that kills many children forks them from one `Parent`, which takes a few milliseconds each.
+A test that kills many children forks them from one `Parent`. Each such fork takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 import coverage
 
-#: Seconds that a child may take for what takes milliseconds.
+#: The time limit of a child, in seconds. Its work normally takes milliseconds.
 PATIENCE = 60.0
 
 Report = Callable[[Any], None]
@@ -34,7 +34,7 @@ _CONTEXT.set_forkserver_preload(["tests.helpers.preload"])
 
 
 def prepare() -> None:
-    """Start the fork server. If its imports fail, each child imports for itself, which takes longer."""
+    """Start the fork server. If its imports fail, each child imports the modules itself, which takes longer."""
     with contextlib.chdir(Path(__file__).parents[2]):
         forkserver.ensure_running()
 
@@ -47,11 +47,11 @@ class _Reports:
         self._hear = connection
 
     def hear(self, patience: float = PATIENCE) -> Any:
-        """The next report.
+        """Return the next report.
 
         Raises:
-            EOFError: the process has ended and every report was read.
-            AssertionError: no report arrives in time; the process is killed.
+            EOFError: The process has ended and every report was read.
+            AssertionError: No report arrives in time. The process is killed.
         """
         if not self._hear.poll(patience):
             self._stop()
@@ -59,7 +59,7 @@ class _Reports:
         return self._hear.recv()
 
     def rest(self) -> list[Any]:
-        """All reports until the process ends."""
+        """Return all reports until the process ends."""
         return list(self._heard())
 
     def _heard(self) -> Iterator[Any]:
@@ -72,7 +72,7 @@ class _Reports:
 
 
 class Child(_Reports):
-    """A process that calls `work(report, *arguments)`. Its exit code is 0, or 1 if that raised."""
+    """A process that calls `work(report, *arguments)`. Its exit code is 0, or 1 if `work` raised an exception."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         prepare()
@@ -81,7 +81,7 @@ class Child(_Reports):
         super().__init__(name, hear)
         self._process = _CONTEXT.Process(target=_live, args=(work, report, arguments), daemon=True)
         self._process.start()
-        # Only the child has it open now, so its end is seen here.
+        # Close this process's copy of the pipe. Now only the child has the pipe open, so reading reports its end.
         report.close()
 
     @property
@@ -92,19 +92,19 @@ class Child(_Reports):
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self._process.is_alive()
 
     def kill(self) -> None:
-        """End it with `kill -9`. It must be running."""
+        """End the process with `kill -9`. It must be running."""
         self._process.kill()
         assert self.wait() == -signal.SIGKILL
 
     def wait(self, patience: float = PATIENCE) -> int:
-        """Its exit code, negative for a signal.
+        """Wait for the process and return its exit code. The code is negative if a signal ended the process.
 
         Raises:
-            AssertionError: it does not end in time.
+            AssertionError: The process does not end in time.
         """
         self._process.join(patience)
         if self._process.exitcode is None:
@@ -117,7 +117,7 @@ class Child(_Reports):
 
 
 class Parent:
-    """A process that forks itself for each call of `work`, so that a fork needs no import and takes milliseconds."""
+    """A process that forks itself for each call of `work`. A fork needs no imports and takes milliseconds."""
 
     def __init__(self, work: Callable[..., None]) -> None:
         prepare()
@@ -128,7 +128,7 @@ class Parent:
         theirs.close()
 
     def fork(self, *arguments: Any) -> Fork:
-        """A fork that calls `work(report, *arguments)`."""
+        """Fork a process that calls `work(report, *arguments)`."""
         hear, report = _CONTEXT.Pipe(duplex=False)
         self._ask.send(arguments)
         reduction.send_handle(self._ask, report.fileno(), self._process.pid)
@@ -136,7 +136,7 @@ class Parent:
         return Fork(self._name, hear, self._answer(), self)
 
     def wait_for(self, pid: int) -> int:
-        """The exit code of a fork that has ended or is about to, negative for a signal."""
+        """Return the exit code of a fork that has ended or will end soon. The code is negative if a signal ended the fork."""
         self._ask.send(pid)
         code = self._answer()
         return code
@@ -156,7 +156,7 @@ class Parent:
 
 
 class Fork(_Reports):
-    """A process that a `Parent` forked. Its exit code is 0, or 1 if its work raised."""
+    """A process that a `Parent` forked. Its exit code is 0, or 1 if its work raised an exception."""
 
     def __init__(self, name: str, connection: Connection, pid: int, parent: Parent) -> None:
         super().__init__(name, connection)
@@ -164,12 +164,12 @@ class Fork(_Reports):
         self.pid = pid
 
     def kill(self) -> None:
-        """End it with `kill -9`. It must be running."""
+        """End the process with `kill -9`. It must be running."""
         self._stop()
         assert self.wait() == -signal.SIGKILL
 
     def wait(self) -> int:
-        """Its exit code, negative for a signal."""
+        """Wait for the process and return its exit code. The code is negative if a signal ended the process."""
         return self._parent.wait_for(self.pid)
 
     def _stop(self) -> None:
@@ -177,7 +177,8 @@ class Fork(_Reports):
 
 
 def forked(work: Callable[[], None]) -> int:
-    """The id of a fork of this process, which should be a `Child`. It calls `work`; its exit code is 0, or 1 if that raised."""
+    """Fork this process, which should be a `Child`, and return the fork's id. The fork calls `work` and exits with 0, or 1 on
+    an exception."""
     pid = os.fork()
     if pid:
         return pid
@@ -188,15 +189,15 @@ def forked(work: Callable[[], None]) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
-        # A normal exit would run clean-up that belongs to the parent.
+        # A normal exit would run the parent's clean-up.
         os._exit(code)
 
 
 def wait_for(pid: int, patience: float = PATIENCE) -> int:
-    """The exit code of a child of this process, negative for a signal.
+    """Wait for a child of this process and return its exit code. The code is negative if a signal ended the child.
 
     Raises:
-        AssertionError: it does not end in time.
+        AssertionError: The child does not end in time.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -210,13 +211,13 @@ def wait_for(pid: int, patience: float = PATIENCE) -> int:
 
 
 def coverage_here() -> str | None:
-    """The coverage settings of this process, to pass to a child; None if coverage is off."""
+    """Return the coverage settings of this process, which a child needs. Returns None if coverage is off."""
     running = coverage.Coverage.current()
     return None if running is None else running.config.serialize()
 
 
 def measured(report: Report, settings: str | None, work: Callable[..., None], *arguments: Any) -> None:
-    """Call `work` under the coverage settings that `coverage_here()` returned elsewhere."""
+    """Call `work` under the coverage settings that `coverage_here()` returned in another process."""
     if settings is not None:
         os.environ["COVERAGE_PROCESS_CONFIG"] = settings
         coverage.process_startup()
@@ -228,7 +229,7 @@ def _live(work: Callable[..., None], report: Connection, arguments: tuple[Any, .
 
 
 def _fork_on_request(asked: Connection, work: Callable[..., None]) -> None:
-    """Fork for a tuple of arguments and answer with the pid; wait for a pid and answer with the exit code."""
+    """Serve requests. For a tuple of arguments, fork and answer with the pid. For a pid, wait and answer with the exit code."""
     with contextlib.suppress(EOFError):
         while True:
             request = asked.recv()

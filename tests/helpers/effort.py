@@ -1,5 +1,7 @@
-"""How many examples a property gets: few in `make test`, the same ones each time, so that everybody gets the same result;
-thirty times as many in `make test-slow`, new ones each time, to find new bugs.
+"""Sets how many examples Hypothesis tries for a property.
+
+`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries thirty
+times as many, new ones each time, and so finds new bugs.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ from hypothesis import HealthCheck, settings
 LONG = "long"
 settings.register_profile(LONG, deadline=None)
 
-# A busy machine stalls for longer than any deadline of an example.
+# On a busy machine an example can take longer than any deadline.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.load_profile("default")
 
 
 def examples(few: int) -> settings:
-    """Settings for a property with `few` examples, or thirty times as many in the profile `long`."""
+    """Settings for a property with `few` examples. The profile `long` tries thirty times as many."""
     times = 30 if settings.get_current_profile_name() == LONG else 1
     return settings(max_examples=few * times, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,4 +1,4 @@
-"""What must be true of every formatted text."""
+"""Checks of the formatter's output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albert_tools.grammar.unparse import unparse
 
 
 def assert_formats(source: str) -> None:
-    """The formatted text has the same tree and the same comments, and formatting it again does not change it."""
+    """Assert that formatting keeps the tree and the comments, and that formatting the result again changes nothing."""
     parsed = parse(source)
     assert parsed.module is not None, parsed.diagnostics
     text = unparse(parsed.module)

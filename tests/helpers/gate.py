@@ -1,4 +1,7 @@
-"""Waiting for a sign instead of a time: conditions that are polled, and a primitive that waits until the test lets it go on."""
+"""Waits for a condition instead of a fixed time.
+
+`until` polls a condition. `hold` is a primitive that waits until the test opens a gate.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable
 
 from albert_tools import primitive
 
-#: Seconds until a condition that never comes true fails the test.
+#: After this many seconds, a condition that is still false fails the test.
 PATIENCE = 60.0
 _POLL = 0.005
 
@@ -23,7 +26,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 async def until_async(condition: Callable[[], object]) -> None:
-    """As `until`, in an event loop."""
+    """The same as `until`, in an event loop."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "the condition never came true"
@@ -31,18 +34,18 @@ async def until_async(condition: Callable[[], object]) -> None:
 
 
 class Gate:
-    """Counts the calls of `hold` that have begun and that were cancelled; `open` lets them return."""
+    """Counts the calls of `hold` that began and the calls that were cancelled. `open` lets the calls return."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Close it, and count from 0."""
+        """Close the gate and set both counts to 0."""
         self.begun = self.cancelled = 0
         self._opened = threading.Event()
 
     def open(self) -> None:
-        """Let the waiting calls, and all later ones, return."""
+        """Let the waiting calls and all later calls return."""
         self._opened.set()
 
     async def wait(self) -> None:

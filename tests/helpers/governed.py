@@ -1,4 +1,4 @@
-"""A fresh home and workspace with a service, to call primitives as their users do."""
+"""A new home and workspace with a service. Tests call primitives through this service, as users do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.store.log.log import Log
 
 
 class Governed:
-    """A service on a fresh home. Calls are made with the token `session`, or as the owner without one."""
+    """A service on a new home. Calls are made with the token `session`, or as the owner if there is no token."""
 
     def __init__(self, base: Path, **options: Any) -> None:
         self.home, self.work = base / "home", base / "work"
@@ -23,7 +23,7 @@ class Governed:
         self.session: str | None = None
 
     def call(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> ToolResult:
-        """Call a tool. The output must match its schema."""
+        """Call a tool and return its output. The output must match the tool's schema."""
         result = self.service.invoke(name, {**(arguments or {}), **more}, session=self.session)
         if result.ok:
             schema = self.service.describe(name).definition.result
@@ -39,34 +39,34 @@ class Governed:
         return error
 
     def broken(self, name: str, arguments: dict[str, Any] | None = None, /, **more: Any) -> list[tuple[str, str]]:
-        """The violations of a call with invalid arguments: fields and rules."""
+        """Make a call with invalid arguments. Returns the violations as pairs of field and rule."""
         error = self.error(name, arguments, **more)
         assert error.code == "invalid_arguments", error
         return [(v["field"], v["rule"]) for v in error.details["violations"]]
 
     def composite(self, body: str, parameters: str = "", **arguments: Any) -> Any:
-        """The output of a saved tool with this body."""
+        """Save a tool with this body, call it, and return its output."""
         self.service.define(f'def t({parameters}) -> Any:\n    """Do it."""\n    {body}\n')
         return self.service.invoke("t", arguments, session=self.session).value()
 
     def entries(self, kind: str) -> list[Any]:
-        """The ledger's entries of one kind, in order."""
+        """Return the ledger's entries of one kind, in order."""
         with Log(self.home / "state" / "log") as log:
             return [entry.data for entry in log.changes(kinds={kind})[0]]
 
     def effects(self, tool: str) -> list[dict[str, Any]]:
-        """The recorded effects of a tool's calls, in order."""
+        """Return the recorded effects of a tool's calls, in order."""
         found = [effect for entry in self.entries("result") for effect in entry.get("effects", ())]
         return [effect for effect in found if effect["tool"] == tool]
 
     def recorded(self) -> str:
-        """The whole ledger as text."""
+        """Return the whole ledger as text."""
         return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "log").rglob("*")) if p.is_file())
 
 
 @contextmanager
 def governing(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
-    """A function that makes homes: ``make(governance={…})``."""
+    """Return a function that makes homes, for example ``make(governance={…})``."""
     made: list[Governed] = []
 
     def make(**options: Any) -> Governed:

@@ -1,7 +1,7 @@
-"""Reads the language's tests: programs with their expectations in comments (`tests/cases/README.md`).
+"""Reads the language tests: programs with their expectations in comments (`tests/cases/README.md`).
 
-A file is a list of chunks. Each chunk becomes a source, padded with empty lines so that line numbers are those of the file. The
-comments with expectations are removed before anything reads the source.
+A file is a list of chunks. Each chunk becomes a source. Empty lines are added before it, so that its line numbers are those
+of the file. The harness removes the comments with expectations before any other code reads the source.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ CASES = Path(__file__).parents[1] / "cases"
 _FINDING = re.compile(r'(error|warning): (?:(\d+) )?\[([a-z-]+)\] "(.*)"\Z')
 _RAISES = re.compile(r'(\w+)(?:\[(\w+)\])? "(.*)"\Z')
 _CALL = re.compile(r'([\w.]+)(\(.*?\))(?: -> (.*)| raises (\w+) "(.*)")?\Z')
-#: A marker begins with its word. A line may have several.
+#: A marker begins with its word. A line may contain several markers.
 _MARKER = re.compile(r"[ ]*# (error|warning|hint|raises|calls|prints|result|arguments): ")
 _CHARACTER = re.compile(r"<U\+([0-9A-F]{4,5})>")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding that an ``error:`` or ``warning:`` marker expects; `column` and `hint` are optional."""
+    """The diagnostic that an ``error:`` or ``warning:`` marker expects. `column` and `hint` are optional."""
 
     line: int
     severity: str
@@ -41,7 +41,7 @@ class Finding:
     hint: str | None = None
 
     def matches(self, d: Diagnostic) -> bool:
-        """Whether `d` is this finding."""
+        """Whether `d` is the expected diagnostic."""
         if self.code == "syntax" == d.code and sys.version_info[:2] != (3, 11):
             return self.line == d.span.line
         return (
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run: a result, or an error with its type, its code (of a ToolError), its text and its line."""
+    """The end of a run: a result, or an error. An error has a type, a text and a line. A ToolError also has a code."""
 
     result: Any = None
     error: str | None = None
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass
 class Chunk:
-    """One test: its title, its source at the line numbers of the file, and its expectations."""
+    """One test: its title, its source with the line numbers of the file, and its expectations."""
 
     file: str
     title: str
@@ -74,7 +74,7 @@ class Chunk:
     source: str = ""
     findings: list[Finding] = field(default_factory=list)
     arguments: dict[str, Any] = field(default_factory=dict)
-    #: Each call in order: (name, arguments, result, None) or (name, arguments, None, (code, text)).
+    #: The calls in order. Each is (name, arguments, result, None) or (name, arguments, None, (code, text)).
     transcript: list[tuple[str, Any, Any, tuple[str, str] | None]] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     result: Any = None
@@ -83,13 +83,13 @@ class Chunk:
 
     @property
     def id(self) -> str:
-        """The test's name."""
+        """The id of the test."""
         return f"{self.file}: {self.title}"
 
 
 @cache
 def chunks(folder: str) -> tuple[Chunk, ...]:
-    """All chunks of a folder of `cases`, in order. Titles are unique within a file."""
+    """Return all chunks of a folder of `cases`, in order. Titles are unique within a file."""
     found = [chunk for path in sorted((CASES / folder).glob("*.tool")) for chunk in _read(path)]
     twice = [name for name, n in Counter(c.id for c in found).items() if n > 1]
     assert not twice, f"titles that occur more than once: {twice}"
@@ -164,7 +164,8 @@ def _mark(chunk: Chunk, word: str, text: str, line: int, trailing: bool) -> None
 
 
 def mismatches(chunk: Chunk, found: tuple[Diagnostic, ...]) -> str:
-    """The missing and the unexpected findings, as text; empty if expected and found match one to one."""
+    """Return the missing and the unexpected diagnostics as text. The text is empty if each expected one matches exactly one
+    found."""
     left = list(found)
     lines: list[str] = []
     for finding in chunk.findings:
@@ -180,11 +181,11 @@ def mismatches(chunk: Chunk, found: tuple[Diagnostic, ...]) -> str:
 
 
 def errors(found: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
-    """The errors without their places. A fix must remove one and may not add any."""
+    """The errors without their positions. A fix must remove one error and may not add an error."""
     return Counter((d.code, d.message) for d in found if d.severity == Severity.ERROR)
 
 
-# The tools that cases may call: the real primitives, and a few composites.
+# The tools that the test programs may call: the real primitives, and a few composites.
 
 
 class FixedCatalog:
@@ -220,7 +221,10 @@ _TEXT = {"type": "string"}
 
 @cache
 def catalog() -> FixedCatalog:
-    """The primitives; ``count_words`` and ``summarise`` (depth 1); ``deep_7`` and ``deep_8``; a mounted server's tool."""
+    """A catalogue of the primitives, some composites and the tool of an MCP server.
+
+    The composites are ``count_words`` and ``summarise`` (depth 1), ``deep_7`` and ``deep_8``.
+    """
     path = ToolParameter("path", _TEXT)
     return FixedCatalog(
         [

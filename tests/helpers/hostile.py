@@ -1,4 +1,4 @@
-"""What an attacker who controls a confined function tries; each function here is called in the sandbox, by its name."""
+"""Attacks by an attacker who controls a confined function. The sandbox calls each function of this module by its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _syscall(number: int, *arguments: Any) -> int:
-    """Make a system call by its number; raises `OSError` if it fails."""
+    """Make a system call by its number. Raises `OSError` if the call fails."""
     found = LIBC.syscall(number, *arguments)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -161,7 +161,7 @@ def signal_by_handle() -> None:
 
 
 def signal_by_socket() -> None:
-    # The owner of a descriptor gets a signal when it can be read, and the signal can be chosen.
+    # The kernel sends a signal to the owner of a descriptor when data can be read. The owner can choose the signal.
     fcntl.fcntl(0, 10, signal.SIGKILL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
@@ -259,7 +259,7 @@ def a_little_print() -> int:
     return 7
 
 
-# Ending without an answer, and lying.
+# Ending without an answer, and giving a false answer.
 
 
 def crash() -> None:
@@ -307,7 +307,7 @@ def claims(code: str) -> None:
 
 
 def forged(message: str) -> None:
-    """Send a message of its own."""
+    """Send a forged message."""
     text = message.encode()
     os.write(0, len(text).to_bytes(4, "little") + text)
     time.sleep(60)
@@ -356,7 +356,7 @@ def _is_open(number: int) -> bool:
 
 @primitive(sandbox=True)
 def word_lengths(text: str) -> dict[str, int]:
-    """Lengths of words."""
+    """Return the lengths of words."""
     if text == "fork":
         os.fork()
     while text == "endless":

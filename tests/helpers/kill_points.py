@@ -1,7 +1,7 @@
-"""Numbered points in a call: around every append, sync, look-up, question, notice and effect.
+"""Numbered points in a call. There is a point before and after every append, sync, look-up, question, notice and effect.
 
-The parts of the service are the real ones, each inside a wrapper that reports what is about to be done and what has been done. The
-test decides what happens at a point: nothing, a wait, a failure, or the end of the process.
+The service uses its real parts. Each part is in a wrapper that reports when an action begins and when it is done. The test
+decides what happens at a point: nothing, a wait, a failure, or the end of the process.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from albert_tools.engine.policy.settings import Governance, read_governance
 
 
 class Points:
-    """Counts the points and calls `at(number, name, before)` at each, before or after something is done.
+    """Counts the points. At each point it calls `at(number, name, before)`; `before` tells whether the action begins or is
+    done.
 
-    `pause` is awaited where time may pass. `effect` is called just before each effect, with the call's key and what is put.
+    `pause` is awaited at actions that may take time. `effect` is called just before each effect, with the call's key and the
+    text that the effect adds.
     """
 
     def __init__(
@@ -44,15 +46,15 @@ class Points:
         self.names: list[str] = []
 
     def before(self, name: str) -> None:
-        """Something is about to be done."""
+        """Report that an action begins."""
         self._reach(name, True)
 
     def after(self, name: str) -> None:
-        """It is done."""
+        """Report that an action is done."""
         self._reach(name, False)
 
     async def pause(self) -> None:
-        """Time may pass."""
+        """Let time pass at an action that may take time."""
         if self._pause is not None:
             await self._pause()
 
@@ -61,7 +63,7 @@ class Points:
         self._at(len(self.names), name, before)
 
 
-#: The points that the primitives below reach: those of the service that was made last.
+#: The points that the primitives below report to. They belong to the newest service.
 HERE = [Points()]
 
 
@@ -73,7 +75,7 @@ async def put(name: str, context: CallContext) -> str:
 
 @primitive(effects=["write"], idempotent=True)
 async def put_again(name: str, context: CallContext) -> str:
-    """Add a line to a file, and claim to be idempotent."""
+    """Add a line to a file. The primitive claims to be idempotent."""
     return await _put("put_again", name, context)
 
 
@@ -87,7 +89,7 @@ def _is_it_there(call: InterruptedCall) -> Settled:
 
 @primitive(effects=["write"], settle=_is_it_there)
 async def put_known(name: str, context: CallContext) -> str:
-    """Add a line to a file, and find out later whether it was added."""
+    """Add a line to a file. After a crash the primitive can find out whether the line was added."""
     return await _put("put_known", name, context)
 
 
@@ -105,7 +107,7 @@ async def _put(tool: str, name: str, context: CallContext) -> str:
 
 @primitive(effects=["read"])
 async def count(context: CallContext) -> int:
-    """Tell how many lines there are."""
+    """Return the number of lines."""
     HERE[0].before("the effect of count")
     return len(Path(context.settings["into"]).read_text().splitlines())
 
@@ -114,7 +116,7 @@ PRIMITIVES = [put, put_again, put_known, count]
 
 
 class Place:
-    """A home, a workspace, and the file that `put` adds to."""
+    """A home, a workspace, and the file that `put` adds lines to."""
 
     def __init__(self, base: Path) -> None:
         self.base = base.resolve()
@@ -124,21 +126,21 @@ class Place:
 
     @property
     def done(self) -> list[str]:
-        """The lines, in order."""
+        """The lines of the file, in order."""
         return self.into.read_text().split()
 
     def rules(self, **more: Any) -> dict[str, Any]:
-        """Rules that set the file of `put`."""
+        """Rules that contain the file of `put` as a setting."""
         return {"primitives": {p.name: {"into": str(self.into)} for p in PRIMITIVES}, **more}
 
     def options(self, governance: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        """Arguments for opening a service here."""
+        """Arguments for opening a service on this home."""
         rules = self.rules(**(governance or {}))
         return {"home": self.home, "workspace": self.work, "governance": rules, "primitives": PRIMITIVES, **more}
 
 
 def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -> engine.ToolService:
-    """A service whose parts reach `points`."""
+    """A service whose parts report to `points`."""
     HERE[0] = points
     plain = ToolService.open(**place.options(**options))
     s = plain.context
@@ -159,7 +161,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
 
 
 class PointedLedger:
-    """`Ledger`."""
+    """Wraps a `Ledger`."""
 
     def __init__(self, ledger: Any, points: Points) -> None:
         self.real, self._points = ledger, points
@@ -212,7 +214,7 @@ class PointedLedger:
 
 
 class PointedJournal:
-    """`Journal`."""
+    """Wraps a `Journal`."""
 
     def __init__(self, journal: Any, points: Points) -> None:
         self.real, self._points = journal, points
@@ -242,7 +244,7 @@ class PointedJournal:
         try:
             self._points.before("the journal's close")
         except Failure:
-            # The buffered entries are lost, and the file is released.
+            # A failed close loses the buffered entries, and the file is released.
             self.real._forked()
             raise
         self.real.close()
@@ -250,7 +252,7 @@ class PointedJournal:
 
 
 class PointedRuns:
-    """`RunStore`."""
+    """Wraps a `RunStore`."""
 
     def __init__(self, runs: Any, points: Points) -> None:
         self.real, self._points = runs, points
@@ -275,7 +277,7 @@ class PointedRuns:
 
 
 class PointedRules(RulesSource):
-    """The rules."""
+    """The rules, with a point before each authorization."""
 
     def __init__(self, rules: Governance, points: Points) -> None:
         super().__init__(rules, None)
@@ -287,7 +289,7 @@ class PointedRules(RulesSource):
 
 
 class PointedObserver:
-    """`Observer`."""
+    """Reports the points of an `Observer`."""
 
     def __init__(self, points: Points) -> None:
         self._points = points
@@ -300,7 +302,7 @@ class PointedObserver:
 
 
 class PointedContents:
-    """`ContentStore`."""
+    """Wraps a `ContentStore`."""
 
     def __init__(self, contents: Any, points: Points) -> None:
         self.real, self._points = contents, points
@@ -316,7 +318,7 @@ class PointedContents:
 
 
 class PointedStore:
-    """`ToolStore`."""
+    """Wraps a `ToolStore`."""
 
     def __init__(self, store: Any, points: Points) -> None:
         self.real, self._points = store, points

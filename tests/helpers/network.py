@@ -1,4 +1,4 @@
-"""For tests of the network: the context of a call under real rules, and recording servers on this machine."""
+"""Helpers for network tests: the context of a call under real rules, and recording servers on this machine."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from albert_tools.engine.policy.outgoing import Outgoing
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.policy.settings import read_governance
 
-#: Gets a request, with its body if it has a content-length, and the connection to answer on.
+#: Handles a request and its connection. The request includes its body if it has a content-length.
 Handler = Callable[[bytes, socket.socket], None]
 
 
 @dataclass
 class Calling:
-    """The network part of a `CallContext`, with the recorded effects."""
+    """The network part of a `CallContext`. It collects the recorded effects."""
 
     network: Outgoing | None
     client: Client
@@ -50,7 +50,7 @@ class Calling:
 def calling(
     tool: Primitive, arguments: dict[str, Any], rules: dict[str, Any], client: Client, remaining: float = 30.0
 ) -> Calling:
-    """The context of a call whose URLs were judged."""
+    """The context of a call whose URLs were authorized."""
     governance = read_governance(rules)
     authority = Authority(Policy(governance.layers(), "/workspace", "/home/user"), Modes(None))
     outgoing = authority.outgoing(tool.definition, tool, arguments, governance)
@@ -71,7 +71,7 @@ async def called(
 
 
 class Raw:
-    """A server whose handler writes raw bytes; `seen` has the requests."""
+    """A server whose handler writes raw bytes. `seen` contains the requests."""
 
     def __init__(self, handler: Handler, trust: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.handler = handler
@@ -112,7 +112,7 @@ class Raw:
                     self.seen.append(head)
                     self.handler(head, connection)
         except OSError:
-            # The client has hung up.
+            # The client has closed the connection.
             pass
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ def raw(handler: Handler, trust: ssl.SSLContext | None = None, host: str = "127.
 
 
 def answer(body: bytes = b"", status: str = "200 OK", headers: Sequence[str] = ()) -> bytes:
-    """A whole response."""
+    """Return a whole response."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
@@ -140,7 +140,7 @@ def hello(head: bytes, connection: socket.socket) -> None:
 
 
 def resolving(table: Mapping[str, Sequence[str] | Callable[[], Sequence[str]]]) -> Callable[[str, int], Awaitable[Any]]:
-    """A resolver for these names; a function is called for each lookup."""
+    """A resolver for these names. If the answer of a name is a function, each lookup calls the function."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         found = table.get(host)
@@ -153,7 +153,7 @@ def resolving(table: Mapping[str, Sequence[str] | Callable[[], Sequence[str]]]) 
 
 @dataclass
 class Authorities:
-    """A certificate authority for the certificates of servers and the trust of clients."""
+    """A certificate authority. It signs the servers' certificates, and the clients trust it."""
 
     folder: Path
 

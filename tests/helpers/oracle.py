@@ -1,8 +1,8 @@
-"""The oracle: CPython runs the sources of `cases/run` in a process of its own.
+"""The oracle: CPython runs the sources of `cases/run` in a separate process.
 
-`python -m tests.helpers.oracle` reads a JSON list of programs and writes a list of outcomes. A program is either a source, run
-under the prelude, or its lowered text, run with simple replacements for the names that a worker defines. Only `export` and the
-prelude come from the sandbox, so the comparison is meaningful.
+`python -m tests.helpers.oracle` reads a JSON list of programs and writes a list of outcomes. A program is either a source or
+its lowered text. A source runs under the prelude. Lowered text runs with simple replacements for the names that a worker
+defines. The oracle uses only `export` and the prelude from the sandbox, so that the comparison is meaningful.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 def execute(program: dict[str, Any]) -> dict[str, Any]:
-    """Run one program. The outcome is JSON: result, error, code, text, line, printed, calls."""
+    """Run one program. Returns the outcome as JSON: result, error, code, text, line, printed, calls."""
     log = io.StringIO()
     calls: list[tuple[str, Any]] = []
     outcome: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def _plain(program: dict[str, Any], answer: Answer, print_: Callable[..., None])
         return answer(name, dict(zip(program["parameters"].get(name, ()), args, strict=False)) | kwargs)
 
     names = prelude(call, print_)
-    # The names of annotations. Annotations are not evaluated, but the base of a TypedDict is.
+    # Define the names that annotations use. Annotations are not evaluated, but the base class of a TypedDict is.
     names |= {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional": Optional}
     flags = __future__.annotations.compiler_flag
     exec(compile(program["text"], "<tool>", "exec", flags=flags, dont_inherit=True), names)  # noqa: S102 (a case of ours)

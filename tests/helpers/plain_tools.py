@@ -1,8 +1,8 @@
-"""Example tools under plain CPython: the prelude, the real file primitives, and nothing of the sandbox.
+"""Runs example tools under plain CPython, with the prelude and the real file primitives but without the sandbox.
 
-An `@example` means the same to the service and to CPython, so both are asked. Here a source is compiled and executed as it
-stands; a call goes to the example's stub, to the real primitive in a scratch workspace, or to another example tool, which is
-run likewise. Whatever else a tool might call is an error of the test.
+An `@example` must mean the same to the service and to CPython, so the tests run it in both. This module compiles and executes
+the unchanged source. A call goes to the example's stub, to the real primitive in a scratch workspace, or to another example
+tool that runs in the same way. Any other call fails the test.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ ANNOTATIONS = {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional
 
 @dataclass
 class Context:
-    """What a file primitive is told."""
+    """The context that a file primitive gets."""
 
     workspace: Workspace
     remaining: float = 30.0
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def effect(self, kind: str, **facts: Any) -> None:
-        """Nobody asks for these."""
+        """Settings that no file primitive needs here."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: with a value, or with what an example's `raises` may name (an exception's name, a code)."""
+    """The end of a call: a value, or the names that an example's `raises` may use (an exception's name, a code)."""
 
     value: Any = None
     raised: frozenset[str] = frozenset()
@@ -107,7 +107,7 @@ class Plain:
 
 @contextmanager
 def scratch(files: Mapping[str, str]) -> Iterator[tuple[Workspace, Path]]:
-    """A workspace that holds some files, and the folder it is."""
+    """Yield a workspace that contains some files, and its folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for path, content in files.items():
@@ -119,7 +119,7 @@ def scratch(files: Mapping[str, str]) -> Iterator[tuple[Workspace, Path]]:
 
 
 def problem(name: str, example: Example, tools: Mapping[str, Checked]) -> str:
-    """What an example says that doesn't come out; "" when all of it does."""
+    """Return what differs from the example, or "" if the example holds."""
     with scratch(example.files) as (workspace, folder):
         got = Plain(tools, workspace, example.stubs).run(name, example.arguments)
         if example.raises is not None:

@@ -1,4 +1,4 @@
-"""Imported by the fork server before it forks children; see `tests.helpers.children`."""
+"""The fork server imports this module before it forks children (`tests.helpers.children`)."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ for package in ("engine", "store", "surfaces"):
         if not module.name.endswith("__main__"):
             import_module(module.name)
 
-# The parser's table takes long to build, and each home caches its own.
+# The parser's table takes long to build, and each home caches its own table.
 parse("")

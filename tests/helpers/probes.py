@@ -1,8 +1,8 @@
-"""What a hostile command tries. Run inside the sandbox as ``python3 probes.py NAME,… FACTS``, with the standard library only.
+"""The attacks of a hostile command.
 
-Each probe is a function; its docstring names, for each confinement, the layer that must stop it. A probe that succeeds prints
-ESCAPED, or changes something that the test looks at afterwards, or prints the secret. Several probes run one after the other,
-each in a process of its own.
+The sandbox runs ``python3 probes.py NAME,… FACTS``, with the standard library only. Each probe is a function. Its docstring
+names, for each confinement, the layer that must stop the probe. A successful probe prints ESCAPED, prints the secret, or
+changes something that the test checks afterwards. Several probes run one after the other, each in a separate process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 PROBES: dict[str, Callable[[Any], object]] = {}
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86 = os.uname().machine == "x86_64"
-#: Begins the line before the output of each of several probes.
+#: Begins the line that comes before the output of a probe, if there are several probes.
 MARK = "-- probe "
 
 
@@ -46,14 +46,14 @@ def tell(path: str) -> None:
 
 
 def call(number: int, *arguments: Any) -> int:
-    """Make a system call, which is an escape unless it fails."""
+    """Make a system call. The call is an escape unless it fails."""
     result = LIBC.syscall(number, *arguments)
     if result != -1:
         escaped(f"call {number} gave {result}")
     return int(result)
 
 
-# Reading what must not be read.
+# Reading forbidden data.
 
 
 @probe
@@ -106,7 +106,7 @@ def read_through_open_descriptors(f: Any) -> None:
 @probe
 def read_by_what_bash_reads_first(f: Any) -> None:
     """bwrap: descriptors closed; landlock: descriptors closed"""
-    # Whoever starts the command may have run this already, when more was open.
+    # The process that starts the command may already have run the BASH_ENV file, with more descriptors open.
     assert os.environ["BASH_ENV"]
     outside = os.open(f["ws"], os.O_PATH)
     os.set_inheritable(outside, True)
@@ -196,7 +196,7 @@ def attach_shared_memory(f: Any) -> None:
         escaped(ctypes.string_at(LIBC.shmat(shmget, None, 0o10000)))
 
 
-# Changing what must not be changed.
+# Changing protected data.
 
 
 @probe
@@ -340,7 +340,7 @@ def replace_hooks(f: Any) -> None:
 @probe
 def swap_what_is_hidden_or_kept(f: Any) -> None:
     """bwrap: mount namespace; landlock: Landlock"""
-    # What hides a name goes with the name where another file is put in its place, if anybody can.
+    # If any user can put another file in the place of a hidden name, the mount that hides the name disappears with it.
     with contextlib.suppress(OSError):
         os.mkdir("sub/folder")
     for name in ("file", "folder/inner"):
@@ -697,11 +697,11 @@ def type_into_the_terminal(f: Any) -> None:
         escaped("a terminal")
 
 
-# Outliving the command, and using too much.
+# Outliving the command, and using too many resources.
 
 
 def beat() -> None:
-    """Append to a file for as long as this process lives."""
+    """Append to a file until this process ends."""
     while True:
         with open("sub/beats", "a") as file:
             file.write("x")
@@ -765,7 +765,7 @@ def take_memory_that_is_shared(f: Any) -> None:
     """bwrap: bounds; landlock: bounds"""
     import mmap
 
-    # Whoever counts reads this, too.
+    # The code that counts memory also reads this file.
     LIBC.prctl(15, b"\xff\xfe", 0, 0, 0)
     shared = mmap.mmap(-1, 500 << 20)
     for n in range(500):
@@ -803,7 +803,7 @@ def run(name: str, facts: Any) -> None:
 
 
 def run_forked(name: str, facts: Any) -> None:
-    """Run one probe in a process of its own, after a line with its name."""
+    """Print a line with the name of a probe, then run the probe in a separate process."""
     print(f"{MARK}{name}", flush=True)
     pid = os.fork()
     if pid == 0:

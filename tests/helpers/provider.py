@@ -1,4 +1,4 @@
-"""A provider of models on this machine, over real sockets. The name of the model selects its behaviour."""
+"""A model provider on this machine that uses real sockets. The name of the model selects its behaviour."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ ERRORS: dict[str, tuple[str, list[str], bytes]] = {
 
 
 class Provider:
-    """`requests` has the bodies of the requests, `heads` their heads."""
+    """`requests` contains the bodies of the requests, `heads` contains their heads."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""What a refused call raises, and a folder's state to show that it changed nothing."""
+"""Helpers for tests of refused calls: the failure that a call raises, and the state of a folder before and after the call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from albert_tools.engine.model.failure import Failure
 
 
 def snapshot(folder: Path) -> dict[str, Any]:
-    """Every name under `folder`, a link by where it leads, a file by its content and its other names."""
+    """Return every name under `folder`: a link with its target, a file with its inode number and its content."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         facts = path.lstat()
@@ -26,7 +26,7 @@ def snapshot(folder: Path) -> dict[str, Any]:
 
 
 def refused(call: Callable[[], object]) -> tuple[str, str | None]:
-    """Code and rule of the failure that `call` must raise."""
+    """Return code and rule of the failure that `call` must raise."""
     with pytest.raises(Failure) as caught:
         call()
     return caught.value.code, caught.value.rule

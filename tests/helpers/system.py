@@ -1,7 +1,8 @@
-"""What the tests need of the system, beside Python packages: found, installed where that may be done, or named with the way to it.
+"""Checks that this system has the programs that the tests need in addition to Python packages.
 
-Nothing is left out of the tests because a program is missing: they would prove less than they seem to. As root with apt-get the
-packages are installed; anybody else is told what to type. Where everything is there it takes no time and asks no server.
+A missing program does not skip tests: a passing run would then prove less than it seems to. As root, this script installs
+missing packages with apt-get. For any other user, or without apt-get, it prints the command that installs them. If no program
+is missing, the script takes no time and contacts no server.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: Where the system's programs are; what somebody has in a home can't be seen by other users, as whom attacks are made.
+#: The folders of the system's programs. Some attacks run as another user, who can't use programs in somebody's home
+#: folder.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"
 
 
 class Program(NamedTuple):
-    """A program, the package that has it, and which tests need it."""
+    """A program, the package that contains it, and the tests that need it."""
 
     name: str
     package: str
@@ -40,12 +42,12 @@ PROGRAMS = [
 
 
 def missing(path: str = PATH) -> list[Program]:
-    """The programs that aren't in the folders of `path`."""
+    """Return the programs that are not in the folders of `path`."""
     return [program for program in PROGRAMS if shutil.which(program.name, path=path) is None]
 
 
 def advice(lacking: Sequence[Program], path: str = PATH) -> str:
-    """What is missing, what for, and how to get it here."""
+    """Return a text that lists the missing programs, what they are needed for, and the command that installs them."""
     packages = " ".join(p.package for p in lacking)
     ways = {
         "apt-get": f"sudo apt-get install {packages}",
@@ -59,7 +61,8 @@ def advice(lacking: Sequence[Program], path: str = PATH) -> str:
 
 
 def install(lacking: Sequence[Program]) -> bool:
-    """Have apt-get install them, after fetching its lists only where it must; whether it could."""
+    """Install the packages with apt-get. The package lists are updated only if the first try fails. Returns whether the
+    installation succeeded."""
     apt = shutil.which("apt-get", path=PATH)
     if apt is None or os.geteuid() != 0:
         return False
@@ -76,7 +79,7 @@ def install(lacking: Sequence[Program]) -> bool:
 
 
 def unusable() -> str:
-    """Of the confinements that the tests use on Linux, those that are there and don't work, with the reason; else nothing."""
+    """Return the Linux confinements that the tests use and that do not work here, with the reasons. Returns "" if all work."""
     if sys.platform != "linux":
         return ""
     from albert_tools.engine.sandbox.command.confinement import found
@@ -86,13 +89,14 @@ def unusable() -> str:
 
 
 def main() -> int:
-    """0 when the tests can run as they are meant to; else it is said why not."""
+    """Install or list what is missing. Returns 0 if the tests can run, and 1 if a program is still missing."""
     lacking = missing()
     if lacking and not (install(lacking) and not missing()):
         print(advice(missing()), file=sys.stderr)
         return 1
     if reasons := unusable():
-        # In a container it is its makers' to allow; what can be tested without it still is, and the rest fails by name.
+        # Only the operator of a container can allow confinement in it. The other tests still run, and the affected tests fail
+        # by name.
         print(
             f"Commands can't be confined here as the tests want it, so some of them will fail:{reasons}",
             file=sys.stderr,

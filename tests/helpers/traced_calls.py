@@ -1,4 +1,4 @@
-"""Notices of calls, as observers get them from the pipeline."""
+"""Notices of calls, as the pipeline sends them to observers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refused(tool: str = "bash", **facts: Any) -> Ended:
 
 
 def nested(observer: Observer, trace: str | None = None) -> tuple[Span, Span, Span]:
-    """Three calls, each made by the one before; the innermost times out, and so all fail."""
+    """Notices of three nested calls. The innermost call times out, and so all three fail."""
     outer = new_span(None, trace)
     middle = new_span(outer)
     inner = new_span(middle)
@@ -70,7 +70,7 @@ def start(code: str, **environ: str) -> subprocess.Popen[str]:
 
 
 def printed(code: str) -> str:
-    """What the code prints; it must write nothing to standard error."""
+    """Return the output of the code. The code must write nothing to standard error."""
     out, err = start(code).communicate()
     assert err == ""
     return out

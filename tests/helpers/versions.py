@@ -1,4 +1,4 @@
-"""Versions of tools to save."""
+"""Makes versions of tools to save."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from albert_tools.engine.model.definition import Callee, Program, ToolDefinition
 
 
 def make(name: str = "shout", text: str = "a.upper()", description: str = "Shout it.") -> ToolVersion:
-    """A named version; another text makes another version."""
+    """Make a version with a name. A different text makes a different version."""
     source = f'def {name}(a: str) -> str:\n    """{description}"""\n    return {text}\n'
     return ToolVersion(
         definition=ToolDefinition(

@@ -1,4 +1,4 @@
-"""Expressions that use every name that programs may use, per module."""
+"""For each module, expressions that use every name that programs may use."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ ENTRIES: dict[str, list[str]] = {
     ],
 }
 
-#: Built-ins, and methods whose first use loads something.
+#: Built-ins and methods that load a module when they are first used.
 PLAIN = [
     "[abs(-1), all([1]), any([0]), ascii('é'), bin(5), bool(0), chr(233), divmod(7, 2), format(3.14159, '.2f'), hex(255)]",
     "[bytes('é', 'utf-8'), bytes([1]), dict(a=1), list(enumerate('ab', start=1)), list(filter(None, [0, 1])), float('1e3')]",

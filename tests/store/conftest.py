@@ -1,4 +1,4 @@
-"""What the store's tests share: tools to save, and stores to save them in."""
+"""Fixtures that the tests of the store share: tools, and stores that save them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MakeVersion = Callable[..., ToolVersion]
 
 @pytest.fixture(scope="session")
 def make() -> MakeVersion:
-    """A named version: `make(name, text, description)`; every other text is another version."""
+    """Return a function that makes versions: `make(name, text, description)`. A different text makes a different version."""
     return versions.make
 
 

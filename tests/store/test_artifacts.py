@@ -1,4 +1,7 @@
-"""Artifacts on disk: by two processes at once, killed at any moment, changed behind our back, and never collected."""
+"""Artifacts on disk: published by two processes at once, killed at any moment, and changed by other programs.
+
+The content of an artifact is never collected.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def test_every_changed_byte_is_found(tmp_path: Path) -> None:
         artifacts.get("/w", "a")
 
 
-def test_a_record_of_another_id_is_damage(tmp_path: Path) -> None:
+def test_a_record_with_another_id_is_damaged(tmp_path: Path) -> None:
     artifacts, contents = store(tmp_path)
     artifacts.publish("/w", artifact(contents, "a", b"x"))
     first = record(artifacts)
@@ -104,7 +107,7 @@ def publish_many(report: Report, folder: Path, text: bytes) -> None:
     report(won)
 
 
-def test_of_two_processes_one_publishes_each(tmp_path: Path) -> None:
+def test_two_processes_publish_each_artifact_once(tmp_path: Path) -> None:
     children = [Child(publish_many, tmp_path, text) for text in (b"one", b"two")]
     for child in children:
         assert child.hear() == "ready"
@@ -132,7 +135,7 @@ def test_every_reported_artifact_survives_kill_9(tmp_path: Path, after: int) -> 
     artifacts, contents = store(tmp_path)
     for n in range(last + 1):
         assert contents.get(artifacts.get("/w", str(n)).content) == b"x" * n
-    # The one that was under way is there, whole, or it isn't; and it can be published now.
+    # The artifact that the kill interrupted is either complete or missing, and can be published now.
     assert artifacts.publish("/w", artifact(contents, str(last + 1), b"x" * (last + 1)))[0].size_bytes == last + 1
 
 
@@ -148,8 +151,8 @@ def test_the_content_of_an_artifact_is_never_collected(tmp_path: Path) -> None:
         contents.get(lost)
 
 
-def test_old_content_that_is_published_just_now_is_young(tmp_path: Path) -> None:
-    """Whoever collects has read the records before this one was there."""
+def test_old_content_that_was_just_published_is_kept(tmp_path: Path) -> None:
+    """The collector has read the records before the new record was written."""
     artifacts, contents = store(tmp_path)
     ref = contents.put(b"old")
     os.utime(contents.folder / ref[3:5] / ref[5:], (0, 0))

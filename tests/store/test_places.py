@@ -1,4 +1,4 @@
-"""Where things live, and what is said when they can't."""
+"""Where files are stored, and the message if a folder can't be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.store.places import Homes, make_folder
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 
-def test_tools_lie_in_the_home_folder_and_the_rest_by_custom() -> None:
+def test_tools_are_in_the_home_folder_and_other_files_where_the_system_has_them() -> None:
     import platformdirs
 
     homes = Homes.resolve({"HOME": "/home/ada"})
@@ -23,7 +23,7 @@ def test_tools_lie_in_the_home_folder_and_the_rest_by_custom() -> None:
     assert homes.state == platformdirs.user_state_path("albert")
 
 
-def test_albert_home_moves_everything() -> None:
+def test_albert_home_moves_all_folders() -> None:
     homes = Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": "/srv/albert"})
     assert [homes.tools, homes.config, homes.cache, homes.state] == [
         Path("/srv/albert") / part for part in ("tools", "config", "cache", "state")
@@ -31,16 +31,18 @@ def test_albert_home_moves_everything() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [("", "/home/ada/.albert"), ("~/x", "/home/ada/x"), ("~", "/home/ada")])
-def test_albert_home_as_people_write_it(value: str, expected: str) -> None:
+def test_albert_home_can_begin_with_a_tilde(value: str, expected: str) -> None:
     assert Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": value}).albert == Path(expected)
 
 
-def test_a_relative_albert_home_is_taken_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_albert_home_is_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert Homes.resolve({"ALBERT_HOME": "here"}).tools == tmp_path / "here" / "tools"
 
 
-def test_no_home_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_there_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -51,13 +53,13 @@ def test_no_home_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Homes.resolve({"ALBERT_HOME": "/srv/albert"}).albert == Path("/srv/albert")
 
 
-def test_folders_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+def test_folders_are_private(tmp_path: Path) -> None:
     made = make_folder(tmp_path / "a" / "b" / "c")
     assert [p.stat().st_mode & 0o777 for p in (made, made.parent, made.parent.parent)] == [0o700] * 3
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/nowhere/tools", "/dev/null"])
-def test_a_home_that_can_not_be_one(tmp_path: Path, place: str, make) -> None:
+def test_an_impossible_home_is_reported(tmp_path: Path, place: str, make) -> None:
     (tmp_path / "file").write_text("in the way")
     store = TinyToolStore(tmp_path / place, tmp_path / "cache")
     with pytest.raises(Failure) as caught:

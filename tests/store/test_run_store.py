@@ -1,4 +1,4 @@
-"""Journals of runs: what was appended is there again, in order, whoever died in between; what isn't as it was written is named."""
+"""Journals of runs. Appended entries are read back in order, even if processes died in between. Damaged entries are named."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _written(runs: Runs, count: int = 5, run_id: str = RUN) -> None:
     journal.close()
 
 
-def test_what_was_appended_is_there_again_in_order(runs: Runs) -> None:
+def test_appended_entries_are_read_back_in_order(runs: Runs) -> None:
     deep: Any = "x"
     for _ in range(200):
         deep = [deep]
@@ -50,7 +50,7 @@ def test_what_was_appended_is_there_again_in_order(runs: Runs) -> None:
     journal.close()
     again = runs.open(RUN)
     assert (again.header, again.entries(), again.torn) == (HEADER, entries, False)
-    # A program sees the order of a dictionary, so a replay must see the same.
+    # A program can observe the order of a dictionary, so a replay must return the same order.
     assert list(again.entries()[0]) == ["z", "a"]
     again.append({"more": 1})
     again.close()
@@ -71,7 +71,7 @@ def test_appending_is_buffered_until_flush_and_large_buffers_are_written(runs: R
     assert len(runs.load(RUN).entries) == 3
 
 
-def test_sync_writes_all_and_many_may_wait(runs: Runs) -> None:
+def test_sync_writes_all_entries_and_many_tasks_can_wait(runs: Runs) -> None:
     async def work() -> None:
         journals = [runs.create(f"{i:016x}", HEADER) for i in range(5)]
 
@@ -90,7 +90,7 @@ def test_sync_writes_all_and_many_may_wait(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 10, 64, 65, 66, 90, -1])
-def test_half_an_entry_is_cut_off_and_told(runs: Runs, kept: int) -> None:
+def test_a_torn_entry_is_cut_off_and_reported(runs: Runs, kept: int) -> None:
     _written(runs)
     path = _file(runs)
     content = path.read_bytes()
@@ -107,7 +107,7 @@ def test_half_an_entry_is_cut_off_and_told(runs: Runs, kept: int) -> None:
     assert not loaded.torn
 
 
-def test_every_flipped_byte_is_damage_and_its_line_is_named(runs: Runs) -> None:
+def test_every_flipped_byte_is_found_and_its_line_is_named(runs: Runs) -> None:
     _written(runs, 3)
     path = _file(runs)
     content = path.read_bytes()
@@ -126,7 +126,7 @@ def test_every_flipped_byte_is_damage_and_its_line_is_named(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("change", ["swap", "drop", "repeat"])
-def test_entries_that_were_moved_are_damage(runs: Runs, change: str) -> None:
+def test_moved_entries_are_damage(runs: Runs, change: str) -> None:
     _written(runs)
     lines = _file(runs).read_bytes().splitlines(keepends=True)
     moved = {
@@ -140,7 +140,7 @@ def test_entries_that_were_moved_are_damage(runs: Runs, change: str) -> None:
     assert caught.value.code == "damaged"
 
 
-def test_a_record_under_another_runs_name_is_damage(runs: Runs) -> None:
+def test_a_journal_under_another_runs_name_is_damage(runs: Runs) -> None:
     _written(runs)
     path = _file(runs)
     path.rename(path.with_name("f" * 16 + ".jsonl"))
@@ -159,7 +159,7 @@ def append_without_pause(report: Report, folder: Path) -> None:
         i += 1
 
 
-def test_nothing_flushed_is_lost_by_kill_9(runs: Runs) -> None:
+def test_no_flushed_entry_is_lost_by_kill_9(runs: Runs) -> None:
     chance = random.Random(5)
     runs.create(RUN, HEADER).close()
     expected = 0
@@ -185,7 +185,7 @@ def hold_on(report: Report, folder: Path) -> None:
     journal.close()
 
 
-def test_one_holder_at_a_time(runs: Runs) -> None:
+def test_only_one_process_at_a_time_opens_a_journal(runs: Runs) -> None:
     child = Child(hold_on, runs.folder)
     assert child.hear() == "held"
     with pytest.raises(Failure) as caught:
@@ -220,18 +220,18 @@ def fork_with_a_journal(_: Report, folder: Path) -> None:
 
     pid = forked(work)
     journal.close()
-    runs.open(RUN).close()  # though the child lives
+    runs.open(RUN).close()  # although the child lives
     os.write(go[1], b"x")
     assert wait_for(pid) == 0
 
 
-def test_a_forked_child_has_no_part_in_its_parents_journal(runs: Runs) -> None:
+def test_a_forked_child_can_not_use_its_parents_journal(runs: Runs) -> None:
     assert Child(fork_with_a_journal, runs.folder).wait() == 0
     assert runs.load(RUN).entries == [{"i": 0}]
 
 
 def append_to_a_full_disk(_: Report, folder: Path, room: int) -> None:
-    # A limit on files' sizes is a full disk that only this child sees.
+    # A limit on file sizes looks like a full disk, but only to this child.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     runs = Runs(folder)
     journal = runs.create(RUN, HEADER)
@@ -250,7 +250,7 @@ def append_to_a_full_disk(_: Report, folder: Path, room: int) -> None:
 
 
 @pytest.mark.parametrize("room", [1, 50, 64, 65, 100, 150, 190])
-def test_a_full_disk_is_one_clear_failure_and_the_last(runs: Runs, room: int) -> None:
+def test_on_a_full_disk_the_first_append_fails_and_all_later_ones_too(runs: Runs, room: int) -> None:
     assert Child(append_to_a_full_disk, runs.folder, room).wait() == 0
     journal = runs.open(RUN)
     seen = [e["i"] for e in journal.entries()]
@@ -267,14 +267,14 @@ def begin_on_a_full_disk(_: Report, folder: Path) -> None:
     assert caught.value.code == "io_error"
 
 
-def test_a_full_disk_at_the_beginning_leaves_no_run(runs: Runs) -> None:
+def test_on_a_full_disk_no_run_is_created(runs: Runs) -> None:
     assert Child(begin_on_a_full_disk, runs.folder).wait() == 0
     assert runs.list(5) == []
 
 
 def begin_where_nothing_can_be_written(_: Report, place: Path) -> None:
     if os.geteuid() == 0:
-        # Root may write anywhere, but not as somebody else.
+        # Root can write anywhere, so the test becomes another user.
         for parent in place.parents:
             if parent.stat().st_mode & 0o005 == 0 and parent != Path("/"):
                 parent.chmod(0o755)
@@ -286,7 +286,7 @@ def begin_where_nothing_can_be_written(_: Report, place: Path) -> None:
     assert caught.value.hint
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_failure(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported_clearly(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     place = tmp_path / "theirs"
     place.mkdir(mode=0o700)
@@ -296,7 +296,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_failure(tmp_path: Path) ->
 
 @pytest.mark.parametrize("dangling", [False, True])
 @pytest.mark.parametrize("what", ["runs", "day"])
-def test_a_link_in_a_folders_place_is_refused(runs: Runs, tmp_path: Path, what: str, dangling: bool) -> None:
+def test_a_link_in_place_of_a_folder_is_refused(runs: Runs, tmp_path: Path, what: str, dangling: bool) -> None:
     _written(runs)
     moved = tmp_path / "moved"
     folder = runs.folder if what == "runs" else _file(runs).parent
@@ -314,7 +314,7 @@ def test_a_link_in_a_folders_place_is_refused(runs: Runs, tmp_path: Path, what: 
     assert len(list(moved.rglob("*.jsonl"))) == 1
 
 
-def test_a_link_in_a_journals_place_is_not_followed(runs: Runs, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_journal_is_not_followed(runs: Runs, tmp_path: Path) -> None:
     _written(runs)
     path = _file(runs)
     path.rename(tmp_path / "moved")
@@ -332,7 +332,7 @@ def test_a_folder_open_to_others_is_refused(runs: Runs) -> None:
         runs.load(RUN)
 
 
-def test_cancelling_is_seen_by_whoever_runs_it_and_stays(runs: Runs) -> None:
+def test_every_process_sees_that_a_run_is_cancelled(runs: Runs) -> None:
     journal = runs.create(RUN, HEADER)
     assert not runs.cancelled(RUN)
     other = Runs(runs.folder)
@@ -349,7 +349,7 @@ def test_cancelling_is_seen_by_whoever_runs_it_and_stays(runs: Runs) -> None:
     assert caught.value.code == "not_found"
 
 
-def test_the_list_is_newest_first_over_days_and_tells_what_it_cannot_read(runs: Runs) -> None:
+def test_the_list_is_newest_first_and_names_unreadable_runs(runs: Runs) -> None:
     assert runs.list(5) == []
     for i in range(4):
         _written(runs, i, f"{9 - i:016x}")
@@ -369,7 +369,7 @@ def test_the_list_is_newest_first_over_days_and_tells_what_it_cannot_read(runs: 
     assert caught.value.code == "not_found"
 
 
-def test_the_beginning_of_an_id_will_do_where_it_is_unique(runs: Runs) -> None:
+def test_a_unique_beginning_of_an_id_finds_the_run(runs: Runs) -> None:
     _written(runs, 1, "abc0000000000000")
     _written(runs, 2, "abd0000000000000")
     assert len(runs.load("abd").entries) == 2
@@ -385,7 +385,7 @@ def test_the_beginning_of_an_id_will_do_where_it_is_unique(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "../../etc/passwd", "0123456789ABCDEF", "0123456789abcdef0", "0123456789abcdef\n"])
-def test_what_is_no_id_is_refused(runs: Runs, bad: str) -> None:
+def test_an_invalid_id_is_refused(runs: Runs, bad: str) -> None:
     for attempt in (
         lambda: runs.create(bad, {}),
         lambda: runs.open(bad),
@@ -398,7 +398,7 @@ def test_what_is_no_id_is_refused(runs: Runs, bad: str) -> None:
     assert not runs.folder.exists()
 
 
-def test_sweeping_takes_what_is_old_and_not_kept(runs: Runs) -> None:
+def test_sweeping_deletes_old_runs_except_those_to_keep(runs: Runs) -> None:
     for i in range(4):
         _written(runs, 1, f"{i:016x}")
     runs.cancel(f"{0:016x}")
@@ -415,7 +415,7 @@ def test_sweeping_takes_what_is_old_and_not_kept(runs: Runs) -> None:
     assert len(runs.load(RUN).entries) == 5
 
 
-def test_values_that_json_has_no_form_for_are_refused_and_leave_no_trace(runs: Runs) -> None:
+def test_values_without_a_json_form_are_refused_and_leave_no_trace(runs: Runs) -> None:
     journal = runs.create(RUN, HEADER)
     deep: Any = "x"
     for _ in range(500):

@@ -1,8 +1,9 @@
-"""The command line as its users meet it: a process of its own, a real workspace, an empty home.
+"""The command line as users meet it: a separate process, a real workspace, an empty home.
 
-Most of the time of a short command goes into starting Python and importing. So a command runs in a child of a process that has
-imported everything (see `tests.helpers.children`), with arguments, folder, environment and streams of its own. Python is
-started anew only where that start matters: `Albert.start`, and environment variables that Python itself reads.
+A short command spends most of its time on starting Python and on imports. So a command runs in a child of a process that has
+imported everything (`tests.helpers.children`). The child has its own arguments, folder, environment and streams. A test
+starts a new Python only if it tests that start, with `Albert.start`, or if it sets environment variables that Python itself
+reads.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from tests.helpers.children import Child, Report
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-#: Seconds that a command may take.
+#: The time limit of a command, in seconds.
 PATIENCE = 60.0
 
 
 def run_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
-    """What `python -m albert_tools.surfaces.cli` does, with everything imported."""
+    """Do the same as `python -m albert_tools.surfaces.cli`, with everything imported."""
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(cwd)
@@ -72,7 +73,7 @@ class Done:
     err: str
 
     def document(self) -> Any:
-        """Stdout, which must be one JSON document and nothing else."""
+        """Parse stdout, which must be one JSON document and nothing else."""
         return json.loads(self.out)
 
 
@@ -122,10 +123,10 @@ class Albert:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)
 
     def terminal(self, *words: str, columns: int = 80, typed: bytes | Typed = b"", until: str = "") -> tuple[int, str]:
-        """Run on a terminal of its own; the exit code, and everything that the terminal was sent.
+        """Run on a separate terminal. Returns the exit code and everything that the command sent to the terminal.
 
-        `typed` is typed as soon as the command reads from the terminal, or has sent the text `until`. Of several, each is typed
-        when `until` was sent once more.
+        `typed` is typed as soon as the command reads from the terminal, or has sent the text `until`. If there are several
+        texts, each one is typed when the command has sent `until` once more.
         """
         keys = [typed] if isinstance(typed, bytes) and typed else list(typed or ())
         typed_so_far = 0
@@ -138,7 +139,7 @@ class Albert:
         seen = b""
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:
-            # Where the system does not say whether a process reads, it has had enough time after three seconds.
+            # Some systems do not tell whether a process reads from a terminal. There, three seconds are enough time.
             if keys and (seen.count(until.encode()) > typed_so_far if until else _reads(child.pid) or passed > 3):
                 first, typed_so_far = keys.pop(0), typed_so_far + 1
                 os.write(ours, first) if isinstance(first, bytes) else first()
@@ -152,7 +153,7 @@ class Albert:
         return child.wait(1), seen.decode()
 
     def complete(self, line: str) -> list[str]:
-        """What a shell is offered for `line`."""
+        """Return the completions that a shell offers for `line`."""
         with tempfile.NamedTemporaryFile("r") as offered:
             done = self(
                 env={
@@ -170,7 +171,7 @@ class Albert:
             return [word.strip() for word in offered.read().split("\n") if word]
 
     def wait_for_step(self, tool: str, state: str, step: str) -> None:
-        """Return when a run of `tool`, the newest run, has a step that calls `step` and is in that state."""
+        """Wait until the newest run, a run of `tool`, has a step that calls `step` and is in that state."""
 
         def reached() -> bool:
             runs = self("runs", "--limit", "1", "--json").document()["runs"]
@@ -186,10 +187,10 @@ class Albert:
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Return when `condition` is true.
+    """Wait until `condition` is true.
 
     Raises:
-        AssertionError: it stays false.
+        AssertionError: The condition stays false.
     """
     deadline = time.monotonic() + PATIENCE
     while not condition():
@@ -198,7 +199,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 def _reads(process: int) -> bool:
-    """Whether a process is known to be reading from its terminal."""
+    """Whether the system reports that a process is reading from its terminal."""
     try:
         return Path(f"/proc/{process}/wchan").read_text() in ("n_tty_read", "wait_woken")
     except OSError:
@@ -212,7 +213,7 @@ def albert(tmp_path: Path) -> Albert:
 
 @pytest.fixture(scope="session")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Albert:
-    """A home with saved tools, shared by tests that do not change them."""
+    """A home with saved tools. Tests that do not change the tools share it."""
     albert = Albert(tmp_path_factory.mktemp("ready"))
     albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
     albert.write("escape.tool", ESCAPE)

@@ -1,4 +1,4 @@
-"""The owner's rules name primitives of an application: a real package, used through the command line."""
+"""The owner's rules name primitives of an application. A real package is used through the command line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NUMBER = 7
 
 
 def run_albert_there(report: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
-    """With one more folder of installed packages."""
+    """The same environment with one more folder of installed packages."""
     sys.path.append(environ.pop("SITE"))
     run_albert(report, words, cwd, environ, streams)
 
@@ -102,7 +102,7 @@ def test_primitives_of_the_application_are_listed_and_shown(shop: Shop) -> None:
     assert shown.err == "a module that talks\n"
 
 
-def test_primitives_of_the_application_are_judged_and_run(shop: Shop) -> None:
+def test_primitives_of_the_application_are_authorized_and_run(shop: Shop) -> None:
     shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
     waits = shop("run", "send_invoice", "customer=a", "cents:=5")
     assert waits.code == 4

@@ -1,4 +1,4 @@
-"""``albert approvals``: one process asks a question, another shows it in full and answers it."""
+"""``albert approvals``: one process asks a question, another process shows the question in full and answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input gives one sentence, the right exit code and never a traceback (`Albert` checks for one)."""
+"""Bad input gives one sentence, the right exit code and never a traceback. (`Albert` checks each output for a traceback.)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 CASES = [
-    # Words, exit code, what the message says.
+    # The arguments, the exit code, the expected message.
     (["run", "no_such"], 1, "no tool named 'no_such'"),
     (["run", "word_frequencie"], 1, "did you mean 'word_frequencies'"),
     (["run", "word_frequencies"], 2, "path is missing"),
@@ -120,7 +120,7 @@ def test_home_need_not_be_set(ready) -> None:
 def test_the_current_folder_was_deleted(ready, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    # Like the installed command; with `-m`, Python itself would fail before our code starts.
+    # Started like the installed command. With `-m`, Python itself would fail before our code starts.
     entry = tmp_path / "albert"
     entry.write_text("from albert_tools.surfaces.cli.main import main\nraise SystemExit(main())\n")
     script = f"rmdir {gone}; exec {ready.command[0]} {entry} run current_time"

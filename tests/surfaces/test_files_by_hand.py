@@ -1,4 +1,4 @@
-"""The tools of the files family on the command line, one after the other, on real files."""
+"""Calls the tools of the files family from the command line, one after the other, on real files."""
 
 from __future__ import annotations
 

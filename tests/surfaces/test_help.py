@@ -1,4 +1,4 @@
-"""``albert help``: every code of an error and of a diagnostic is explained, and messages point to it."""
+"""``albert help`` explains every code of an error and of a diagnostic, and messages point to it."""
 
 from __future__ import annotations
 

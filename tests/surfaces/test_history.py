@@ -1,4 +1,4 @@
-"""Versions of a tool: how `define` reports them, how they are listed and named, and what remains of a removed tool."""
+"""Versions of a tool: the report of `define`, the list and the names of versions, and what remains of a removed tool."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_first_digits_name_a_version(albert: Albert) -> None:
 
 def test_digits_that_several_versions_begin_with(albert: Albert) -> None:
     versions = [define(albert, version(n))["version"] for n in (1, 2, 3)]
-    # Hashes with six equal digits can't be produced, so the file on disk is edited.
+    # Hashes with six equal digits can't be produced on purpose, so the test edits the file on disk.
     entry = next((albert.home / "tools").rglob("base.json"))
     text = entry.read_text()
     alike = [versions[2][:6] + "0" * 58, versions[2][:6] + "1" * 58]
@@ -139,7 +139,7 @@ def test_a_tool_that_calls_an_outdated_one_is_refused(albert: Albert) -> None:
         assert "error[outdated-callee]: 'top' is outdated: base can't be loaded" in done.err
         assert "help: define top again first, from its source" in done.err
     assert "\n  above " not in albert("list").out
-    # The hint is sufficient.
+    # Following the hint is enough.
     assert albert("define", "base.tool").code == 0
     assert albert("define", "above.tool", "top.tool").code == 0
     assert albert("run", "above", "text=a").out == "A!!\n"

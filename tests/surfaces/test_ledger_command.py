@@ -1,4 +1,4 @@
-"""``albert ledger``: it has every call and no secret, and a changed byte is found."""
+"""``albert ledger``: the ledger contains every call and no secret, and verification finds a changed byte."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_an_argument_can_not_forge_an_entry(albert: Albert) -> None:
     assert len(lines) == 5
 
 
-def test_fold(used: Albert) -> None:
+def test_fold_compacts_the_ledger(used: Albert) -> None:
     assert used("ledger", "fold").code == 2
     assert "records: {keep_days: 90}" in used("ledger", "fold").err
     assert used("ledger", "fold", "--older-than", "2h").code == 2

@@ -195,7 +195,7 @@ def test_sizes_are_readable(albert: Albert) -> None:
         ("execute", {"command": "ls", "exit_code": None}, "ran 'ls', which did not end by itself"),
         ("execute", {"program": "ruff", "args": ["check", "."], "exit_code": 1}, "ran 'ruff check .', exit code 1"),
         ("execute", {"operation": "STATUS", "exit_code": 0}, "ran 'git status', exit code 0"),
-        # Albert Tools itself asks git; exit code 1 is no failure.
+        # Albert Tools itself calls git here, so exit code 1 is no failure.
         ("execute", {"operation": "CONFIG", "exit_code": 1}, ""),
     ],
 )

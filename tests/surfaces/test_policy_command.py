@@ -117,7 +117,7 @@ def test_explain_a_command(albert: Any) -> None:
     assert "deny  tools.bash.forbidden_commands  `git push` is forbidden by 'git push *'\n" in denied.out
 
 
-def test_check(ruled: Any) -> None:
+def test_policy_check(ruled: Any) -> None:
     assert ruled("policy", "check").out == "the rules have no mistakes\n"
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("deny: [read_fil]\n")
@@ -166,7 +166,7 @@ def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Ask about a command at a terminal; returns the answer and the output. `meanwhile` is called while the question is open."""
+    """Ask about a command at a terminal. Returns the answer and the output. `meanwhile` is called while the question is open."""
 
     def ask(command: str, before: bytes, *then: bytes, meanwhile: Callable[[Console], None] | None = None) -> Any:
         ours, theirs = os.openpty()

@@ -1,4 +1,4 @@
-"""``albert runs``: runs are shown, resumed, cancelled, replayed and deleted."""
+"""``albert runs`` shows, resumes, cancels, replays and deletes runs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_killed_run_is_shown_replayed_and_cancelled(stepping: Albert) -> None:
     assert f"its process ended before it did: `albert runs resume {run}` continues where it stopped" in shown
     (stepping.project / "a.txt").write_text("changed since")
     replayed = stepping("runs", "replay", run)
-    # Entries of reads are written later, and may be lost with the process.
+    # Entries of reads are written later. They can be lost with the process.
     assert replayed.code == 0
     assert re.search(r"; it ends there, before (read_file|sleep)\(.*\)\. Nothing was done\.\n", replayed.out)
     cancelled = stepping("runs", "cancel", run)
@@ -137,7 +137,7 @@ def test_resume_and_replay_repeat_no_effect(stepping: Albert, tmp_path: Path) ->
     assert stepping("run", "steps", "seconds=0").code == 4
     run = newest(stepping)["run"]
     (config / "governance.yaml").write_text("")
-    # It continues in the workspace where it began, from any folder.
+    # The run continues in its first workspace, from any folder.
     done = stepping("runs", "resume", run, "--json", cwd=tmp_path)
     assert (done.code, done.document()["output"], done.document()["run_id"]) == (0, ["a.txt", "b.txt"], run)
     before = (stepping.project / "a.txt").stat().st_mtime_ns

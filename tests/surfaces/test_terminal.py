@@ -1,4 +1,4 @@
-"""Output on a terminal: lines that fit, a progress line that disappears, an interrupt that works."""
+"""Output on a terminal. Lines fit its width, a progress line disappears, and an interrupt works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seen(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Albert:
-    """A home with tools that make long lines."""
+    """A home with tools whose output has long lines."""
     albert = Albert(tmp_path_factory.mktemp("full"))
     albert.write("words.tool", (TOOLS / "word_frequencies.tool").read_text(encoding="utf-8"))
     long = "Says a great deal about itself in one line, which no terminal of eighty columns has room for in one piece."
@@ -82,7 +82,7 @@ def test_paragraphs_fill_their_lines(full: Albert) -> None:
         assert len(f"{line} {following.split()[0]}") > 80
 
 
-def test_nothing_is_folded_into_a_pipe(full: Albert) -> None:
+def test_lines_are_not_wrapped_into_a_pipe(full: Albert) -> None:
     (line,) = [line for line in full("list", env={"COLUMNS": "20"}).out.split("\n") if "talkative" in line]
     assert line.endswith("in one piece.")
 
@@ -132,7 +132,7 @@ def test_output_of_a_command_is_shown_as_text(albert: Albert) -> None:
     command = "command=echo one; printf '\\033[2Jtwo\\n'; exit 3"
     code, text = albert.terminal("run", "bash", command, "--quiet")
     assert code == 0
-    # The escape sequence that clears the screen is shown, not obeyed.
+    # The escape sequence that clears the screen is shown as text and has no effect.
     assert seen(text) == ["one", "\\x1b[2Jtwo", "exit code 3, 12 bytes", ""]
     piped = albert("run", "bash", command)
     assert json.loads(piped.out)["output"] == "one\n\x1b[2Jtwo\n"

@@ -38,7 +38,7 @@ BASE = '''def base(text: str) -> str:
 '''
 
 
-def test_a_tool_from_text_to_removal(albert: Albert) -> None:
+def test_a_tool_from_its_text_to_its_removal(albert: Albert) -> None:
     albert.write("top.tool", TOP)
     albert.write("base.tool", BASE)
     checked = albert("check", "base.tool", "--json").document()
@@ -214,7 +214,7 @@ def test_words_that_completion_offers(albert: Albert) -> None:
     assert albert.complete("albert run pick ") == ["mode=", "flag="]
     assert albert.complete("albert run pick mode=fast ") == ["flag="]
     assert albert.complete("albert run read_file pa") == ["path="]
-    # A shell breaks words at the equals sign, and is offered what follows it.
+    # A shell splits words at the equals sign. It gets only the part after the equals sign.
     assert albert.complete("albert run pick mode=") == ["fast", "slow"]
     assert albert.complete("albert run pick flag=f") == ["false"]
     assert albert.complete("albert show pick --version ") == [version[:12]]
@@ -272,11 +272,11 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_the_guide(albert: Albert) -> None:
     text = albert("prompt").out
     assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
-    # A model reads the guide with every task, so it stays small: a page, and a paragraph for each tool.
+    # A model reads the guide with every task. So the guide stays small: a page, and a paragraph for each tool.
     assert len(text) / 4 < 1200 + 200 * text.count("\n- `")
     for name in ("read_file", "edit_file", "search_text", "list_directory", "bash", "http_request", "sleep"):
         assert f"`{name}(" in text
-    # Tools that are not simply allowed are marked.
+    # The guide marks the tools that need approval or are denied.
     marks = dict(re.findall(r"^- `(\w+)\(.*?(\[(?:asks|off|denied)\])?$", text, re.M))
     assert (marks["read_file"], marks["bash"], marks["read_system_logs"]) == ("", "[asks]", "[off]")
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

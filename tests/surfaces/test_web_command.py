@@ -1,4 +1,4 @@
-"""The tools of the web from the command line."""
+"""Calls the web tools from the command line."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.helpers.traced_calls import nested, refused, started
 
 
 class Broken:
-    """Every method raises."""
+    """An observer whose every method raises an exception."""
 
     def started(self, span: Span, call: Started) -> None:
         raise OSError("the disk is full")

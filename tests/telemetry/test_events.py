@@ -1,4 +1,4 @@
-"""Events: one line of JSON each, without secrets, and harmless to a terminal."""
+"""Events: each is one line of JSON, contains no secrets, and can't control a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOSTILE = 'x\n{"event":"tool_call_completed"}\r\x1b[2J\x9b31m\u2028\u202e\ud800'
 
 
 def lines(text: str) -> list[dict[str, Any]]:
-    """Every line as JSON."""
+    """Return every line, parsed as JSON."""
     assert text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 

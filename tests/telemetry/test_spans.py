@@ -1,4 +1,4 @@
-"""Spans as the SDK exports them: names, attributes, parents, errors, ids."""
+"""Spans as the SDK exports them: names, attributes, parents, errors and ids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Exported:
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
 
     def spans(self) -> dict[str, ReadableSpan]:
-        """By name."""
+        """The spans by name."""
         return {span.name: span for span in self._exporter.get_finished_spans()}
 
     def only(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def exported() -> Exported:
 
 
 def once(observer: OpenTelemetryObserver, ended: Ended, trace: str | None = None) -> Span:
-    """One call."""
+    """Make one call."""
     span = new_span(None, trace)
     observer.started(span, ended.started)
     observer.ended(span, ended)
@@ -115,7 +115,7 @@ def test_a_blocked_call_names_the_rule_that_blocked_it(exported: Exported) -> No
     assert "albert.policy.verdict" not in found
 
 
-def test_arguments_and_results_only_where_asked_for_and_then_without_secrets() -> None:
+def test_arguments_and_results_are_exported_only_on_request_and_without_secrets() -> None:
     ended = Ended(
         started(arguments={"token": "hunter22", "path": "a\n"}),
         "completed",
@@ -132,7 +132,7 @@ def test_arguments_and_results_only_where_asked_for_and_then_without_secrets() -
     assert "hunter22" not in str(found)
 
 
-def test_names_and_messages_of_strangers(exported: Exported) -> None:
+def test_names_and_messages_from_outside(exported: Exported) -> None:
     name = f"x\n\x1b[2J {SECRET}"
     call = started(name, kind=None, description=None, session=name, request_id=name)
     once(OpenTelemetryObserver(exported.provider), Ended(call, "blocked", 0.0, "unknown_tool", "validation", name))
@@ -153,13 +153,13 @@ def test_a_callers_traceparent_is_the_parent(ids: Any) -> None:
     assert {f"{s.context.trace_id:032x}" for s in exported.spans().values()} == {TRACE} == {s.trace_id for s in spans}
 
 
-def test_a_caller_that_wants_nothing_kept_is_heard(exported: Exported) -> None:
+def test_a_caller_that_asks_for_no_sampling_gets_none(exported: Exported) -> None:
     nested(OpenTelemetryObserver(exported.provider), f"00-{TRACE}-{PARENT}-00")
     assert exported.spans() == {}
 
 
 @pytest.mark.parametrize("given", [None, TRACE])
-def test_shared_ids_are_the_records(given: str | None) -> None:
+def test_shared_ids_are_those_of_the_records(given: str | None) -> None:
     exported = Exported(SharedIds())
     spans = nested(OpenTelemetryObserver(exported.provider), given)
     made = list(exported.spans().values())
@@ -178,7 +178,7 @@ def test_within_the_applications_span() -> None:
         nested(observer)
         context = request.get_span_context()
         assert current_trace() == f"00-{context.trace_id:032x}-{context.span_id:016x}-01"
-        # Said outright, the record has the application's trace, too.
+        # If a call names the application's trace, the record has it too.
         assert nested(observer, current_trace())[0].trace_id == f"{context.trace_id:032x}"
     spans = exported.spans()
     outer, middle = spans["execute_tool report"], spans["execute_tool fetch_all"]
@@ -188,8 +188,8 @@ def test_within_the_applications_span() -> None:
     assert middle.parent.span_id == outer.context.span_id
 
 
-def test_the_provider_of_the_process_is_used_also_when_it_comes_later() -> None:
-    # In a process of its own: it can be set once.
+def test_a_provider_that_is_set_later_is_used_too() -> None:
+    # In a separate process, because a provider can be set only once.
     code = """
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider

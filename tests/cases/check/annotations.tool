@@ -25,7 +25,7 @@ def t(path, limit: int = 1) -> str:  # error: 7 [no-annotation] "the parameter '
     """Read."""
     return path
 ---
-# a helper's parameters need none
+# a helper's parameters need no annotations
 def _f(a, b=1):
     return a + b
 
@@ -70,12 +70,12 @@ def t(a: list[int, str], b: dict[str], c: Optional[int, str], d: str[int]) -> No
     """Read."""
     return None
 ---
-# dict takes a key type and a value type
+# dict requires a key type and a value type
 def t(a: dict[str, int], b: dict[list, int]) -> None:  # error: 29 [annotation] "dict takes a key type and a value type"
     """Read."""
     return None
 ---
-# Literal takes constants only
+# Literal accepts constants only
 def t(a: Literal[str], b: Literal[1 + 1]) -> None:
 # error: 18 [annotation] "Literal takes constants"
 # error: 35 [annotation] "Literal takes constants"
@@ -92,7 +92,7 @@ def t(a: 1, b: [str], c: {"a": int}, d: str or None, e: json.Row) -> None:
     """Read."""
     return None
 ---
-# a tool does not take or return sets and bytes
+# a tool's parameters and result can't be sets or bytes
 def t(a: set[str], b: bytes) -> frozenset:
 # error: 10 [annotation] "set can't be a tool's parameter or result"
 # error: 23 [annotation] "bytes can't be a tool's parameter or result"
@@ -100,7 +100,7 @@ def t(a: set[str], b: bytes) -> frozenset:
     """Read."""
     return a
 ---
-# a helper takes and returns sets and bytes
+# a helper's parameters and result can be sets and bytes
 def _f(a: set[str], b: bytes) -> frozenset:
     return frozenset(a)
 

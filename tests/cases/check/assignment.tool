@@ -16,7 +16,7 @@ def t(x: int) -> int:
         y = 3
     return y
 ---
-# the branch that does not assign returns
+# assigned in one branch, and the other branch returns
 def t(x: int) -> int:
     """Choose."""
     if x > 1:
@@ -27,7 +27,7 @@ def t(x: int) -> int:
         raise ToolError("no")
     return y
 ---
-# a loop may not run
+# assigned in a loop whose body may never run
 def t(xs: list) -> int:
     """Last."""
     for x in xs:
@@ -41,7 +41,7 @@ def t(xs: list) -> int:
         pass
     return x  # error: 12 [unassigned] "'x' may not have a value here"
 ---
-# set before the loop
+# assigned before the loop
 def t(xs: list) -> int:
     """Last."""
     y = 0
@@ -90,7 +90,7 @@ def t(path: str) -> str:
         print("no")
     return text  # error: 12 [unassigned] "'text' may not have a value here"
 ---
-# try: the handler returns
+# try: assigned in the body, and the handler returns
 def t(path: str) -> str:
     """Read."""
     try:
@@ -108,7 +108,7 @@ def t(path: str) -> str:
         text = ""
     return text
 ---
-# try: the else sees what the body assigned
+# try: a name of the body has a value in the else
 def t(path: str) -> int:
     """Read."""
     try:
@@ -146,7 +146,7 @@ def t(path: str) -> str:
         done = True
     return f"{text} {done}"
 ---
-# the exception's name ends with its handler
+# the exception's name has no value after its handler
 def t(path: str) -> str:
     """Read."""
     e = ""
@@ -156,7 +156,7 @@ def t(path: str) -> str:
         print(e.code)
     return e  # error: 12 [unassigned] "'e' has no value here: Python removes an exception's name when its handler ends"
 ---
-# del of a name is refused, so nothing is unassigned by it
+# del of a name is refused, so every assigned name keeps a value
 def t(x: int) -> int:
     """Delete."""
     y = x
@@ -173,7 +173,7 @@ def t(x: Any) -> str:
             kind = "other"
     return kind
 ---
-# match without such a case
+# match without a final case that matches everything
 def t(x: Any) -> str:
     """Name."""
     match x:
@@ -233,7 +233,7 @@ def t(xs: list) -> list:
     """Get."""
     return [y for x in xs if (y := x + 1)]
 ---
-# a walrus in a chained comparison may not run
+# a walrus in a chained comparison may never run
 def t(a: int) -> list:
     """Get."""
     b = 0 < a < (n := 5)

@@ -7,7 +7,7 @@ def t(x: Any) -> Any:
 # error: 40 [private-attribute] "the attribute '_private' is private"
 # error: 52 [private-attribute] "the attribute '__init__' is private"
 ---
-# attributes by which other sandboxes were left
+# attributes that programs used to escape from other sandboxes
 def t(f: Any) -> Any:
     """Look."""
     return [f.gi_frame, f.f_globals, f.tb_frame, f.cr_frame, f.mro(), f.func_globals]
@@ -18,7 +18,7 @@ def t(f: Any) -> Any:
 # error: 64 [unknown-attribute] "no method 'mro' in the language"
 # error: 73 [unknown-attribute] "no attribute 'func_globals' in the language"
 ---
-# format and format_map
+# the methods format and format_map
 def t(text: str, x: Any) -> Any:
     """Show."""
     return ["{0}".format(x), text.format(x=x), text.format_map({}), format(x, ">8")]
@@ -48,7 +48,7 @@ def t(d: dict) -> Any:
     """Show."""
     return d.status  # error: 14 [unknown-attribute] "no attribute 'status' in the language"
 ---
-# a tool's answer is a dict
+# a tool's output is a dict, so it has no attributes
 def t(url: str) -> Any:
     """Show."""
     answer = tools.http_request(url=url)
@@ -136,7 +136,7 @@ def t(text: str) -> Any:
     d = datetime.fromisoformat(text)
     return [d.year, d.month, d.isoformat(), (d + timedelta(days=1)).date().isoformat(), date(2024, 1, 1).weekday()]
 ---
-# the clock is a tool
+# the current time comes from a tool
 from datetime import date, datetime
 import datetime as dt
 

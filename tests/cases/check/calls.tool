@@ -21,7 +21,7 @@ def t(path: str) -> str:
     """Read."""
     return tools.read_file(pth=path)  # error: 28 [tool-arguments] "read_file has no parameter 'pth'; did you mean 'path'?"
 ---
-# an unknown parameter besides all required ones
+# an unknown parameter in addition to all required ones
 def t(path: str) -> str:
     """Read."""
     return tools.read_file(path=path, mode="r")  # error: 39 [tool-arguments] "read_file has no parameter 'mode'"
@@ -69,7 +69,7 @@ def t(path: str) -> Any:
     x = tools  # error: 9 [tools-value] "'tools' is used without a call"
     return [x, tools["read_file"]]  # error: 16 [tools-value] "'tools' is used without a call"
 ---
-# a tool is not a callback
+# a tool can't be a callback
 def t(paths: list[str]) -> list:
     """Read."""
     return list(map(tools.read_file, paths))  # error: 21 [tools-value] "'tools' is used without a call"
@@ -118,12 +118,12 @@ def t(path: str) -> list:
     """Count."""
     return [tools.count_words(path=path), tools.summarise(path), tools.summarise(path=path, limit=3)]
 ---
-# a method of a tool's answer
+# a method of a tool's output
 def t(path: str) -> list:
     """Count."""
     return tools.read_file(path=path).splitlines()
 ---
-# helpers: arguments against parameters
+# a helper's arguments must match its parameters
 def _join(a: str, b: str = "", *, sep: str = " ") -> str:
     return a + sep + b
 
@@ -149,7 +149,7 @@ def t(a: str) -> str:
     """Join."""
     return _join(a)  # error: 12 [arguments] "_join needs 'sep'"
 ---
-# built-ins: how many arguments
+# the number of arguments of built-ins
 def t(xs: list) -> list:
     """Call."""
     return [len(), len(xs, xs), isinstance(xs), divmod(1), abs(1, 2), range()]
@@ -160,7 +160,7 @@ def t(xs: list) -> list:
 # error: 67 [arguments] "abs takes at most 1 argument"
 # error: 71 [arguments] "range needs 1 argument"
 ---
-# built-ins: which keywords
+# the keyword arguments of built-ins
 def t(xs: list) -> list:
     """Call."""
     a = sorted(xs, reverse=True, key=len)
@@ -183,7 +183,7 @@ def t(xs: list) -> None:
     """Say."""
     print("…", flush=True)  # error: 16 [arguments] "print has no argument 'flush' here"
 ---
-# open with keywords is still open
+# open with keyword arguments is refused too
 def t(xs: list) -> str:
     """Say."""
     return open("x", mode="r")  # error: 12 [outside-name] "'open' is not in the language"
@@ -234,7 +234,7 @@ def t(xs: list) -> Any:
     """Call."""
     return tool(xs)  # error: 12 [not-callable] "'tool' is used only as @tool(…) above the tool"
 ---
-# a TypedDict takes its fields by name
+# a TypedDict is called with its fields as named arguments
 class Row(TypedDict):
     name: str
     size: int
@@ -269,7 +269,7 @@ def t(xs: list) -> list:
 # error: 24 [arguments] "math.isclose has no argument 'b' here"
     ]
 ---
-# functions of modules take no ** arguments
+# functions of modules accept no ** arguments
 import json
 
 def t(xs: list, options: dict) -> str:
@@ -283,7 +283,7 @@ def t() -> float:
     """Call."""
     return math.pi()  # error: 12 [not-callable] "math.pi is a constant"
 ---
-# defaultdict takes a built-in type
+# defaultdict requires a built-in type
 from collections import defaultdict
 
 def t(xs: list) -> dict:

@@ -123,7 +123,7 @@ def t(x: Any) -> Any:
         case f"{x}":  # error: 14 [syntax] "a pattern can't be an f-string"
             return 1
 ---
-# something after **rest
+# a key after **rest
 def t(x: Any) -> Any:
     """Match."""
     match x:

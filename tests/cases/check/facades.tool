@@ -1,4 +1,4 @@
-# an unavailable module, with what to use instead
+# an unavailable module, and its replacement
 import os  # error: 8 [unknown-module] "the module 'os' can't be imported"
 import sys  # error: 8 [unknown-module] "the module 'sys' can't be imported"
 import time  # error: 8 [unknown-module] "the module 'time' can't be imported"
@@ -131,7 +131,7 @@ def t(x: str) -> Any:
     a = [j.dumps(x), up.quote(x), urllib.parse.urljoin(x, x), parse.unquote(x), q(x), urlparse(x).netloc]
     return [a, dt.fromisoformat(x).astimezone(timezone.utc).isoformat()]
 ---
-# several at once
+# several modules in one import statement
 import json, re, math
 
 def t(x: str) -> Any:
@@ -166,7 +166,7 @@ def t(x: str) -> Any:
     except (re.error, json.JSONDecodeError) as e:
         return str(e)
 ---
-# what an error of a module holds
+# the attributes of a module's error
 import json
 
 def t(x: str) -> Any:
@@ -199,7 +199,7 @@ def t(x: str) -> Any:
     """Parse."""
     return datetime.fromisoformat(x)  # error: 21 [unknown-attribute] "datetime has no 'fromisoformat' here; did you mean 'datetime.fromisoformat'?"
 ---
-# csv in and out
+# csv reading and writing
 import csv
 import io
 

@@ -29,7 +29,7 @@ def t(x: int) -> int:
     """Map."""
     return _apply(_f, x)  # error: 19 [function-value] "the function '_f' can't be used as a value"
 ---
-# callbacks in every position that takes one
+# callbacks in every position that accepts one
 import functools
 import re
 

@@ -15,12 +15,12 @@ def t(xs: list) -> Any:
     f = iter(xs)  # error: 9 [lazy-value] "iter(…) is lazy and must be consumed where it is made"
     return map(str, [a, b, c, d, e, f])  # error: 12 [lazy-value] "map(…) is lazy and must be consumed where it is made"
 ---
-# what the fix writes is accepted
+# the result of the fix is accepted
 def t(xs: list) -> list:
     """Double."""
     return map(str, xs)  # error: 12 [lazy-value] "map(…) is lazy and must be consumed where it is made"
 ---
-# consumed where they are made
+# lazy values that are consumed at once
 def t(xs: list, d: dict) -> list:
     """Use."""
     for i, x in enumerate(xs):
@@ -152,7 +152,7 @@ def t(xs: list) -> Any:
     e = c.elements()  # error: 9 [lazy-value] "elements(…) is lazy and must be consumed where it is made"
     return [list(e), sorted(c.elements()), c.most_common(2)]
 ---
-# sorted, list and tuple are not lazy; nor is range
+# sorted, list, tuple and range are not lazy
 def t(xs: list) -> Any:
     """Use."""
     r = range(3)

@@ -3,7 +3,7 @@ def t() -> None:
     """Wait."""
     tools.sleep(seconds="1")  # error: 25 [tool-value] "sleep does not take this value: seconds: expected number, got string "1""
 ---
-# a number out of its bounds, by place
+# a positional number out of its bounds
 def t() -> str:
     """Read."""
     return tools.read_file("a.txt", 0)  # error: 37 [tool-value] "read_file does not take this value: offset: must be 1 or more, is 0"
@@ -24,7 +24,7 @@ def t() -> dict:
     return tools.http_request(url="https://a.example/", method="put")  # error: 64 [tool-value] "http_request does not take this value: method: "put" is not one of the choices; did you mean "PUT"?"
     # hint: "write "PUT""
 ---
-# literals that fit
+# literals that match the parameters
 PATH = "../a"
 
 def t(seconds: float, name: str) -> list:

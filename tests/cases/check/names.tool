@@ -3,7 +3,7 @@ def t(path: str) -> str:
     """Read."""
     return pth  # error: 12 [unknown-name] "nothing is named 'pth'; did you mean 'path'?"
 ---
-# an unknown name without a similar one
+# an unknown name without a similar name
 def t(path: str) -> str:
     """Read."""
     return zzzzz  # error: 12 [unknown-name] "nothing is named 'zzzzz'"
@@ -56,7 +56,7 @@ def t(x: dict) -> str:
     """Dump."""
     return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
 ---
-# a missing import goes above constants and decorators
+# the fix puts a missing import above constants and decorators
 LIMIT = 3
 
 @tool(timeout=5)
@@ -148,7 +148,7 @@ def sorted(xs: list) -> list:  # error: 5 [rebound-name] "'sorted' is taken: it 
     """Sort."""
     return xs
 ---
-# a constant is set once
+# a constant is assigned once
 LIMIT = 1
 LIMIT = 2  # error: 1 [rebound-name] "the constant 'LIMIT' is set twice"
 
@@ -156,7 +156,7 @@ def t() -> int:
     """Give."""
     return LIMIT
 ---
-# a local may have a constant's name
+# a local variable may have a constant's name
 LIMIT = 1
 
 def t() -> int:
@@ -220,7 +220,7 @@ def t() -> int:
     """Give."""
     return A
 ---
-# OSError around a tool is ToolError
+# a handler for OSError around a tool call should handle ToolError
 def t(path: str) -> str:
     """Read."""
     try:

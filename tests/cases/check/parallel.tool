@@ -1,11 +1,11 @@
-# the two forms
+# the two forms of parallel
 def t(paths: list[str]) -> Any:
     """Read."""
     texts = parallel(tools.read_file(path=p) for p in paths)
     a, b = parallel(tools.read_file(path="a"), tools.count_words(path="b"))
     return [texts, a, b]
 ---
-# no, named and unpacked arguments
+# parallel without arguments, with named and with unpacked arguments
 def t(paths: list[str]) -> Any:
     """Read."""
     a = parallel()  # error: 9 [parallel] "parallel takes one generator expression, or calls side by side"

@@ -1,4 +1,4 @@
-# no public function
+# a source without a public function
 def _f(x: int) -> int:  # error: 5 [no-tool] "the source has no public function, so it defines no tool"
     return x
 ---
@@ -126,7 +126,7 @@ def t(a: int, *, b: int = 1, c: int) -> int:
     """Add."""
     return a + b + c
 ---
-# all decorators and arguments
+# all decorators with all arguments
 @tool(timeout=60)
 @example(
     arguments={"path": "notes.txt", "n": -1},

@@ -23,7 +23,7 @@ def t(xs: list) -> list:
     xs.sort()
     return xs
 ---
-# calls with an effect need no use of the result
+# a call with an effect may drop its result
 def _f(xs: list) -> None:
     xs.append(1)
 
@@ -43,7 +43,7 @@ def t(xs: list, d: dict) -> list:
     next(iter(xs), None)
     return [xs, y]
 ---
-# a comprehension with an effect
+# a comprehension that is used for its effect
 def t(xs: list) -> list:
     """Do."""
     out = []
@@ -70,7 +70,7 @@ def t(text: str) -> str:
     re.sub("a", "b", text)
     return text
 ---
-# a conversion in a try tests a value
+# a conversion in a try may drop its result
 def t(text: str) -> bool:
     """Ask."""
     try:

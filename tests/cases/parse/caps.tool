@@ -4,7 +4,7 @@ def t() -> list:
     return [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
 # error: 62 [nesting-too-deep] "brackets are nested more than 50 deep"
 ---
-# brackets nested within the parser's limit are left to the checker
+# brackets nested within the parser's limit are refused by the checker
 def t() -> list:
     """Nest."""
     return [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]

@@ -14,7 +14,7 @@ def t(x: int) -> int:
         z = y  # error: 8 [syntax] "unexpected indent"
     return y
 ---
-# a line that is indented like no block around it
+# a line whose indentation matches no block
 def t(x: int) -> int:
     """Check."""
     if x:

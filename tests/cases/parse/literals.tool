@@ -8,7 +8,7 @@ def t() -> int:
     """Give."""
     return 012  # error: 12 [syntax] "leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers"
 ---
-# a number that runs into a name
+# a number directly before a name
 def t() -> int:
     """Give."""
     return 1abc  # error: 12 [syntax] "invalid decimal literal"
@@ -18,7 +18,7 @@ def t() -> int:
     """Give."""
     return 1_  # error: 13 [syntax] "invalid decimal literal"
 ---
-# a number of too many digits
+# a number with too many digits
 def t() -> int:
     """Give."""
     return 111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111

@@ -4,7 +4,7 @@ def t() -> int:
     größe = 1  # error: 5 [non-ascii-name] "the name 'größe' has letters outside ASCII"
     return größe  # error: 12 [non-ascii-name] "the name 'größe' has letters outside ASCII"
 ---
-# a name that NFKC turns into one with two underscores
+# a name that NFKC turns into a name with two underscores
 def t(x: int) -> int:
     """Count."""
     return x.__clᵃss__  # error: 14 [non-ascii-name] "the name '__clᵃss__' has letters outside ASCII"
@@ -19,7 +19,7 @@ def t(path: str) -> str:
     """Read."""
     return ｔools.read_file(path=path)  # error: 12 [non-ascii-name] "the name 'ｔools' has letters outside ASCII"
 ---
-# any text in strings and comments
+# strings and comments may contain any script
 def t() -> str:
     """Grüße — 你好."""
     return "naïve ✓ 🙂"  # café

@@ -101,14 +101,14 @@ def t() -> Any:
     ]
 # result: [None, 0, [], 1, {"a": 0, "b": 2, "c": 3, "d": 4, "e": []}, True, 5, {"a": 0, "b": 0}, {"x": 1}, {"k": "v"}, ["a", 1], None, False, ["q", "p"], True]
 ---
-# a missing key
+# reading a missing key raises KeyError
 def t() -> Any:
     """Map."""
     d = {"a": 1}
     del d["a"]
     return d["a"]  # raises: KeyError "'a'"
 ---
-# 1, 1.0 and True are one key, which stays the first
+# 1, 1.0 and True are one key, and the first key stays
 def t() -> Any:
     """Map."""
     d = {1: "int"}
@@ -128,7 +128,7 @@ def t() -> Any:
     """Map."""
     return {[1]: 2}  # raises: TypeError "unhashable type: 'list'"
 ---
-# counting and grouping
+# counting and grouping with dicts
 def t() -> Any:
     """Map."""
     words = "the cat the dog a cat the".split()
@@ -225,7 +225,7 @@ def t() -> Any:
     return xs
 # raises: result_limit "the result nests deeper than 200 levels, or holds itself"
 ---
-# a value that is shared is written out twice
+# a value that occurs twice is copied when it leaves the program
 def t() -> Any:
     """Cross."""
     x = [1]

@@ -1,4 +1,4 @@
-# the else of a for runs without a break
+# the else of a for runs if no break was executed
 def _find(xs: list, x: int) -> str:
     for y in xs:
         if y == x:
@@ -56,7 +56,7 @@ def t() -> Any:
             d.pop(k)
     return d
 ---
-# finally runs however the try is left
+# finally runs after every way of leaving the try
 def _f(x: int, log: list) -> str:
     try:
         if x == 1:
@@ -157,7 +157,7 @@ def t() -> Any:
 # prints: "logged"
 # raises: ValueError "invalid literal for int() with base 10: 'x'"
 ---
-# the same name again
+# the caught error is raised again by its name
 def t() -> Any:
     """Try."""
     try:
@@ -198,7 +198,7 @@ def t() -> Any:
     return found
 # result: [["('a', 2)", ["a", 2]], ["", []], ["m", "c", True, None, "m", ["m"]]]
 ---
-# nested try: the inner handlers don't match
+# nested try: the outer handler runs if the inner handlers don't match
 def t() -> Any:
     """Try."""
     log = []
@@ -228,7 +228,7 @@ def t() -> Any:
         return str(e)
 # result: "'second'"
 ---
-# the errors of Python, word for word
+# error messages are the same as in Python
 def _f(x: int) -> Any:
     xs, d = [1], {}
     match x:

@@ -81,7 +81,7 @@ def t() -> Any:
     return [xs, ys]
 # result: [[0, 9, 1], [0, 9, 1]]
 ---
-# += on a list changes it, + creates another
+# += changes a list, + creates a new list
 def t() -> Any:
     """Evaluate."""
     a = b = [1]
@@ -180,7 +180,7 @@ def t() -> Any:
     return [sums, total, found, last]
 # result: [[1, 3, 6], 6, True, 2]
 ---
-# a comprehension has variables of its own
+# a comprehension's variables are not visible outside
 def t() -> Any:
     """Evaluate."""
     x = "kept"
@@ -188,7 +188,7 @@ def t() -> Any:
     return [x, ys]
 # result: ["kept", [0, 1, 2]]
 ---
-# a loop variable keeps its last value
+# a loop variable keeps its last value after the loop
 def t() -> Any:
     """Evaluate."""
     i = None
@@ -245,7 +245,7 @@ def t() -> Any:
 # prints: "7"
 # result: [True, 7, "none"]
 ---
-# zip and map stop with the shortest
+# zip and map stop at the end of the shortest argument
 def t() -> Any:
     """Evaluate."""
     return [list(zip([1, 2, 3], "ab")), list(map(lambda a, b: a + b, [1, 2], [10, 20, 30])), list(enumerate("ab", 1))]
@@ -265,19 +265,19 @@ def t() -> Any:
     return [a, b, c, d, e, f, g, h, i]
 # result: [0, [1, 2, 3], 4, ["x"], "y", 1, 2, 3, []]
 ---
-# unpacking too few
+# unpacking too few values
 def t() -> Any:
     """Evaluate."""
     a, b, c = [1, 2]  # raises: ValueError "not enough values to unpack (expected 3, got 2)"
     return [a, b, c]
 ---
-# unpacking too many
+# unpacking too many values
 def t() -> Any:
     """Evaluate."""
     a, b = [1, 2, 3]  # raises: ValueError "too many values to unpack (expected 2)"
     return [a, b]
 ---
-# displays with stars
+# list and dict displays with stars
 def t() -> Any:
     """Evaluate."""
     a, d = [1, 2], {"x": 1, "y": 2}

@@ -19,7 +19,7 @@ def t(text: str) -> Any:
 # arguments: {"text": "{x"}
 # result: ["Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", True]
 ---
-# JSON of values that JSON does not have
+# JSON of values that JSON can't express
 import json
 from datetime import date
 
@@ -83,7 +83,7 @@ def t() -> Any:
     return [reduce(lambda a, b: a * b, [1, 2, 3, 4]), reduce(lambda a, b: {**a, b: len(a)}, "xy", {}), reduce(max, [3, 9, 2])]
 # result: [24, {"x": 0, "y": 1}, 9]
 ---
-# CSV in and out
+# CSV reading and writing
 import csv
 import io
 

@@ -16,13 +16,13 @@ def t() -> Any:
     return [round(0.5), round(1.5), round(2.5), round(2.675, 2), round(-1.5), round(1234, -2), round(2.0, 1), round(7, 1)]
 # result: [0, 2, 2, 2.67, -2, 1200, 2.0, 7]
 ---
-# floats as text
+# floats converted to text
 def t() -> Any:
     """Count."""
     return [0.1 + 0.2, str(1e16), str(1e15), str(1e-5), repr(0.1), str(-0.0), 1e22, 3.0, float("1e3"), str(float("inf"))]
 # result: [0.30000000000000004, "1e+16", "1000000000000000.0", "1e-05", "0.1", "-0.0", 1e+22, 3.0, 1000.0, "inf"]
 ---
-# int of text and floats
+# int of text and of floats
 def t() -> Any:
     """Count."""
     return [int("  -12 "), int("1_000"), int("ff", 16), int("0b11", 0), int(-3.9), int(True), int("٣")]
@@ -34,7 +34,7 @@ def t() -> Any:
     return [True + True, sum([True, False, True]), {True: "a", 1: "b", 1.0: "c"} == {1: "c"}, isinstance(True, int), [False, 1].index(0)]
 # result: [2, 2, True, True, 0]
 ---
-# bits
+# bitwise operators
 def t() -> Any:
     """Count."""
     return [5 & 3, 5 | 3, 5 ^ 3, ~5, 1 << 10, -1 >> 1, bin(10), hex(255), oct(8), (255).bit_length(), (7).bit_count()]

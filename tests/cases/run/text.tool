@@ -60,7 +60,7 @@ def t() -> Any:
     """Write."""
     return f"{'text':d}"  # raises: ValueError "Unknown format code 'd' for object of type 'str'"
 ---
-# percent formats
+# formatting with the percent operator
 def t() -> Any:
     """Write."""
     return ["%s is %d" % ("a", 3), "%5.2f|" % 1.5, "%-4s|" % "x", "%x" % 255, "100%%" % (), "%(k)s" % {"k": 1}]

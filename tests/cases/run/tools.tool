@@ -90,7 +90,7 @@ def t() -> Any:
     """Give up."""
     raise ToolError("later", code="busy", retryable=True)  # raises: ToolError[busy] "later"
 ---
-# retrying
+# a program retries a call
 def t(url: str) -> Any:
     """Fetch."""
     for attempt in range(3):
@@ -174,7 +174,7 @@ def t() -> Any:
 # prints: ""
 # prints: "0,1,2"
 ---
-# parallel over items is a list in their order
+# parallel over items returns a list in their order
 def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in paths)
@@ -183,13 +183,13 @@ def t(paths: list[str]) -> Any:
 # calls: read_file(path="a") -> "A"
 # result: ["B", "A"]
 ---
-# parallel over nothing
+# parallel over an empty list
 def t() -> Any:
     """Read."""
     return parallel(tools.read_file(path=p) for p in [])
 # result: []
 ---
-# parallel calls side by side are a tuple
+# parallel with several calls returns a tuple
 def _size(path: str) -> int:
     return len(tools.read_file(path=path))
 

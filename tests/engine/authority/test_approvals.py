@@ -1,4 +1,4 @@
-"""Questions and answers as records: one question per action, the first answer holds, it is used once, and it ends."""
+"""Questions and answers as records. There is one question per action. The first answer applies, is used once, and expires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY_TOOL = Scope("write_file", "v1", "session", "NORMAL", ("caller1",))
 
 
 class Desk:
-    """The approvals of a home, and the time there."""
+    """The approvals of a home, and the current time of the test."""
 
     def __init__(self, folder: Path) -> None:
         self.log = Log(folder)
@@ -27,7 +27,7 @@ class Desk:
         self.approvals = Approvals(self.log, lambda: self.now)
 
     def again(self) -> Approvals:
-        """As another process would see them."""
+        """The same approvals in another process."""
         return Approvals(Log(self.log.folder), lambda: self.now)
 
     def ask(self, action: str = "a", scope: Scope | None = BY_HAND, **facts: Any) -> Approval:
@@ -104,12 +104,12 @@ def test_an_answer_is_used_up(desk: Desk, choice: Any) -> None:
 def test_an_unanswered_question_allows_nothing(desk: Desk) -> None:
     asked = desk.ask()
     assert not desk.use(asked)
-    # Nor does one that somebody believes to have been answered.
+    # A question that is wrongly believed to be answered allows nothing either.
     assert not desk.use(replace(asked, state="yes"))
     assert not desk.use(replace(asked, state="standing"))
 
 
-def test_questions_and_answers_end(desk: Desk) -> None:
+def test_questions_and_answers_expire(desk: Desk) -> None:
     asked, given = desk.ask("a"), desk.approvals.answer(desk.ask("b", run="b").id, "once", "ada")
     desk.now += OPEN_SECONDS
     assert code(desk.approvals.answer, asked.id, "once", "ada") == "timeout"
@@ -153,7 +153,7 @@ def test_revocation(desk: Desk) -> None:
         ("no", BY_TOOL, BY_TOOL, False),
     ],
 )
-def test_how_far_a_lasting_answer_goes(desk: Desk, choice: Any, scope: Scope, other: Scope, holds: bool) -> None:
+def test_the_scope_of_a_lasting_answer(desk: Desk, choice: Any, scope: Scope, other: Scope, holds: bool) -> None:
     desk.approvals.answer(desk.ask(scope=scope).id, choice, "ada")
     for approvals in (desk.approvals, desk.again()):
         found = approvals.standing(other)
@@ -174,7 +174,7 @@ def test_possible_answers(desk: Desk, scope: Scope | None, choices: Any) -> None
     assert desk.approvals.get(asked.id).state == "open"
 
 
-def test_the_state_is_kept_whole(desk: Desk) -> None:
+def test_the_complete_state_is_stored(desk: Desk) -> None:
     desk.approvals.answer(desk.ask("a", BY_TOOL).id, "always", "ada")
     desk.approvals.answer(desk.ask("b").id, "once", "ada")
     desk.approvals.answer(desk.ask("c").id, "no", "ada")

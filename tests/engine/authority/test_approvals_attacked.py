@@ -1,4 +1,4 @@
-"""Approvals under attack: whatever changes between question, answer and effect, the call is asked about again or denied."""
+"""Approvals under attack. After any change between question, answer and effect, the call is asked about again or denied."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from albert_tools import Answer, CallContext, Failure, SyncToolService, primitiv
 from albert_tools.engine.authority.approvals import Approval
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL", "ALERT"]}}}
-#: Done between the effect's own reading of the file and its end.
+#: An action that runs after the effect has read the file and before the effect ends.
 MEANWHILE: list[Callable[[], object]] = []
 
 
 class _Meanwhile:
-    """A workspace in which something happens right before a file is replaced."""
+    """A workspace that runs an action right before it replaces a file."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -46,13 +46,14 @@ def put(path: str, context: CallContext, twice: bool = False) -> str:
 
 @primitive(effects=["write"], paths={"path": "write"}, approval=True)
 def stamp(path: str, context: CallContext) -> str:
-    """Change a file in a way of its own, that no workspace sees."""
+    """Change a file without the workspace's functions."""
     (Path(context.workspace.root) / path).write_text("stamped")
     return path
 
 
 class Person:
-    """Answers as told, by a value or by doing something and giving one; the last answer again and again."""
+    """Gives the set answers. An answer is a value, or a function that does something and returns a value. The last answer is
+    repeated."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -71,7 +72,7 @@ def _no_meanwhile() -> None:
 
 @pytest.fixture
 def make(make_bench: Any, tmp_path: Path) -> Any:
-    """Makes a bench whose rules are a file."""
+    """Makes a bench whose rules are in a file."""
 
     def made(rules: Any = ASKS, **options: Any) -> Any:
         path = tmp_path / "rules.yaml"
@@ -112,7 +113,7 @@ def content(bench: Any) -> str:
 
 
 def swapped(bench: Any) -> None:
-    """Another file of the same content and size in the place of the first."""
+    """Put another file with the same content and size in the place of the first."""
     (bench.work / "b.txt").write_text("old")
     os.replace(bench.work / "b.txt", bench.work / "a.txt")
 
@@ -160,7 +161,7 @@ def test_a_change_after_the_answer_asks_again(make: Any, change: str) -> None:
     assert {a.id for a in questions(bench.service, "yes")} == {first.id}
 
 
-def test_a_no_in_the_call_overrules_a_yes_elsewhere(make: Any) -> None:
+def test_a_no_in_the_call_overrules_a_yes_from_elsewhere(make: Any) -> None:
     def elsewhere() -> bool:
         desk = bench.service.service.approvals
         desk.answer(desk.all(("open",))[0].id, "once", "ada")
@@ -195,7 +196,7 @@ def test_a_new_mode_overrules_an_answer(make: Any) -> None:
     answer(bench.service)
     bench.service.service.context.modes.switch("LOCKDOWN", "ada", "")
     error = bench.service.resume(waiting.run_id).error
-    # It isn't done, and waits for another mode.
+    # The call is not made, and waits for another mode.
     assert (error.code, error.details["denied"]) == ("suspended", "permission_denied")
     assert content(bench) == "old"
 
@@ -251,7 +252,7 @@ def test_a_caller_can_not_change_the_call_afterwards(make: Any) -> None:
     bench = make(ask=Person(lambda: given.update(content="evil") is None))
     bench.service.invoke("write_file", given)
     assert content(bench) == "new"
-    # Nor what a run that waits goes on with.
+    # The caller can't change the arguments that a waiting run continues with either.
     bench = make(patience=0.2)
     given = {"path": "a.txt", "content": "new"}
     with ThreadPoolExecutor(1) as threads:
@@ -265,11 +266,11 @@ def test_a_caller_can_not_change_the_call_afterwards(make: Any) -> None:
     assert content(bench) == "new"
 
 
-def test_a_tool_that_is_redefined_meanwhile(make: Any) -> None:
+def test_a_tool_that_is_redefined_during_a_question(make: Any) -> None:
     rules = {**ASKS, "tools": {"t": {"requires_approval_in_modes": ["NORMAL"]}}}
 
     def redefine() -> bool:
-        # While this service waits for the answer, so by another one.
+        # Another service redefines the tool while this one waits for the answer.
         with bench.again(ask=None) as other:
             other.define('def t() -> Any:\n    """Do it."""\n    return "another"\n')
         return True
@@ -280,7 +281,7 @@ def test_a_tool_that_is_redefined_meanwhile(make: Any) -> None:
 
     bench = make(rules, ask=InThread(True))
     bench.define('return "the one"')
-    # The version that was asked about is the one that runs.
+    # The run uses the version that the question was about.
     assert bench.value("t") == "the one"
     bench = make(rules)
     bench.define('return "the one"')
@@ -291,7 +292,7 @@ def test_a_tool_that_is_redefined_meanwhile(make: Any) -> None:
     assert bench.service.resume(waiting.run_id).value() == "the one"
 
 
-def test_a_callee_that_is_redefined_meanwhile(make: Any) -> None:
+def test_a_callee_that_is_redefined_during_a_question(make: Any) -> None:
     bench = make()
     bench.define('return tools.write_file(path="a.txt", content="new")["path"]', "inner")
     bench.define("return tools.inner()", "outer")
@@ -333,7 +334,9 @@ def test_a_call_may_replace_its_own_file_again(make: Any) -> None:
     assert content(bench) == "ours"
 
 
-def test_a_call_that_goes_its_own_way_is_looked_at_before_it_begins(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_bypasses_the_workspace_is_checked_before_it_begins(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench = make(ask=Person("once"))
     log = bench.service.service.context.ledger
     durable = type(log).adurable
@@ -366,7 +369,7 @@ def test_rules_and_modes_that_change_at_the_last_moment(
     assert content(bench) == "old"
 
 
-# Once is once
+# An answer is used once
 
 
 def test_an_answer_is_used_once(make: Any) -> None:
@@ -413,7 +416,7 @@ def test_an_answer_is_used_once_by_two_processes(make: Any) -> None:
     assert told == ["False\n", "True\n"]
 
 
-def test_an_old_journal_does_not_bring_an_answer_back(make: Any) -> None:
+def test_an_old_journal_does_not_restore_a_used_answer(make: Any) -> None:
     bench = make()
     bench.define('return tools.write_file(path="new.txt", content="x")["path"]')
     waiting = bench.service.invoke("t")
@@ -423,26 +426,26 @@ def test_an_old_journal_does_not_bring_an_answer_back(make: Any) -> None:
     assert bench.service.resume(waiting.run_id).value() == "new.txt"
     (bench.work / "new.txt").unlink()
     shutil.copy(bench.home / "old", journal)
-    # The ledger has what was done since.
+    # The ledger records the effects since then.
     with pytest.raises(Failure) as caught:
         bench.service.resume(waiting.run_id)
     assert caught.value.code == "damaged"
     assert not (bench.work / "new.txt").exists()
 
 
-def test_an_answer_is_for_that_run_and_that_step(make: Any) -> None:
+def test_an_answer_applies_to_its_run_and_its_step(make: Any) -> None:
     bench = make()
     bench.define('return [tools.write_file(path="new.txt", content="x")["path"] for _ in range(2)]')
     first, second = bench.service.invoke("t"), bench.service.invoke("t")
     answer(bench.service, which=0)
     assert bench.service.resume(second.run_id).error.code == "suspended"
     assert bench.service.invoke("write_file", {"path": "new.txt", "content": "x"}).error.code == "suspended"
-    # The first run goes on to its second step, which is another question.
+    # The first run continues to its second step, which is another question.
     assert bench.service.resume(first.run_id).error.code == "suspended"
     assert len(questions(bench.service, "used")) == 1
 
 
-def test_an_answer_is_for_that_session(make: Any) -> None:
+def test_an_answer_applies_to_its_session(make: Any) -> None:
     bench = make()
     tokens = [bench.service.within(lambda s: s.open_session("x"))[1] for _ in range(2)]
     given = {"path": "new.txt", "content": "x"}
@@ -469,7 +472,7 @@ def test_an_answer_that_comes_too_late(make: Any) -> None:
     with pytest.raises(Failure) as late:
         bench.service.within(lambda s: s.approvals.answer(waiting.error.details["approval"], "once", "ada"))
     assert late.value.code == "timeout"
-    # Nor is one good that was given in time and not used.
+    # An answer that was given in time but not used expires too.
     again = suspended(bench)
     answer(bench.service)
     now[0] += 8 * 24 * 3600
@@ -512,13 +515,13 @@ def test_a_revoked_answer_allows_nothing(make: Any) -> None:
     assert content(bench) == "old"
 
 
-def test_a_no_is_for_its_call(make: Any) -> None:
+def test_a_no_applies_to_its_call_only(make: Any) -> None:
     person = Person(False, False, True)
     bench = make(ask=person)
     body = 'r = []\n    for i in range(2):\n        try:\n            tools.write_file(path="a.txt", content="new")\n'
     bench.define(body + "        except ToolError as e:\n            r.append(e.code)\n    return r")
     assert bench.value("t") == ["permission_denied", "permission_denied"]
-    # Each step is asked about once; the next call is asked about anew.
+    # Each step is asked about once. The next call is asked about again.
     assert len(person.asked) == 2
     assert bench.service.invoke("write_file", {"path": "a.txt", "content": "new"}).ok
     assert len(person.asked) == 3
@@ -532,7 +535,7 @@ def test_a_no_from_elsewhere_is_used_up(make: Any) -> None:
     assert suspended(bench).error.details["approval"] != waiting.error.details["approval"]
 
 
-def test_who_is_asked_may_give_up(make: Any) -> None:
+def test_the_person_who_is_asked_may_give_up(make: Any) -> None:
     class Gone(Person):
         async def __call__(self, question: Any) -> Any:
             raise asyncio.CancelledError
@@ -549,7 +552,7 @@ def writes(bench: Any, name: str = "t", text: str = "x") -> None:
     bench.define(f'return tools.write_file(path=p, content="{text}")["path"]', name, "p: str")
 
 
-def test_a_lasting_answer_is_for_one_version_of_the_caller(make: Any) -> None:
+def test_a_lasting_answer_applies_to_one_version_of_the_caller(make: Any) -> None:
     bench = make()
     writes(bench)
     waiting = bench.service.invoke("t", {"p": "1"})
@@ -558,13 +561,13 @@ def test_a_lasting_answer_is_for_one_version_of_the_caller(make: Any) -> None:
     assert bench.service.invoke("t", {"p": "2"}).ok
     with bench.again() as other:
         assert other.invoke("t", {"p": "3"}).ok
-    # Not by hand, not within another tool, not in another version.
+    # The answer does not apply to calls by hand, calls within another tool, or calls in another version.
     assert bench.service.invoke("write_file", {"path": "4", "content": "x"}).error.code == "suspended"
     bench.define('return tools.t(p="5")', "outer")
     assert bench.service.invoke("outer").error.code == "suspended"
     writes(bench, text="y")
     assert bench.service.invoke("t", {"p": "6"}).error.code == "suspended"
-    # Nor in another mode, nor once it is taken back.
+    # It does not apply in another mode or after its revocation.
     writes(bench)
     bench.service.service.context.modes.switch("ALERT", "ada", "")
     assert bench.service.invoke("t", {"p": "7"}).error.code == "suspended"
@@ -575,7 +578,7 @@ def test_a_lasting_answer_is_for_one_version_of_the_caller(make: Any) -> None:
     assert bench.service.invoke("t", {"p": "9"}).error.code == "suspended"
 
 
-def test_an_answer_for_the_session_is_for_that_session(make: Any) -> None:
+def test_an_answer_for_the_session_applies_to_that_session(make: Any) -> None:
     bench = make()
     writes(bench)
     (one, token), (_, other) = [bench.service.within(lambda s: s.open_session("x")) for _ in range(2)]
@@ -586,12 +589,12 @@ def test_an_answer_for_the_session_is_for_that_session(make: Any) -> None:
 
     waiting = bench.service.invoke("t", {"p": "1"}, session=token)
     assert answer(bench.service, "session").session == one.id
-    # Also for the run that waited, which goes on when the session is over.
+    # It also applies to the run that waited, and that continues after the end of the session.
     assert bench.service.resume(waiting.run_id).ok
     assert [code("2", token), code("3", other), code("4", None)] == [None, "suspended", "suspended"]
 
 
-def test_an_answer_by_hand_is_for_that_call_alone(make: Any) -> None:
+def test_an_answer_for_a_call_by_hand_applies_to_that_call_alone(make: Any) -> None:
     bench = make(ask=Person("session", False))
     given = {"path": "a.txt", "content": "x"}
     for _ in range(2):
@@ -607,14 +610,14 @@ def test_a_call_by_hand_can_not_be_allowed_always(make: Any) -> None:
     with pytest.raises(Failure, match="can't be allowed for ever"):
         answer(bench.service, "always")
     assert questions(bench.service, "open")[0].choices == ("once", "session", "no")
-    # In the call itself it counts as a plain yes.
+    # In the call itself the answer counts as a plain yes.
     bench.service.within(lambda s: s.approvals.revoke(waiting.error.details["approval"]))
     asked = make(ask=Person("always", False))
     assert asked.service.invoke("write_file", {"path": "a.txt", "content": "x"}).ok
     assert asked.service.invoke("write_file", {"path": "a.txt", "content": "x"}).error.denied
 
 
-def test_a_lasting_answer_does_not_stretch_to_doing_it_twice(make: Any) -> None:
+def test_a_lasting_answer_does_not_allow_a_second_effect(make: Any) -> None:
     bench = make({"tools": {"stamp": {"requires_approval_in_modes": ["NORMAL"]}}})
     bench.define('return tools.stamp(path="a.txt")')
     waiting = bench.service.invoke("t")

@@ -1,4 +1,4 @@
-"""The rules in the pipeline: what is decided before a call, what is asked, and what is judged again when a file is opened."""
+"""The rules in the pipeline: decisions before a call, questions to a person, and the check when a file is opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKS = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 
 
 class Person:
-    """Somebody who answers as told, and remembers the questions."""
+    """A person who gives the set answers, and remembers the questions."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -54,7 +54,7 @@ class Person:
         ({}, "/etc/passwd", "outside_workspace"),
     ],
 )
-def test_denials_name_the_rule_and_do_nothing(make_bench: Any, rules: Any, path: str, rule: str) -> None:
+def test_denials_name_the_rule_and_have_no_effect(make_bench: Any, rules: Any, path: str, rule: str) -> None:
     bench = make_bench(governance=rules)
     (bench.work / "secrets").mkdir()
     (bench.work / "secrets" / "a.txt").write_text("secret")
@@ -65,7 +65,7 @@ def test_denials_name_the_rule_and_do_nothing(make_bench: Any, rules: Any, path:
     assert result.error is not None
     assert (result.error.code, result.error.rule) == ("permission_denied", rule)
     assert result.effects == ()
-    # A program that calls it is denied in the same way, and can handle it.
+    # A program that makes the call is denied in the same way, and can handle the error.
     bench.define("return tools.read_file(path=p)", "reads", "p: str")
     inner = bench.error("reads", p=path)
     assert (inner.code, inner.rule, inner.tool) == ("permission_denied", rule, "read_file")
@@ -84,7 +84,7 @@ def test_a_result_contains_the_decision(make_bench: Any) -> None:
     assert (asked["verdict"], asked["rule_id"]) == ("ask", "tools.write_file.requires_approval_in_modes")
 
 
-def test_the_views_of_a_result(make_bench: Any) -> None:
+def test_what_each_reader_sees_of_a_result(make_bench: Any) -> None:
     bench = make_bench(governance={"deny": ["note"]})
     written = bench.service.invoke("write_file", {"path": "a", "content": "x"})
     assert written.simple() == {"success": True, "output": written.output, "error": None}
@@ -109,7 +109,7 @@ def test_the_views_of_a_result(make_bench: Any) -> None:
         denied.value()
 
 
-def test_the_target_of_a_link_is_judged_when_it_is_opened(make_bench: Any) -> None:
+def test_the_target_of_a_link_is_authorized_when_it_is_opened(make_bench: Any) -> None:
     bench = make_bench(governance={"categories": {"read_only": {"forbidden_paths": ["secrets"]}}})
     for folder in ("secrets", "open"):
         (bench.work / folder).mkdir()
@@ -124,7 +124,7 @@ def test_the_target_of_a_link_is_judged_when_it_is_opened(make_bench: Any) -> No
     assert "secrets/a.txt" not in shown
 
 
-def test_sizes(make_bench: Any) -> None:
+def test_limits_of_sizes(make_bench: Any) -> None:
     bench = make_bench(governance={"tools": {n: {"max_file_size_mb": 0.001} for n in ("write_file", "read_file")}})
     assert bench.error("write_file", path="a", content="x" * 2000).rule == "max_file_size_mb"
     assert not (bench.work / "a").exists()
@@ -133,7 +133,7 @@ def test_sizes(make_bench: Any) -> None:
     bench.value("write_file", path="a", content="x" * 1000)
 
 
-def test_nobody_to_ask_means_no(make_bench: Any) -> None:
+def test_without_a_person_to_ask_the_call_is_denied(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS, patience=None)
     error = bench.error("write_file", path="a", content="")
     assert (error.code, error.rule) == ("permission_denied", "tools.write_file.requires_approval_in_modes")
@@ -142,7 +142,7 @@ def test_nobody_to_ask_means_no(make_bench: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [False, None, "yes", 1, RuntimeError("gone")])
-def test_only_a_yes_is_a_yes(make_bench: Any, answer: Any) -> None:
+def test_only_a_clear_yes_allows(make_bench: Any, answer: Any) -> None:
     bench = make_bench(governance=ASKS, ask=Person(answer))
     assert bench.error("write_file", path="a", content="").denied
     assert not (bench.work / "a").exists()
@@ -166,7 +166,7 @@ def test_a_question_shows_the_call_and_its_callers(make_bench: Any) -> None:
 
 def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     person = Person(True)
-    # The limit leaves time for a loaded machine to start a worker.
+    # The limit leaves a busy machine enough time to start a worker.
     person.seconds = 2.1
     bench = make_bench(governance={**ASKS, "limits": {"run_seconds": 2, "own_seconds": 1.9}}, ask=person)
     bench.value("list_directory")
@@ -174,7 +174,7 @@ def test_a_question_stops_the_clocks(make_bench: Any) -> None:
     assert bench.value("t") == "a"
 
 
-def test_the_call_is_judged_again_after_the_answer(make_bench: Any) -> None:
+def test_the_call_is_authorized_again_after_the_answer(make_bench: Any) -> None:
     person = Person()
     bench = make_bench(governance=ASKS, ask=person)
 
@@ -184,7 +184,7 @@ def test_the_call_is_judged_again_after_the_answer(make_bench: Any) -> None:
 
     person.answers.append(lockdown)
     error = bench.error("write_file", path="a", content="")
-    # The owner's file speaks of modes for this tool, and not of LOCKDOWN.
+    # The owner's file has rules about modes for this tool, but not about LOCKDOWN.
     assert error.rule == "no_rule"
     assert not (bench.work / "a").exists()
 
@@ -195,7 +195,7 @@ def test_a_mode_applies_to_every_service_of_the_home(make_bench: Any) -> None:
         other.service.context.modes.switch("LOCKDOWN", "ada", "")
         error = bench.error("list_directory")
         assert error.rule == "shipped.categories.read_only.forbidden_in_modes"
-        # Nor is what is off anyway listed: to switch it on would be of no use now.
+        # Tools that are off in every mode are not listed. To switch them on would not help in this mode.
         assert bench.service.list() == []
         other.service.context.modes.switch("RECOVERY", "ada", "")
         assert bench.value("list_directory") is not None
@@ -209,7 +209,7 @@ def test_many_violations_raise_an_alert(make_bench: Any) -> None:
     assert bench.service.service.context.modes.mode == "ALERT"
 
 
-def test_the_projects_rules_tighten(tmp_path: Path) -> None:
+def test_the_projects_rules_tighten_the_owners(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / ".albert").mkdir(parents=True)
     (work / ".albert" / "governance.yaml").write_text("tools:\n  write_file: {forbidden_paths: [kept]}\n")
@@ -258,7 +258,7 @@ async def dawdle(seconds: float) -> str:
         ({"paths": [], "urls": ["http://a/", "http://evil.org/"]}, "tools.discard.forbidden_hosts"),
     ],
 )
-def test_each_of_many_paths_and_urls_is_judged(make_bench: Any, given: Any, rule: str) -> None:
+def test_each_of_many_paths_and_urls_is_authorized(make_bench: Any, given: Any, rule: str) -> None:
     rules = {
         "tools": {"discard": {"forbidden_paths": ["secrets"], "forbidden_hosts": ["evil.org"], "allowed_hosts": ["*"]}}
     }
@@ -301,7 +301,7 @@ def test_the_call_uses_the_arguments_that_were_shown(make_bench: Any) -> None:
     assert not (bench.work / "other").exists()
 
 
-def test_links_that_lead_out_count_as_attempts(make_bench: Any) -> None:
+def test_links_that_lead_out_count_as_violations(make_bench: Any) -> None:
     bench = make_bench()
     (bench.work / "out").symlink_to("/etc")
     for _ in range(20):
@@ -357,7 +357,7 @@ def test_a_call_cancelled_during_a_question_is_in_the_ledger(make_bench: Any) ->
     ]
 
 
-def test_a_folder_swapped_for_a_link_after_judging_is_not_opened(tmp_path: Path) -> None:
+def test_a_folder_swapped_for_a_link_after_authorization_is_not_opened(tmp_path: Path) -> None:
     work = tmp_path.resolve()
     for folder in ("secrets", "open"):
         (work / folder).mkdir()
@@ -391,6 +391,6 @@ def test_a_path_that_leads_out_is_reported_with_all_other_mistakes(make_bench: A
     ]
     error = bench.error("bash", command="", cwd="a/..")
     assert sorted(v["rule"] for v in error.details["violations"]) == ["min_length", "path_traversal"]
-    # Each is an attempt to leave, as it is where only the workspace finds it.
+    # Each one counts as an attempt to leave the workspace, as it does if only the workspace notices it.
     bench.define("return tools.read_file(path=p)", "reads", "p: str")
     assert bench.error("reads", p="sub/../../x").rule == "path_traversal"

@@ -1,4 +1,4 @@
-"""Dedupe keys: one of many calls begins, the others get its state; a dropped key is free again."""
+"""Dedupe keys. One of several calls begins, and the others get its state. A dropped key is free again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
     made.close()
 
 
-def test_one_of_many_begins(log: Log) -> None:
+def test_one_of_several_calls_begins(log: Log) -> None:
     claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Log(log.folder)) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
         told = list(threads.map(lambda n: claims[n].begin("k", "d", f"run{n}"), range(8)))
@@ -27,10 +27,10 @@ def test_one_of_many_begins(log: Log) -> None:
     assert {known.run for known in told if known is not None} == {f"run{first}"}
 
 
-def test_kept_and_dropped(log: Log) -> None:
+def test_finished_and_dropped_keys(log: Log) -> None:
     keys = DedupeKeys(log)
     assert keys.begin("k", "d", "one") is None
-    # Only the run that began it can finish it.
+    # Only the run that began the call can finish it.
     keys.finish("k", "another", "dropped")
     keys.finish("k", "another", "kept")
     known = keys.find("k")
@@ -55,13 +55,13 @@ def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     now[0] += KEPT_SECONDS - 1
     assert keys.begin("k", "d", "two") is not None
     now[0] += 1
-    # A call that has not ended is not forgotten by the clock alone.
+    # A call that has not ended is not forgotten just because time passes.
     assert keys.begin("under way", "d", "two") is not None
     assert keys.begin("k", "d", "two") is None
     log.close()
 
 
-def test_keys_are_of_a_session_and_a_tool() -> None:
+def test_keys_belong_to_a_session_and_a_tool() -> None:
     names = {key_of(s, t, k) for s in (None, "a", "b") for t in ("t", "u") for k in ("1", "2", "\ud800")}
     assert len(names) == 18
     assert all(len(name) == 64 for name in names)

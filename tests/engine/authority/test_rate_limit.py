@@ -1,4 +1,7 @@
-"""Sliding windows: exact to the moment, per session and those above, across restarts, and with a clock that is set back."""
+"""Sliding windows of rate limits. They are exact, also after restarts and when the clock is set back.
+
+A call counts for its session and for the sessions above it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ LIMITS = [("tool:write_file", 3)]
 
 
 class Hour:
-    """RateLimits on a log, and a clock for both."""
+    """Rate limits on a log, and a clock for both."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,14 +27,14 @@ class Hour:
         self.windows = self.again()
 
     def again(self) -> RateLimits:
-        """As another process would have them."""
+        """The same rate limits in another process."""
         self.logs.append(Log(self.folder, nanoseconds=lambda: round(self.now * 1e9)))
         return RateLimits(self.logs[-1], lambda: self.now)
 
     def call(
         self, *sessions: str, limits: list[tuple[str, int]] = LIMITS, windows: RateLimits | None = None
     ) -> int | None:
-        """Make a call if there is room; else the milliseconds until there is."""
+        """Make a call if the limit allows it. Returns the milliseconds to wait otherwise."""
         try:
             (windows or self.windows).demand(limits, sessions, "write_file")
         except Failure as failure:
@@ -74,12 +77,12 @@ def test_retry_after_is_long_enough(hour: Hour) -> None:
     assert hour.call() is None
 
 
-def test_sessions_are_counted_apart_and_with_those_within(hour: Hour) -> None:
+def test_a_call_counts_for_its_session_and_for_the_sessions_above_it(hour: Hour) -> None:
     for _ in range(3):
         assert hour.call("a") is None
     assert hour.call("a") is not None
     assert [hour.call("b"), hour.call()] == [None, None]
-    # What one within another calls, the other has called, too.
+    # A call of an inner session is also a call of its outer session.
     for _ in range(2):
         assert hour.call("c", "b") is None
     assert [hour.call("b") is None, hour.call("c", "b") is None, hour.call("c") is None] == [False, False, True]
@@ -95,14 +98,14 @@ def test_the_longest_of_several_waits(hour: Hour) -> None:
     assert (caught.value.retry_after_ms, caught.value.rule) == (3_600_000, "rate_limit.category:system_write")
 
 
-def test_a_restart_forgets_nothing(hour: Hour) -> None:
+def test_limits_hold_after_a_restart(hour: Hour) -> None:
     for _ in range(3):
         assert hour.call("a") is None
     for _ in range(2):
         assert hour.call("a", windows=hour.again()) == 3_600_000
 
 
-def test_other_processes_count(hour: Hour) -> None:
+def test_calls_of_other_processes_count(hour: Hour) -> None:
     first, second = hour.again(), hour.again()
     told = [hour.call(windows=w) is None for w in (first, second, first, second)]
     assert told == [True, True, True, False]
@@ -110,9 +113,7 @@ def test_other_processes_count(hour: Hour) -> None:
 
 @pytest.mark.parametrize("back", [30, 7200, 10**8])
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_clock_that_is_set_back_opens_nothing_and_closes_nothing_for_long(
-    hour: Hour, back: float, restarted: bool
-) -> None:
+def test_a_clock_set_back_opens_no_window_and_closes_none_for_long(hour: Hour, back: float, restarted: bool) -> None:
     for _ in range(3):
         assert hour.call() is None
     hour.now -= back
@@ -124,7 +125,7 @@ def test_a_clock_that_is_set_back_opens_nothing_and_closes_nothing_for_long(
     assert hour.call(windows=windows) is not None
 
 
-def test_no_calls_at_all(hour: Hour) -> None:
+def test_a_limit_of_no_calls_at_all(hour: Hour) -> None:
     with pytest.raises(Failure) as caught:
         hour.windows.demand([("tool:t", 0)], (), "t")
     assert (caught.value.retryable, caught.value.retry_after_ms) == (False, None)

@@ -1,4 +1,4 @@
-"""What is kept of old records decides as all of them did."""
+"""Compacted records give the same decisions as the complete records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 class Old:
-    """A log in which all is from long ago, but for what is opened later."""
+    """A log whose entries are old if they were written through `open`. Other logs on its folder have the present time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ def facts(action: str, tool: str = "put") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_the_use_of_sessions_is_kept(old: Old) -> None:
+def test_the_use_of_sessions_is_retained(old: Old) -> None:
     with old.open() as log:
         sessions = Sessions(log, lambda: old.now)
         above, token = sessions.open("a", "/w", seconds=10**9, budget=Budget(calls=10, bytes_written=100))
@@ -84,7 +84,7 @@ def test_the_use_of_sessions_is_kept(old: Old) -> None:
     assert old.fold().segments == 0
 
 
-def test_answers_hold_or_are_used_as_before(old: Old) -> None:
+def test_answers_apply_or_are_used_as_before(old: Old) -> None:
     scopes = {name: Scope("put", name, "s", "NORMAL", ("v",)) for name in ("standing", "revoked")}
     with old.open() as log:
         desk = Approvals(log, lambda: old.now)
@@ -99,7 +99,7 @@ def test_answers_hold_or_are_used_as_before(old: Old) -> None:
         with log.exclusively():
             desk.use(desk.get(made["used"].id), "c")
         before = {a.id: a for a in desk.all()}
-        # By another process, which goes on: its entry isn't folded with what it is about.
+        # An entry of another process that still runs. It is not compacted with the entries that it refers to.
         with Log(old.folder) as other, other.exclusively():
             Approvals(other, lambda: old.now).use(desk.get(made["later"].id), "c")
         del before[made["later"].id]
@@ -119,13 +119,13 @@ def test_answers_hold_or_are_used_as_before(old: Old) -> None:
                 desk.use(desk.get(made["yes"].id), "c")
 
 
-def test_a_use_whose_question_is_not_folded_stays(old: Old) -> None:
+def test_a_use_whose_question_is_not_compacted_is_retained(old: Old) -> None:
     with Log(old.folder) as asking:
         desk = Approvals(asking, lambda: old.now)
         question = desk.ask(facts("a"), None)
         desk.answer(question.id, "once", "ada")
         with old.open() as log:
-            # Of a process that has ended, and whose clock was far behind.
+            # An entry of a process that has ended, and whose clock was far behind.
             log.append("approval_used", {"approval": question.id, "call": "c"})
         old.fold()
         fresh = Approvals(asking, lambda: old.now)

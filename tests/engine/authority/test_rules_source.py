@@ -1,4 +1,4 @@
-"""Rules that change while a service runs: an edit applies as a whole or not at all, and one with a mistake changes nothing."""
+"""Rules that change while a service runs. An edit applies as a whole or not at all. An edit with a mistake changes nothing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Owner:
         self.modes = Modes(None)
 
     def denied(self) -> set[str] | str:
-        """What is denied now, or the message of the failure that denies everything."""
+        """The calls that are denied now, or the message of the failure that denies everything."""
         found = self.source.in_force("/w", self.modes)
         return found.message if isinstance(found, Failure) else set(found.governance.denied)
 
     def denied_in_the_end(self, expected: set[str]) -> bool:
-        """Whether `expected` is denied when the time is over in which a file can change without a new timestamp."""
+        """Wait until exactly `expected` is denied, for at most ten seconds. Returns whether it is."""
         end = time.monotonic() + 10
         while self.denied() != expected and time.monotonic() < end:
             time.sleep(0.005)
@@ -92,7 +92,7 @@ def test_a_bad_edit_keeps_the_old_rules_and_is_reported_once(owner: Owner) -> No
     assert "line 2" in refused.message
     assert owner.source.problem == refused.message
     assert owner.recorded()[-1]["message"] == refused.message
-    # The rules are the old ones, but the mistake is corrected.
+    # The rules are still the old ones, but the mistake is corrected.
     owner.user.write_text("deny:\n- a\n")
     assert owner.denied() == {"a"}
     assert owner.source.in_force("/w", owner.modes) is rules
@@ -100,7 +100,7 @@ def test_a_bad_edit_keeps_the_old_rules_and_is_reported_once(owner: Owner) -> No
     assert [c.kind for c in owner.heard] == ["loaded", "refused", "loaded"]
 
 
-def test_a_mistake_in_the_projects_file_holds_back_an_edit_of_the_owners(owner: Owner) -> None:
+def test_a_mistake_in_the_projects_file_delays_an_edit_of_the_owners_file(owner: Owner) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
     owner.user.write_text("deny: [b]")
@@ -121,7 +121,7 @@ def test_without_usable_rules_everything_is_denied(owner: Owner) -> None:
 
 
 @pytest.mark.parametrize("which", ["user", "project"])
-def test_a_missing_file_loosens_nothing(owner: Owner, which: str) -> None:
+def test_a_missing_file_loosens_no_rule(owner: Owner, which: str) -> None:
     file = getattr(owner, which)
     file.write_text("deny: [a]")
     assert owner.denied() == {"a"}
@@ -129,7 +129,7 @@ def test_a_missing_file_loosens_nothing(owner: Owner, which: str) -> None:
     assert owner.denied() == {"a"}
     assert owner.source.problem is not None
     assert "gone" in owner.source.problem
-    # An edit of the other file doesn't make the loss effective.
+    # An edit of the other file does not remove the rules of the missing file.
     (owner.project if which == "user" else owner.user).write_text("deny: [b]")
     assert owner.denied() == {"a"}
     file.write_text("")
@@ -166,7 +166,7 @@ def test_a_project_tightens_the_rules_of_an_application(tmp_path: Path) -> None:
     assert found.denied == {"a", "b"}
 
 
-def test_the_interval_between_looks(tmp_path: Path) -> None:
+def test_the_interval_between_checks(tmp_path: Path) -> None:
     (tmp_path / "user.yaml").write_text("deny: [a]")
     source = RulesSource(tmp_path / "user.yaml", None, interval=0.05)
     first = source.current()
@@ -193,7 +193,7 @@ def test_a_secret_in_a_mistake_is_not_recorded(owner: Owner) -> None:
     assert "ghp_" not in str(owner.recorded())
 
 
-def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
+def test_each_workspace_has_one_index_per_revision(owner: Owner) -> None:
     one, two = owner.source.in_force("/one", owner.modes), owner.source.in_force("/two", owner.modes)
     assert owner.source.in_force("/one", owner.modes) is one
     assert owner.source.in_force("/two", owner.modes) is two
@@ -202,18 +202,18 @@ def test_each_workspace_has_its_index_once_per_revision(owner: Owner) -> None:
     new = owner.source.in_force("/one", owner.modes)
     assert not isinstance(new, Failure)
     assert new is not one
-    # A call that began under the old rules ends under them.
+    # A call that began under the old rules ends under the old rules.
     assert one.authority.policy.paths.judge(READ, "/one/x", "read") is None
     assert new.authority.policy.paths.judge(READ, "/one/x", "read") is not None
 
 
-def test_a_file_that_changes_all_the_time_changes_nothing(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_all_the_time_changes_no_rule(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     owner.user.write_text("deny: [a]")
     owner.denied()
     load = rules_source.load_governance
 
     def interrupted(*files: Any) -> Any:
-        """The file is missing just while it is read."""
+        """The file is missing exactly while it is read."""
         owner.user.unlink()
         try:
             return load(*files)
@@ -227,8 +227,8 @@ def test_a_file_that_changes_all_the_time_changes_nothing(owner: Owner, monkeypa
     assert owner.denied() == {"b"}
 
 
-def test_threads_never_see_half_an_edit(owner: Owner) -> None:
-    """Both files are replaced again and again; what is denied always comes from both."""
+def test_threads_never_see_a_partial_edit(owner: Owner) -> None:
+    """Both files are replaced again and again. The denied calls always match one state of both files."""
     files = owner.user, owner.project
 
     def write(n: int) -> None:
@@ -244,7 +244,7 @@ def test_threads_never_see_half_an_edit(owner: Owner) -> None:
     def read() -> None:
         while not done.is_set():
             found = owner.denied()
-            # Between the two writes the owner's file is one edit ahead; neither file is ever missing.
+            # Between the two writes, the owner's file is one edit ahead. Neither file is ever missing.
             if not (isinstance(found, set) and {name.rpartition("_")[0] for name in found} == {"user", "project"}):
                 wrong.append(found)
 

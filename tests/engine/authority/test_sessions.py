@@ -1,4 +1,4 @@
-"""Sessions and their leases: who gets in, how far, and for how long; nothing in the records lets anybody in."""
+"""Sessions and their leases: which calls are allowed and until when. The records contain nothing that gives access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORK = "/work"
 
 
 class Desk:
-    """The sessions of a home, and the time there."""
+    """The sessions of a home, and the current time of the test."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,7 +28,7 @@ class Desk:
         return self.sessions.open("client", WORK, **options)
 
     def reopened(self) -> Sessions:
-        """As another process would see them."""
+        """The same sessions in another process."""
         return Sessions(Log(self.folder), lambda: self.now)
 
     def use(self, session: Session, **used: float) -> None:
@@ -43,7 +43,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def rule(work: Any, *arguments: Any, **options: Any) -> str | None:
-    """The rule by which something is refused."""
+    """The rule that refuses the call."""
     with pytest.raises(Failure) as caught:
         work(*arguments, **options)
     assert caught.value.denied
@@ -63,7 +63,7 @@ def test_invalid_tokens(desk: Desk, token: Any) -> None:
     assert rule(desk.sessions.find, token, WORK) == "session.unknown"
 
 
-def test_no_name_in_the_records_is_a_token(desk: Desk) -> None:
+def test_no_name_in_the_records_works_as_a_token(desk: Desk) -> None:
     session, token = desk.open()
     grant = desk.sessions.grant(session, "0123456789abcdef", 5_000.0)
     hashes = [entry.data["hash"] for entry in desk.log.entries(kinds={"session"})]
@@ -84,7 +84,7 @@ def test_the_end_of_a_session(desk: Desk) -> None:
     session, token = desk.open()
     desk.reopened().end(session.id[:6])
     assert rule(desk.sessions.find, token, WORK) == "session.ended"
-    # One that was found before is no longer let do anything either.
+    # A session that was found before its end allows no further call either.
     assert rule(desk.sessions.demand, session, "read_file") == "session.ended"
 
 
@@ -103,7 +103,7 @@ def test_another_workspace(desk: Desk) -> None:
         ({"budget": Budget(calls=8)}, "lease.budget.calls"),
     ],
 )
-def test_a_session_within_another_gets_no_more(desk: Desk, options: Any, refused: str) -> None:
+def test_an_inner_session_gets_no_more_than_its_outer_session(desk: Desk, options: Any, refused: str) -> None:
     above, token = desk.open(tools=frozenset({"read_file"}), budget=Budget(calls=10, bytes_written=100))
     if options == {"budget": Budget(calls=8)}:
         desk.use(above, calls=3)
@@ -111,7 +111,7 @@ def test_a_session_within_another_gets_no_more(desk: Desk, options: Any, refused
     assert rule(desk.open, within=token, **options) == refused
 
 
-def test_a_session_within_another_lives_no_longer(desk: Desk) -> None:
+def test_an_inner_session_lives_no_longer_than_its_outer_session(desk: Desk) -> None:
     above, token = desk.open(seconds=100)
     for seconds in (50, 100, 1_000, None):
         assert desk.open(within=token, seconds=seconds)[0].lease.expires == min(1_000 + (seconds or 100), 1_100)
@@ -121,7 +121,7 @@ def test_a_session_within_another_lives_no_longer(desk: Desk) -> None:
     assert rule(desk.open, within=inner) == "session.ended"
 
 
-def test_tools_of_all_above_bound(desk: Desk) -> None:
+def test_the_tool_lists_of_all_outer_sessions_apply(desk: Desk) -> None:
     token = desk.open(tools=frozenset({"read_file", "list_directory"}))[1]
     inner, inner_token = desk.open(within=token)
     assert inner.lease.tools == {"read_file", "list_directory"}
@@ -131,14 +131,14 @@ def test_tools_of_all_above_bound(desk: Desk) -> None:
         assert rule(desk.sessions.demand, last, tool) == "lease.tools"
 
 
-def test_depth(desk: Desk) -> None:
+def test_nesting_of_sessions_is_limited(desk: Desk) -> None:
     token = desk.open()[1]
     for _ in range(MAX_SESSION_DEPTH - 1):
         token = desk.open(within=token)[1]
     assert rule(desk.open, within=token) == "session.depth"
 
 
-def test_use_is_charged_to_all_sessions_above(desk: Desk) -> None:
+def test_use_is_charged_to_all_outer_sessions(desk: Desk) -> None:
     above, token = desk.open(budget=Budget(calls=5, bytes_written=10))
     inner, inner_token = desk.open(within=token, budget=Budget(calls=4))
     desk.use(inner, calls=2, bytes_written=4)
@@ -169,11 +169,11 @@ def test_a_grant_outlives_the_lease_but_not_a_revocation(desk: Desk) -> None:
     desk.now += 1_000
     for sessions in (desk.sessions, desk.reopened()):
         assert sessions.find_for_run(grant.id, WORK, "run1").id == grant.id
-    # It is this run's alone.
+    # The grant is for this run only.
     assert rule(desk.sessions.find_for_run, grant.id, WORK, "run2") == "session.unknown"
     assert rule(desk.sessions.find_for_run, session.id, WORK, "run1") == "session.expired"
     assert rule(desk.sessions.find_for_run, ["x"], WORK, "run1") == "session.unknown"
-    # What is left of what is left.
+    # The rest of the rest.
     desk.use(grant, calls=1)
     second = desk.sessions.grant(grant, "run1", 6_000.0)
     assert (second.parent, second.lease.budget.calls) == (session.id, 2)
@@ -204,7 +204,7 @@ def test_invalid_arguments(desk: Desk, options: Any) -> None:
     assert desk.sessions.all() == []
 
 
-def test_which_one_is_meant(desk: Desk) -> None:
+def test_the_session_that_a_call_names(desk: Desk) -> None:
     for wrong in ("", "zz"):
         with pytest.raises(Failure) as caught:
             desk.sessions.end(wrong)

@@ -1,4 +1,4 @@
-"""The result of a check besides its findings, and that no text makes it raise. `tests/cases/check` tests the rules."""
+"""The result of a check besides its diagnostics, and that no text raises an exception. `tests/cases/check` tests the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of diagnostic codes: each is declared once, explained, and shown by an example."""
+"""The registry of diagnostic codes. Each code is declared once, explained, and shown by an example."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tests.helpers.harness import catalog
 ROOT = Path(__file__).parents[3]
 READERS = [*(ROOT / "grammar").glob("*.py"), *(ROOT / "engine/check").rglob("*.py"), ROOT / "engine/service.py"]
 
-#: Codes that no source can show: too large, not text, newer Pythons only, dependent on saved tools, or a defect of ours.
+#: Codes that no source can show. Their cause is size, bytes that aren't text, a newer Python, saved tools, or a defect
+#: of the checker.
 WITHOUT_EXAMPLE = {
     "no-type-alias",
     "no-type-parameters",
@@ -42,7 +43,7 @@ def test_each_reported_code_is_declared_and_each_declared_code_is_reported() -> 
     reported: set[str] = set()
     for path in READERS:
         text = path.read_text(encoding="utf-8")
-        # `error("code", …)` and the rows of tables such as `CONSTRUCTS`; declarations don't count.
+        # `error("code", …)` and the rows of tables such as `CONSTRUCTS`. Declarations don't count.
         text = re.sub(r'FindingCode\(\s*"[a-z-]+"', "", text)
         reported |= set(re.findall(r'\(\s*"([a-z]+(?:-[a-z]+)*)",', text)) & set(CODES)
         assert set(re.findall(r'(?:error|warning|Diagnostic)\(\s*"([a-z-]+)",', text)) <= set(CODES), path.name
@@ -58,7 +59,7 @@ def test_a_code_is_explained_in_sentences(code: FindingCode) -> None:
 
 
 @pytest.mark.parametrize("code", [c for c in CODES.values() if c.example], ids=lambda c: c.code)
-def test_an_example_yields_its_code_and_its_rewrite_none(code: FindingCode) -> None:
+def test_an_example_has_its_code_and_its_rewrite_has_no_finding(code: FindingCode) -> None:
     assert code.example is not None
     assert code.rewrite is not None
     found = {d.code for d in check(code.example, catalog()).diagnostics}

@@ -1,4 +1,4 @@
-"""A source with Python outside the language: its other problems are reported too, and nothing that is not a problem."""
+"""A source with Python outside the language. The checker also reports its other problems, and reports no false problem."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def with_statement(path: Path, statement: str) -> str:
 
 @pytest.mark.parametrize("statement", OUTSIDE)
 def test_a_correct_source_has_no_other_findings(statement: str) -> None:
-    # Each statement goes into a third of the examples.
+    # Each statement is inserted into a third of the examples.
     for path in EXAMPLES[list(OUTSIDE).index(statement) % 3 :: 3]:
         report = check(with_statement(path, statement), registry())
         # Some examples call others, which are not in this registry.

@@ -78,7 +78,7 @@ def test_examples_come_from_the_descriptions() -> None:
 
 
 @pytest.mark.parametrize("tool", builtin_primitives(), ids=lambda p: p.name)
-def test_an_example_of_each_is_a_call_that_is_let_in(tool: Primitive) -> None:
+def test_an_example_of_each_tool_is_a_valid_call(tool: Primitive) -> None:
     assert violations(example_of(tool.definition), tool.definition.schema) == []
 
 

@@ -1,4 +1,4 @@
-"""The registry of error codes: each code is raised somewhere, and each kind is written one way."""
+"""The registry of error codes. Each code is raised somewhere in the product, and each kind has the form of a class name."""
 
 from __future__ import annotations
 

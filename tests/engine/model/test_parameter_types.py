@@ -1,4 +1,4 @@
-"""Each bound at its edge: the last valid value is accepted, the next one is refused by its rule."""
+"""Each bound at its edge: the last valid value is accepted, and the next value is refused by its rule."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_large_texts_at_the_edge(kind: Any, most: int) -> None:
     assert rules(text + "a", kind) == ["max_bytes"]
 
 
-def test_the_figures_are_those_of_the_manual() -> None:
+def test_the_bounds_are_those_of_the_manual() -> None:
     figures = {name: value for name, value in vars(bounds).items() if name.isupper()}
     assert figures == {
         "MAX_REASON_GIVEN": 10_000,
@@ -161,7 +161,7 @@ def test_all_violations_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize("one", [{}, {"create_only": True}, {"append": True}, {"append": True, "create_only": False}])
-def test_one_of_two_that_exclude_each_other(one: dict[str, bool]) -> None:
+def test_exactly_one_of_two_parameters_that_exclude_each_other(one: dict[str, bool]) -> None:
     assert violations({"path": "a", "content": "", **one}, store.definition.schema) == []
 
 
@@ -201,7 +201,7 @@ def test_invalid_declarations(declare: Any, said: str) -> None:
         declare()
 
 
-def test_governance_does_not_change_the_version() -> None:
+def test_rules_do_not_change_the_version() -> None:
     plain = primitive(name="n")(of_three)
     bounded = primitive(name="n", rate_limit=60, sandbox=True)(of_three)
     assert bounded.definition.version == plain.definition.version
@@ -212,7 +212,7 @@ def test_governance_does_not_change_the_version() -> None:
     }
 
 
-def test_a_path_out_of_the_workspace_is_denied_and_a_slip_is_invalid() -> None:
+def test_a_path_out_of_the_workspace_is_denied_and_an_empty_one_is_invalid() -> None:
     schema = store.definition.schema
     slip = refused_arguments(store.definition, violations({"path": ""}, schema))
     assert (slip.code, slip.rule, slip.denied) == ("invalid_arguments", None, False)
@@ -239,7 +239,7 @@ def test_annotated_types() -> None:
     assert repr(Bound(minLength=1)) == "Bound(minLength=1)"
 
 
-def test_the_alternative_of_the_right_type_reports() -> None:
+def test_violations_come_from_the_alternative_of_the_right_type() -> None:
     schema = schema_of(parameter_types.FilePath | None)
     assert violations(None, schema) == []
     assert [v["rule"] for v in violations("a/../b", schema)] == ["path_traversal"]

@@ -1,4 +1,4 @@
-"""Declaring primitives: what a function says, and which declarations are refused."""
+"""Declaring primitives: the definition that a function gives, and the declarations that are refused."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_docstring_sections() -> None:
     assert read_docstring("") == ("", {})
     text = "One.\n\nArgs:\n    a: First\n      goes on.\n\n    b (int): Second.\nNote:\n    c: Not one."
     assert read_docstring(text) == ("One.", {"a": "First goes on.", "b": "Second."})
-    # A heading is at the margin; and a line before any entry belongs to none.
+    # A heading is at the left margin. A line before the first entry belongs to no entry.
     assert read_docstring("One.\n  Args:") == ("One.\n  Args:", {})
     assert read_docstring("One.\n\nArgs:\n stray\n    a: A.") == ("One.", {"a": "A."})
 

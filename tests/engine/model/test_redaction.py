@@ -1,4 +1,4 @@
-"""What a record keeps of a value: nothing that looks like a secret, always JSON, never much."""
+"""Redaction: the recorded form of a value contains no text that looks like a secret, is always JSON, and is small."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_a_secret_in_a_text(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["a password is needed", "the token: $TOKEN", "cookies.txt", "https://example.org/a@b"]
 )
-def test_texts_about_secrets_stay(value: str) -> None:
+def test_texts_about_secrets_are_not_changed(value: str) -> None:
     assert redacted({"a": value}) == {"a": value}
     assert redacted_text(value) == value
 
 
-def test_a_secret_as_a_name() -> None:
+def test_a_secret_in_a_key() -> None:
     assert KEY not in json.dumps(redacted({KEY: 1, "a": {KEY * 100: 2}}))
 
 
@@ -56,12 +56,12 @@ def test_a_secret_at_the_cut_is_redacted() -> None:
 
 
 @pytest.mark.parametrize("value", [10**30, -(2**70), object(), b"x", {1: "\ud800"}, {"\ud800": {2, 3}}, float("nan")])
-def test_whatever_it_is_becomes_json(value: Any) -> None:
+def test_any_value_becomes_json(value: Any) -> None:
     json.dumps(redacted({"a": value, "b": [value]})).encode()
     json.dumps(redacted({"a": value}), ensure_ascii=False).encode()
 
 
-def test_much_is_never_much() -> None:
+def test_large_values_are_cut() -> None:
     deep: Any = "x" * 190
     for _ in range(5):
         deep = [deep] * 50
@@ -69,7 +69,7 @@ def test_much_is_never_much() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n-----END RSA PRIVATE KEY-----\nbehind it", ""])
-def test_a_private_key_goes_with_all_that_belongs_to_it(end: str) -> None:
+def test_a_private_key_is_removed_with_its_begin_and_end_lines(end: str) -> None:
     told = redacted_text(f"it holds -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nq83vASNFZ4mr{end}")
     assert told == f"it holds {REDACTED}" + ("\nbehind it" if end else "")
 
@@ -93,7 +93,7 @@ def test_arguments_recorded_by_hash() -> None:
     told = recorded({"text": "äh", "more": None, "name": "ada"}, by_hash)
     named = {"$hash": f"b3:{blake3('äh'.encode()).hexdigest()}", "size_bytes": 3}
     assert told == {"text": named, "more": None, "name": "ada"}
-    # Of a call that is refused for it, anything can stand there.
+    # A call that is refused for its arguments can contain anything there.
     assert recorded({"text": ["secret"]}, by_hash) == {"text": REDACTED}
     assert recorded({"text": "\ud800"}, by_hash)["text"]["size_bytes"] == 3
     assert recorded({"text": "x"}, ()) == {"text": "x"}

@@ -1,4 +1,4 @@
-"""Schemas of annotations, and values checked against schemas with every message that an agent may get."""
+"""Schemas of annotations, and the check of values against schemas, with every message that an agent may get."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ VALUES = st.recursive(
 
 
 def _fitting(value: Any) -> dict[str, Any]:
-    """The strictest schema that this value fits."""
+    """The strictest schema that this value matches."""
     if isinstance(value, list):
         items = [_fitting(v) for v in value]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
@@ -231,7 +231,7 @@ def _fitting(value: Any) -> dict[str, Any]:
 
 
 @given(VALUES, VALUES)
-def test_a_value_meets_its_own_schema_and_no_other_value_does(value: Any, other: Any) -> None:
+def test_a_value_matches_its_own_schema_and_no_other_value_does(value: Any, other: Any) -> None:
     schema = _fitting(value)
     assert violations(value, schema) == []
     same = json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -241,7 +241,7 @@ def test_a_value_meets_its_own_schema_and_no_other_value_does(value: Any, other:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """1 is 1.0 in JSON."""
+    """In JSON, 1 equals 1.0."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, list) and isinstance(b, list):

@@ -1,4 +1,4 @@
-"""Commands through the pipeline: the rules decide which files they see, and their effects are recorded."""
+"""Commands through the pipeline. The rules decide which files a command sees, and its effects are recorded."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_files_that_others_execute_are_read_only(make_bench: Any, kind: str) -> 
     tries = "; ".join(
         f"echo evil >> {name}; rm -f {name}; mv {name} x; ln -sf /etc/passwd {name}" for name in protected
     )
-    # A dangerous command asks, but not inside a file that the owner allows to run.
+    # A dangerous command asks. The same text inside a file that the owner allows to run does not ask.
     (work / "try.sh").write_text(
         f"#!/bin/bash\n{tries}; mv .git g; mv sub s; mv .albert a; rm -rf .git sub .albert; chmod 777 .git/hooks/*\n"
         f"cat {protected[0]}"
@@ -166,7 +166,7 @@ def test_the_rest_of_a_long_output_can_be_read(make_bench: Any, kind: str) -> No
     assert part["content"].split() == [str(n) for n in range(20000, 20010)]
 
 
-def test_from_a_saved_tool(make_bench: Any, kind: str) -> None:
+def test_a_command_from_a_saved_tool(make_bench: Any, kind: str) -> None:
     bench = make_bench(governance=rules(kind))
     (bench.work / "names").write_text("ada\nbob\n")
     bench.define('found = tools.bash(command="sort -r names")\n    return found["output"].split()')

@@ -1,4 +1,4 @@
-"""Dangerous and unreadable commands ask, and an answer is for one call only."""
+"""Dangerous commands and commands that can't be parsed ask. An answer applies to one call only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def program(argv: list[str]) -> str:
 
 
 async def person(question: Question) -> Any:
-    """A person whose answers the test sets."""
+    """A person who gives the answers that the test sets."""
     ASKED.append(question)
     return ANSWER[0]
 
@@ -99,7 +99,7 @@ def test_a_forbidden_command_is_denied_without_a_question(service: SyncToolServi
     assert (error.rule, ASKED, RAN) == ("tools.shell.forbidden_commands", [], [])
 
 
-def test_a_lasting_answer_is_for_the_same_call_only(service: SyncToolService) -> None:
+def test_a_lasting_answer_applies_to_the_same_call_only(service: SyncToolService) -> None:
     ANSWER[:] = ["session"]
     assert call(service, "rm -rf build").ok
     assert call(service, "rm -rf build").ok
@@ -110,7 +110,7 @@ def test_a_lasting_answer_is_for_the_same_call_only(service: SyncToolService) ->
     assert len(ASKED) == 4
 
 
-def test_a_lasting_answer_for_a_saved_tool_is_for_the_same_call_only(service: SyncToolService) -> None:
+def test_a_lasting_answer_for_a_saved_tool_applies_to_the_same_call_only(service: SyncToolService) -> None:
     service.define('def clean(what: str) -> str:\n    """Clean."""\n    return tools.shell(command=f"rm -rf {what}")\n')
     ANSWER[:] = ["always"]
     assert service.invoke("clean", {"what": "build"}).ok
@@ -120,7 +120,7 @@ def test_a_lasting_answer_for_a_saved_tool_is_for_the_same_call_only(service: Sy
     assert len(ASKED) == 2
 
 
-def test_a_program_is_judged_without_a_shell(service: SyncToolService) -> None:
+def test_the_rules_about_commands_apply_to_programs_without_a_shell(service: SyncToolService) -> None:
     assert service.invoke("program", {"argv": ["echo", "; sudo ls"]}).ok
     assert ASKED == []
     assert not service.invoke("program", {"argv": ["env", "sudo", "ls"]}).ok

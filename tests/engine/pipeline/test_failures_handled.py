@@ -1,4 +1,4 @@
-"""Failures: which are retried, what a timeout leaves behind, and the form of a failure."""
+"""Failures: which calls are retried, what a timeout leaves behind, and the form of a failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools import CallContext, Failure, primitive
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 TRIES: list[str] = []
-#: What the attempts raise, one after the other; then they succeed.
+#: The exceptions that the attempts raise, one after the other. Later attempts succeed.
 COMES: list[Failure] = []
 
 

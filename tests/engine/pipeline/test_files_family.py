@@ -1,6 +1,6 @@
-"""Every tool of the files family, called by hand and from a program: through rules, records, time limits, approvals and budgets.
+"""Every tool of the files family, called by hand and from a program: with rules, records, time limits, approvals and budgets.
 
-Each row is a call on files of its own, with its result, the files afterwards, and the recorded effects.
+Each row is a call on its own files, with its result, the files afterwards, and the recorded effects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.engine.conftest import Bench
 
 FILES = {"a.txt": "one\ntwo\n", "sub/b.py": "print('two')\n", "bin.dat": "\0"}
 FAMILY = {p.name: p for p in builtin_primitives() if p.definition.family == "files"}
-#: Rules that ask about nothing.
+#: Rules under which no call needs approval.
 OPEN: dict[str, Any] = {"tools": {name: {"allowed_in_modes": ["NORMAL"]} for name in FAMILY}}
 
 
@@ -38,7 +38,7 @@ def facts(path: str, text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """A call: its result, its effects, the files that it changes (None: deleted). `touches` is a path that rules can forbid."""
+    """A call, its result, its effects, and the files that it changes (None: deleted). `touches` is a path that rules can forbid."""
 
     tool: str
     arguments: dict[str, Any]
@@ -190,7 +190,7 @@ def fill(bench: Bench) -> None:
 
 
 def files(bench: Bench) -> dict[str, str]:
-    """Everything in the workspace but Albert's; a folder is an empty text."""
+    """The files and folders of the workspace without Albert's own. A folder is an empty text."""
     found = sorted(p for p in bench.work.rglob("*") if ".albert" not in p.parts)
     return {str(p.relative_to(bench.work)): p.read_text() if p.is_file() else "" for p in found}
 
@@ -304,7 +304,7 @@ def bench_of_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 class Stall:
-    """A file system that doesn't answer: the threads of a service's calls wait until `answer`."""
+    """A file system that doesn't answer. The threads of the service's calls wait until `answer` is called."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.reached = threading.Event()
@@ -346,8 +346,8 @@ def stall(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], Stall]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_call_that_times_out_does_nothing_more(make: Any, stall: Any, row: Row) -> None:
-    # On a busy machine the call's thread may not start in a short time.
+def test_after_a_timeout_a_call_has_no_effect(make: Any, stall: Any, row: Row) -> None:
+    # On a busy machine the thread of the call may not start within a short time.
     for seconds in (0.1, 1, 10):
         bench = make({"tools": {row.tool: {"allowed_in_modes": ["NORMAL"], "timeout_seconds": seconds}}})
         stalled = stall(bench)
@@ -363,7 +363,7 @@ def test_a_call_that_times_out_does_nothing_more(make: Any, stall: Any, row: Row
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_cancelled_call_does_nothing_more(make: Any, stall: Any, row: Row) -> None:
+def test_after_its_cancellation_a_call_has_no_effect(make: Any, stall: Any, row: Row) -> None:
     bench = make()
     stalled = stall(bench)
 
@@ -384,7 +384,7 @@ def test_a_cancelled_call_does_nothing_more(make: Any, stall: Any, row: Row) -> 
 
 
 class Person:
-    """Says yes once, and does something first."""
+    """A person who does something first, and then says yes once."""
 
     def __init__(self, first: Callable[[], object] = lambda: None) -> None:
         self.first = first
@@ -402,7 +402,7 @@ ASKED = {"tools": {name: {"requires_approval_in_modes": ["NORMAL"]} for name in 
 
 
 @pytest.mark.parametrize("row", [r for r in CHANGING if r.tool != "make_directory"], ids=str)
-def test_an_approval_is_for_what_was_there(make: Any, row: Row) -> None:
+def test_an_approval_applies_to_the_files_that_the_person_saw(make: Any, row: Row) -> None:
     """If a file changes between the question and the answer, the person is asked again."""
     for path in row.after:
         person = Person()

@@ -1,4 +1,4 @@
-"""Large outputs: stored whole, returned in part, read with a handle, and whole between the steps of a run."""
+"""Large outputs are stored completely and returned in part. A handle reads the rest. Steps of a run pass them on completely."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make(make_bench: Any) -> Any:
 
 
 def all_of(bench: Any, handle: str, limit: int) -> str:
-    """The whole value, read in parts."""
+    """Read the complete value in parts."""
     found, offset = [], 0
     while offset is not None:
         part = bench.value("read_result", handle=handle, offset=offset, limit=limit)
@@ -146,7 +146,7 @@ def test_a_changed_value_is_damaged(make: Any) -> None:
     assert bench.error("read_result", handle=handle).code == "damaged"
 
 
-def test_values_between_steps_are_whole(make: Any) -> None:
+def test_values_between_steps_are_complete(make: Any) -> None:
     bench = make(output_bytes=100)
     bench.define("return len(tools.much(size=5000)) + tools.keep(text=tools.much(size=5000))")
     assert bench.value("t") == 10_000
@@ -156,7 +156,7 @@ def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest
     monkeypatch.setattr("albert_tools.store.journal.MAX_ENTRY", 64 * 1024)
     bench = make()
     size = 16 * 1024
-    # As JSON it is six times as large.
+    # As JSON the value is six times as large.
     much = 'tools.much(size=n, text="\\u0001")'
     body = f"text = {much}\n    first = tools.keep(text=text)\n    return [first, len({much}), text]"
     bench.define(body, "t", "n: int")
@@ -165,7 +165,7 @@ def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest
     assert result.value() == size
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == size
-    # So are the result and the arguments of a run, also in a repeat.
+    # The result and the arguments of a run are complete too, also in a repeat.
     for repeated in (False, True):
         whole = bench.service.invoke("t", {"n": size}, dedupe_key="k")
         assert (whole.repeated, whole.ok) == (repeated, True), whole.error

@@ -1,4 +1,4 @@
-"""Observers get the beginning and the end of every call, and never affect one."""
+"""Observers get the beginning and the end of every call, and never affect a call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Watch:
         self.ended_.append(call)
 
     def told(self) -> list[tuple[str, str, str | None]]:
-        """The calls that ended since the last question; none may be left open."""
+        """The calls that ended since the previous question. Every call must have ended."""
         assert self.open == {}
         found = [(e.started.tool, e.outcome, e.code) for e in self.ended_]
         self.ended_.clear()
@@ -80,7 +80,7 @@ def test_each_call_has_a_beginning_and_an_end(make: Any) -> None:
     assert call("http_request", {"url": "https://a.example"}) == [("http_request", "blocked", "permission_denied")]
     assert call("t") == [("wait", "completed", None), ("t", "completed", None)]
     for _ in range(2):
-        # A repeat has notices too, with the first result.
+        # A repeat also has notices, with the first result.
         assert call("wait", dedupe_key="k") == [("wait", "completed", None)]
     assert call("wait", {"seconds": 1.0}, dedupe_key="k") == [("wait", "blocked", "dedupe_conflict")]
 
@@ -98,7 +98,7 @@ def test_suspended_and_resumed_runs(make: Any) -> None:
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
     assert bench.service.resume(run).ok
-    # A step that is answered from the journal has no notices.
+    # A step whose result comes from the journal has no notices.
     assert watch.told() == [("write_file", "completed", None), ("t", "completed", None)]
     bench.service._wait(bench.service.service.runs.replay(run))
     assert watch.told() == []
@@ -122,7 +122,7 @@ def test_cancelled_calls(make: Any) -> None:
 
 
 class Rude(Watch):
-    """Raises, blocks, calls tools, and changes what it gets."""
+    """An observer that raises exceptions, blocks, calls tools, and changes the notices."""
 
     service: Any = None
 

@@ -1,4 +1,4 @@
-"""The pipeline: look up, validate, authorize, execute, record; every request gets one result."""
+"""The pipeline looks up, validates, authorizes, executes and records each request. Every request gets one result."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: li
     error = failed(bench.service.invoke("look", arguments))
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
-    # If only one value is invalid, its message.
+    # If only one value is invalid, the result has its message.
     whole = 'call the tool as look(at: string = "door") -> string'
     assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
@@ -129,7 +129,7 @@ def test_a_function_gets_its_own_copy(bench: Any) -> None:
 
 
 class Hostile(Mapping[str, Any]):
-    """Arguments that raise when they are read."""
+    """Arguments that raise an exception when they are read."""
 
     def __getitem__(self, key: str) -> Any:
         raise RuntimeError("no")
@@ -144,7 +144,7 @@ class Hostile(Mapping[str, Any]):
 # Authorize
 
 
-def test_a_fault_while_judging_is_a_denial(bench: Any, failed: Any) -> None:
+def test_an_error_during_authorization_denies_the_call(bench: Any, failed: Any) -> None:
     error = failed(bench.service.invoke("look", Hostile()))
     assert (error.code, error.rule) == ("governance_unavailable", "fault")
     assert error.message == "the call can't be judged, so it is denied: RuntimeError: no"
@@ -153,7 +153,7 @@ def test_a_fault_while_judging_is_a_denial(bench: Any, failed: Any) -> None:
 
 
 class BrokenStore:
-    """A store that raises something else than a Failure."""
+    """A store that raises an exception other than `Failure`."""
 
     def load(self, name: str, version: str | None = None) -> Any:
         raise MemoryError
@@ -172,7 +172,7 @@ def pipeline(
     return made, ServiceContext(work, rules or Governance())
 
 
-def test_a_fault_of_the_store_is_a_denial() -> None:
+def test_an_error_of_the_store_denies_the_call() -> None:
     with scratch_workspace() as scratch:
         made, around = pipeline(scratch.workspace)
         result = asyncio.run(made.invoke(ToolInvocation("t", {}), around))
@@ -183,7 +183,7 @@ def test_a_fault_of_the_store_is_a_denial() -> None:
         )
 
 
-def test_unusable_rules_deny() -> None:
+def test_unusable_rules_deny_every_call() -> None:
     with scratch_workspace() as scratch:
         made, around = pipeline(scratch.workspace, rules=object())
         result = asyncio.run(made.invoke(ToolInvocation("list_directory", {}), around))
@@ -205,7 +205,7 @@ class FakeClock:
         self.now += seconds
 
 
-def test_no_time_is_left() -> None:
+def test_a_caller_without_time_left() -> None:
     clock = FakeClock()
 
     class Slow(BrokenStore):
@@ -229,7 +229,7 @@ def test_no_time_is_left() -> None:
         assert (result.error.code, result.error.message) == ("run_limit", "no time was left for list_directory")
 
 
-def test_a_repeated_denial_gathers_no_traceback(make_bench: Any) -> None:
+def test_a_repeated_denial_does_not_grow_its_traceback(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
     kept = bench.service.service.context.governance
     before = kept.__traceback__
@@ -239,7 +239,7 @@ def test_a_repeated_denial_gathers_no_traceback(make_bench: Any) -> None:
     assert kept.__traceback__ is before
 
 
-def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
+def test_nested_calls_are_authorized_like_direct_ones(make_bench: Any) -> None:
     bench = make_bench(governance={"deny": ["look", "inner"]})
     bench.define("return 1", "inner")
     for name in ("look", "inner", "secret"):
@@ -249,7 +249,7 @@ def test_nested_calls_are_judged_like_direct_ones(make_bench: Any) -> None:
         direct = bench.error(name)
         assert (direct.code, direct.message) == (code, message)
     bench.define(catching("tools.look(at=int('3'))"))
-    # Invalid arguments are reported before the denial; nothing is done.
+    # Invalid arguments are reported before the denial. Neither call has an effect.
     assert bench.value("t")[0] in ("invalid_arguments", "permission_denied")
     assert bench.done == []
 
@@ -324,7 +324,7 @@ def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
         ("long", "odd failed by a fault of its own: ValueError: " + "x" * 299 + "…"),
     ],
 )
-def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
+def test_errors_of_primitives(bench: Any, kind: str, message: str) -> None:
     error = bench.error("odd", kind=kind)
     assert (error.code, error.message, error.tool) == ("internal_error", message, "odd")
     assert error.hint == "the fault is in the tool, not in the call; report it to the tool's author"
@@ -333,7 +333,7 @@ def test_faults_of_primitives(bench: Any, kind: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["exit", "cancelled", "timeout", "key pressed", "end", "else"])
-def test_faults_of_async_primitives(bench: Any, kind: str) -> None:
+def test_errors_of_async_primitives(bench: Any, kind: str) -> None:
     error = bench.error("odd_too", kind=kind)
     assert error.code == "internal_error"
     assert error.message.startswith("odd_too failed by a fault of its own: ")
@@ -407,7 +407,7 @@ def test_failures_of_saved_tools(bench: Any) -> None:
     assert bench.value("t") == ["not_found", "inner", "no more", True]
     bench.define("return tools.inner()", "outer")
     error = bench.error("outer")
-    # The error has the line and the tools that led there.
+    # The error has the line and the tools on the way to it.
     assert (error.code, error.message, error.line) == ("not_found", "no more", 4)
     assert error.as_dict()["source"] == {"tool": "inner", "line": 4}
     assert error.details["trail"] == [{"tool": "outer", "line": 3}, {"tool": "inner", "line": 4}]
@@ -449,7 +449,7 @@ def test_budgets_span_nested_runs(make_bench: Any) -> None:
     again = "        try:\n            tools.four()\n        except ToolError as e:\n            out.append(e.code)\n"
     bench.define("out = []\n    for i in range(9):\n" + again + "    return out", "stubborn")
     bench.done.clear()
-    # A program that catches it gets the same error again.
+    # A program that catches the error gets it again at the next call.
     assert bench.value("stubborn") == ["call_limit"] * 7
     assert len(bench.done) == 8
     bench.define('print("x" * 59)', "talk")
@@ -517,7 +517,7 @@ def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
     assert bench.done == ["look door", "look well"]
 
 
-# Repeats
+# Dedupe keys
 
 
 @pytest.fixture
@@ -586,7 +586,7 @@ def test_cancelling_a_repeat_leaves_the_first_call_alone(bench: Any, asked: set[
     assert asyncio.run_coroutine_threadsafe(main(), bench.service._loop).result().value() == "x"
 
 
-def test_keys_conflict_by_content(bench: Any) -> None:
+def test_a_key_conflicts_if_the_arguments_differ(bench: Any) -> None:
     def ask(arguments: Any, **options: Any) -> Any:
         return bench.service.invoke("look", arguments, dedupe_key="c", **options)
 

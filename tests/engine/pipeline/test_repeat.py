@@ -1,4 +1,4 @@
-"""Dedupe keys: a call under a key is made once, also across processes; a call that was not made frees its key."""
+"""Dedupe keys. A call under a key is made once, also across processes. A call that was not made frees its key."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_many_at_once_in_two_services(make: Any) -> None:
     assert len({r.run_id for r in found}) == 1
     first = next(r for r in found if not r.repeated)
     told = recorded(bench, "repeated")
-    # Each request is recorded: the first with its result, the others with the run whose result they got.
+    # Each request is recorded. The first is recorded with its result, the others with the run whose result they got.
     assert [(e["of"], e["tool"], e["ok"], e["result_hash"]) for e in told] == [
         (first.run_id, "add", True, first.result_hash)
     ] * 7
@@ -85,7 +85,7 @@ def test_the_entry_of_a_repeat(make: Any) -> None:
 
 
 def adding(report: Report, home: Path, work: Path, go: Path, seconds: float) -> None:
-    """Call `add` under the key, once `go` is there."""
+    """Call `add` under the key as soon as the file `go` exists."""
     with SyncToolService.open(home=home, workspace=work, primitives=[add], governance={}) as service:
         report("ready")
         until(go.exists)
@@ -93,7 +93,7 @@ def adding(report: Report, home: Path, work: Path, go: Path, seconds: float) -> 
 
 
 def processes(bench: Any, count: int, seconds: float) -> list[Child]:
-    """Processes that call `add` at the same time."""
+    """Start processes that call `add` at the same time."""
     go = bench.home.with_name("go")
     children = [Child(adding, bench.home, bench.work, go, seconds) for _ in range(count)]
     assert [child.hear() for child in children] == ["ready"] * count

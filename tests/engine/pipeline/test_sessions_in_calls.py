@@ -1,4 +1,4 @@
-"""Calls in sessions: leases, budgets under concurrency, and that tokens stay secret."""
+"""Calls in sessions: leases, budgets under concurrency, and the secrecy of tokens."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_run_ends_with_its_session(make: Any) -> None:
         assert code(running.result()) == "session.ended"
 
 
-def test_waiting_for_an_answer_does_not_stop_the_leases_clock(make: Any) -> None:
+def test_waiting_for_an_answer_does_not_stop_the_clock_of_the_lease(make: Any) -> None:
     async def ask(question: Any) -> bool:
         bench.service.service.sessions._clock = lambda: session.lease.expires + 1
         return True
@@ -179,7 +179,7 @@ def test_all_writes_of_one_call_count(make: Any, files: int, fail: bool, left: i
     given = {"name": "f", "size": 30, "files": files, "fail": fail}
     result = bench.service.invoke("pour", given, session=token)
     assert result.ok is (files == 3)
-    # Also bytes without an effect, and those before a failure.
+    # Bytes without a recorded effect count too, and bytes that were written before a failure.
     assert used(bench, session)["bytes_written"] == 30 * left == sum(p.stat().st_size for p in bench.work.glob("f*"))
 
 
@@ -219,7 +219,7 @@ def test_a_short_lease_with_short_limits(make: Any) -> None:
 # Suspended runs
 
 
-def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
+def test_a_suspended_run_can_continue_after_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
     session, token = opened(bench, seconds=3600, budget=Budget(calls=5, bytes_written=3))
@@ -232,7 +232,7 @@ def test_a_suspended_run_outlives_the_lease(make: Any) -> None:
         assert question.session == session.id
         bench.service.within(lambda s, q=question: s.approvals.answer(q.id, "once", "ada"))
         result = bench.service.resume(waiting.run_id)
-    # It took the rest of the lease.
+    # The run used the rest of the lease.
     assert result.value() == ["0", "1"]
     assert used(bench, session)["bytes_written"] == 2
 
@@ -256,7 +256,7 @@ def test_a_resumed_run_has_the_rest_of_the_lease(make: Any) -> None:
     waiting = bench.service.invoke("t", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # Two calls are used. Resuming is free, the write is the third call, and there is no fourth.
+    # Two calls are used. Resuming costs no call, the write is the third call, and a fourth call is not allowed.
     assert code(bench.service.resume(waiting.run_id)) == "lease.budget.calls"
     assert used(bench, session)["calls"] == 3
     assert (bench.work / "a").exists()
@@ -275,7 +275,7 @@ def test_rate_limits_count_calls_of_programs_and_of_suspended_runs(make: Any) ->
     waiting = bench.service.invoke("waits", session=token)
     (question,) = bench.service.within(lambda s: s.approvals.all(("open",)))
     bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
-    # The resumed run counts in the same window, although it has a grant of its own.
+    # The resumed run counts in the same window, although it has its own grant.
     error = bench.service.resume(waiting.run_id).error
     assert (error.code, error.rule) == ("rate_limited", "rate_limit.tool:rest")
     with bench.again() as other:
@@ -320,7 +320,9 @@ def test_the_token_is_not_stored(make: Any, caplog: pytest.LogCaptureFixture) ->
     ]
     bench.service.within(lambda s: s.sessions.end(session.id))
     results.append(bench.service.invoke("rest", session=token))
-    results.pop(4)  # Who writes it into an argument gets it back, as observers do; the records have it nowhere.
+    results.pop(
+        4
+    )  # A caller who writes the token into an argument gets it back, and so do observers. The records never contain it.
     watch.told = [t for t in watch.told if "encoding" not in repr(t)]
     told = "".join([str(r.as_dict()) for r in results] + [repr(r) for r in results] + [repr(watch.told), caplog.text])
     for secret in (token, wrong):

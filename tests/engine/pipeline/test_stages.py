@@ -1,8 +1,8 @@
-"""Every stage of the pipeline: what it allows, denies and asks about, and the order of the stages.
+"""Every stage of the pipeline: the calls that it allows, denies or asks about, and the order of the stages.
 
-Each row is a call on a bench of its own. A denial leaves one entry, `denied`, with its rule, and no effect. An allowed call has its
-decision in the ledger before its result. A call that asks is a suspended run; it has no effect before the answer, and one effect
-after a yes.
+Each row is a call on its own bench. A denial leaves one entry, `denied`, with its rule, and no effect. The decision of an
+allowed call is in the ledger before its result. A call that asks becomes a suspended run. It has no effect before the answer,
+and one effect after a yes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Row:
     rule: str | None = None
     why: str | None = None
     mode: str = "NORMAL"
-    #: Options of the service and of the call, or a function that prepares the bench and returns the options of the call.
+    #: Options of the service and of the call. Or a function that prepares the bench and returns the options of the call.
     service: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] | Callable[[Any], dict[str, Any]] = field(default_factory=dict)
     effects: int = 1
@@ -96,7 +96,7 @@ def ask(stage: str, rule: str, why: str = "approval_required", **more: Any) -> R
 
 
 def opened(**lease: Any) -> Callable[[Bench], dict[str, Any]]:
-    """A session with that lease."""
+    """Open a session with that lease."""
 
     def prepare(bench: Bench) -> dict[str, Any]:
         return {"session": bench.service.within(lambda s: s.open_session("test", **lease))[1]}
@@ -121,7 +121,7 @@ def elsewhere(bench: Bench) -> dict[str, Any]:
 
 
 def before(arguments: dict[str, Any], **options: Any) -> Callable[[Bench], dict[str, Any]]:
-    """The tool has been called, with these arguments."""
+    """Call the tool once with these arguments, before the tested call."""
 
     def prepare(bench: Bench) -> dict[str, Any]:
         assert bench.service.invoke("launch", arguments, **options).ok
@@ -159,7 +159,7 @@ ROWS = [
     allow("repeat", options={"dedupe_key": "k"}),
     allow("repeat", options=before({"name": "a"}, dedupe_key=""), effects=2),
     deny("repeat", "dedupe_conflict", options=before({"name": "b"}, dedupe_key="k"), effects=1),
-    # Budget, after rules and rate limits, and before a question
+    # Budget: checked after rules and rate limits, and before a question
     allow("budget", options=opened(budget=Budget(calls=1, wall_seconds=60))),
     *(
         deny("budget", "budget_exceeded", f"lease.budget.{unit}", "budget", options=opened(budget=Budget(**{unit: 0})))
@@ -195,7 +195,7 @@ ROWS = [
         "category", "permission_denied", "categories.system_write.forbidden_in_modes", "mode",
         rules={"categories": {"system_write": {"forbidden_in_modes": NORMAL}}, **of("launch", allowed_in_modes=NORMAL)},
     ),
-    # Policy, by objects
+    # Policy, by paths, hosts, commands and sizes
     allow("path", call=("mark", {"path": "a.md"}), rules=of("mark", allowed_paths=["*.md"])),
     deny(
         "path", "permission_denied", "tools.mark.allowed_paths", "path",
@@ -308,11 +308,11 @@ def test_a_stage(row: Row, staged: Callable[[Row], Bench]) -> None:
     assert len(bench.done) == row.effects
 
 
-def test_a_size_is_judged_when_the_file_is_written(make_bench: Any) -> None:
+def test_the_size_limit_applies_when_the_file_is_written(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", max_file_size_mb=0.001))
     error = bench.error("mark", path="a", size=2000)
     assert error.rule == "max_file_size_mb"
-    # The call began, so the ledger has a failed call.
+    # The call began, so the ledger contains a failed call.
     assert [kind for kind, _ in since(bench, 0)] == ["call", "result"]
     assert since(bench, 0)[1][1]["ok"] is False
     assert list(bench.work.glob("a*")) == []
@@ -357,7 +357,7 @@ def test_a_repeat_gets_the_first_result(make_bench: Any) -> None:
     first = bench.service.invoke("launch", {"name": "a"}, dedupe_key="k", **options)
     seen = len(since(bench, 0))
     again = bench.service.invoke("launch", {"name": "a"}, dedupe_key="k", **options)
-    # It is neither charged nor counted: budget and rate limit are used up.
+    # The repeat is neither charged nor counted: budget and rate limit are used up, but the repeat succeeds.
     assert (again.repeated, again.output, first.repeated) == (True, "a", False)
     assert since(bench, seen) == []
     assert bench.done == ["a"]
@@ -391,7 +391,7 @@ def test_nesting_too_deep(make_bench: Any) -> None:
     for i in range(2, 10):
         checked = check_or_raise(one(f"return tools.d{i - 1}()", f"d{i}"), Deeper(inner))
         inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
-    # Checked before the rules for the tool.
+    # The depth is checked before the rules for the tool.
     assert bench.error("d9").code == "depth_limit"
     assert [(d["tool"], d["code"]) for k, d in since(bench, 0) if k == "denied"] == [("d1", "depth_limit")]
     assert bench.error("d8").rule == "deny"
@@ -399,7 +399,7 @@ def test_nesting_too_deep(make_bench: Any) -> None:
 
 
 def test_the_order_of_the_stages(make_bench: Any) -> None:
-    """A call fails every check. Correcting one at a time shows the order of the checks."""
+    """A call fails every check. Correcting one mistake at a time shows the order of the checks."""
     bench = make_bench(primitives=TOOLS)
     bench.define("return tools.launch(name=name)", parameters="name: str")
     ask_and_limit = of("t", requires_approval_in_modes=NORMAL, rate_limit_per_hour=1)
@@ -411,7 +411,7 @@ def test_the_order_of_the_stages(make_bench: Any) -> None:
     assert bench.service.invoke("t", {"name": "b"}, session=spent, dedupe_key="k").ok
     assert bench.done == ["b"]
     with bench.again(governance=ask_and_limit, ask=_yes) as limited:
-        # The one call that the rate limit allows.
+        # This is the one call that the rate limit allows.
         assert limited.invoke("t", {"name": "b"}, session=free).ok
     bench.done.clear()
     old = [*(p for p in TOOLS if p.name != "launch"), _other_launch()]
@@ -457,7 +457,7 @@ def test_a_session_that_ends_during_a_question_denies(make_bench: Any) -> None:
     assert bench.done == []
 
 
-def test_a_grant_counts_as_its_session(make_bench: Any) -> None:
+def test_a_grant_has_the_rights_of_its_session(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS)
     bench.define('return tools.shred(name="t")')
     options = opened()(bench)
@@ -477,7 +477,7 @@ def test_a_grant_counts_as_its_session(make_bench: Any) -> None:
     assert bench.done == ["a", "t", "t"]
 
 
-def test_a_yes_is_for_the_call_that_was_shown_and_for_once(make_bench: Any) -> None:
+def test_an_approval_allows_the_call_that_was_shown_once(make_bench: Any) -> None:
     bench = make_bench(primitives=TOOLS, governance=of("mark", requires_approval_in_modes=NORMAL))
     call = {"path": "a", "size": 3}
 
@@ -495,7 +495,7 @@ def test_a_yes_is_for_the_call_that_was_shown_and_for_once(make_bench: Any) -> N
     assert (bench.work / "a").read_text() == "mine"
     assert bench.service.resume(asked(again).run_id).ok
     assert (bench.work / "a").read_text() == "xxx"
-    # The answer is used up, and other arguments have none.
+    # The answer is used up. For other arguments there is no answer.
     assert bench.service.invoke("mark", call).error.code == "suspended"
     assert bench.service.invoke("mark", {**call, "size": 4}).error.code == "suspended"
     assert bench.done == ["a"]

@@ -84,7 +84,7 @@ def test_ids_are_valid_for_any_trace(trace: str) -> None:
     assert span.parent_id is None or re.fullmatch(r"(?!0+$)[0-9a-f]{16}", span.parent_id)
 
 
-def test_a_traceparent_is_read_as_it_was_written() -> None:
+def test_a_written_traceparent_is_parsed_back() -> None:
     for sampled in (True, False):
         span = Span(TRACE, PARENT, None, sampled)
         assert new_span(None, traceparent(span))[::2] == (TRACE, PARENT)
@@ -106,7 +106,7 @@ def test_threads_share_no_ids() -> None:
 
 
 def test_a_fork_shares_no_ids_with_its_parent() -> None:
-    # In a process of its own, because forking a process with threads is unsafe.
+    # In a separate process, because forking a process with threads is unsafe.
     code = """
 import os
 from albert_tools.engine.model.telemetry import new_span

@@ -1,4 +1,4 @@
-"""Which addresses may be reached, and which the rules name all the same."""
+"""The addresses that calls may reach, and internal addresses that the rules open by name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_public_addresses(text: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_addresses_that_python_knows_as_special_are_not_public(address: Any) -> None:
+def test_addresses_that_python_calls_special_are_not_public(address: Any) -> None:
     if kind_of(address) is None:
         special = address.is_private or address.is_loopback or address.is_link_local or address.is_multicast
         assert not special
@@ -72,7 +72,7 @@ def test_disguised_addresses_are_refused(inner: Any) -> None:
         address = ip_address(carrier.to_bytes(16, "big"))
         assert refusal(address) is not None
         assert inner in within(address)
-        # Naming the outside is not enough if the inside is refused.
+        # A rule that names the outer address does not open a refused inner address.
         assert refusal(address, [ip_network("::/0")]) == refusal(inner)
 
 
@@ -115,7 +115,7 @@ def section(**keys: Any) -> dict[str, Any]:
             "shipped.addresses",
         ),
         (section(allowed_addresses=["10.0.0.0/8"]), None, "http://10.1.2.3/", "shipped.new_host_asks"),
-        # A project's file names nothing, and takes away what it doesn't name.
+        # A project's file can't open addresses, and closes the addresses that it doesn't name.
         (
             section(allowed_hosts=["*"]),
             section(allowed_addresses=["10.0.0.1"]),
@@ -130,7 +130,7 @@ def section(**keys: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_which_addresses_the_rules_name(
+def test_addresses_that_the_rules_open(
     owner: dict[str, Any], project: dict[str, Any] | None, url: str, expected: str
 ) -> None:
     assert verdict(rules(owner, project), url) == expected
@@ -164,11 +164,11 @@ def test_a_redirect_is_followed_only_to_an_approved_host() -> None:
             going.demand(url, method)
         assert (caught.value.code, caught.value.rule) == ("permission_denied", rule)
         assert caught.value.details["url"] == url
-    # What the owner's configuration names is asked about no more, and stays forbidden.
+    # A host in the owner's configuration needs no approval. It can still be forbidden.
     going.demand("https://b.example/", "GET", by_owner=True)
     with pytest.raises(Failure):
         going.demand("https://evil.example/", "GET", by_owner=True)
-    # An address that it literally names, too; to whoever else says it, it is refused.
+    # The configuration also opens an address that it names literally. Other calls to that address are refused.
     going.demand("http://127.0.0.1:8000/v1", "POST", by_owner=True)
     with pytest.raises(Failure) as caught:
         going.demand("http://127.0.0.1:8000/v1", "POST")

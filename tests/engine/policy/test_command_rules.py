@@ -1,4 +1,4 @@
-"""The rules on commands: the strictest part decides, and the owner's patterns are about parts, not about texts."""
+"""Rules about commands. The strictest part of a command decides. The owner's patterns match parts of a command, not its text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
 @pytest.mark.parametrize(
     ("owner", "command", "said"),
     [
-        # What is shipped.
+        # The shipped rules.
         ({}, "ls; git status", None),
         ({}, "ls; rm -rf build", "ask shipped.dangerous_command"),
         ({}, "ls; $x", "ask shipped.unknown_command"),
@@ -43,7 +43,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         ({}, "kubectl get pods", None),
         ({}, "sudo $x", "ask shipped.dangerous_command"),
         ({}, "./build.sh", "ask shipped.unknown_command"),
-        # Only what is allowed.
+        # Only the allowed commands.
         (ALLOWED, "ls", None),
         (ALLOWED, "ls -la src && git status", None),
         (ALLOWED, "ls $(cat x) | cat", None),
@@ -63,14 +63,14 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ALLOWED, "xargs pwd", "deny tools.bash.allowed_commands"),
         (ALLOWED, "PATH=. ls", "deny tools.bash.allowed_commands"),
         (ALLOWED, "cat x > ~/.bashrc", "ask shipped.dangerous_command"),
-        # A list of what is allowed restricts; it does not take questions away.
+        # A list of allowed commands restricts. It does not remove questions.
         (ALLOWED, "./build.sh --fast", "ask shipped.unknown_command"),
         (ALLOWED, "tests/run", "ask shipped.unknown_command"),
         ({"allowed_commands": ["*"]}, "./other.sh", "ask shipped.unknown_command"),
         ({"allowed_commands": ["*"]}, "rm -rf x", "ask shipped.dangerous_command"),
         ({"allowed_commands": []}, "ls", "deny tools.bash.allowed_commands"),
         ({"allowed_commands": []}, "x=1", None),
-        # What the owner finds ordinary; a pattern must name its program, and matches what is certain.
+        # Commands that the owner calls ordinary. A pattern must name its program, and matches only certain text.
         (ORDINARY, "./build.sh --fast", None),
         (ORDINARY, "make deploy; ls", None),
         (ORDINARY, "rm -rf build", None),
@@ -82,7 +82,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (ORDINARY, "CC=./x make", "ask shipped.dangerous_command"),
         ({"ordinary_commands": ["*"]}, "./other.sh", "ask shipped.unknown_command"),
         ({**ORDINARY, **FORBIDDEN}, "git push origin main", "deny tools.bash.forbidden_commands"),
-        # Never what is forbidden, however it is written, nor what could be it.
+        # Forbidden commands, in any spelling, and commands that could be forbidden ones.
         (FORBIDDEN, "git push", "deny tools.bash.forbidden_commands"),
         (FORBIDDEN, "ls; 'git' pu\\sh origin", "deny tools.bash.forbidden_commands"),
         (FORBIDDEN, "/usr/bin/git push", "deny tools.bash.forbidden_commands"),
@@ -93,7 +93,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         (FORBIDDEN, "git status", None),
         (FORBIDDEN, "echo git push", None),
         (FORBIDDEN, "sudo ls", "ask shipped.dangerous_command"),
-        # What the owner finds dangerous.
+        # Commands that the owner calls dangerous.
         (DANGEROUS, "terraform apply -auto-approve", "ask tools.bash.dangerous_commands"),
         (DANGEROUS, "terraform $x", "ask tools.bash.dangerous_commands"),
         (DANGEROUS, "ls", None),
@@ -104,7 +104,7 @@ def test_the_strictest_part_decides(owner: Mapping[str, Any], command: str, said
     assert (decision and f"{decision.verdict} {decision.rule}") == said, decision
 
 
-def test_a_project_only_tightens() -> None:
+def test_a_project_only_tightens_the_rules() -> None:
     assert judged("ls", {}, {"allowed_commands": ["pwd"]}).rule == "project.tools.bash.allowed_commands"  # type: ignore[union-attr]
     assert judged("./build.sh", {}, {"allowed_commands": ["./build.sh"]}).rule == "shipped.unknown_command"  # type: ignore[union-attr]
     assert judged("./build.sh", {}, {"ordinary_commands": ["./build.sh"]}).rule == "shipped.unknown_command"  # type: ignore[union-attr]
@@ -127,7 +127,7 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     assert decision.hint == "the owner can list it under `tools.bash.ordinary_commands`"
 
 
-def test_a_program_is_judged_by_its_arguments() -> None:
+def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
 
     def said(*argv: str) -> list[str]:
@@ -151,6 +151,6 @@ def test_a_program_is_judged_by_its_arguments() -> None:
         ("n=a[$(ls)]", ["shipped.unknown_command"]),
     ],
 )
-def test_variables_that_are_not_listed_ask(entry: str, said: list[str]) -> None:
+def test_unlisted_environment_variables_ask(entry: str, said: list[str]) -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
     assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said

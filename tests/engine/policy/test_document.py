@@ -1,4 +1,4 @@
-"""Every key of a section is read as the table of rules declares it."""
+"""Every key of a section is parsed as the table of rules declares it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refusal(key: str, value: object) -> str:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_the_example_of_a_key_is_read(key: Key) -> None:
+def test_the_example_of_a_key_is_accepted(key: Key) -> None:
     section = read(key.name, yaml.safe_load(key.example)).tools["bash"]
     assert list(section) == [key.name]
     assert key.of(section)
@@ -32,7 +32,7 @@ def test_the_example_of_a_key_is_read(key: Key) -> None:
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_a_value_of_another_type_is_refused(key: Key) -> None:
-    """A key without a value would otherwise count as a missing one, and restrict nothing."""
+    """Otherwise a key without a value would count as missing, and would restrict nothing."""
     assert refusal(key.name, None) == ": it has no value; write one, or remove the key"
     assert refusal(key.name, {}).startswith(": input should be a valid ")
     assert refusal(key.name, [3] if isinstance(key, ListKey) else "3")

@@ -1,4 +1,4 @@
-"""Folders beyond the workspace that the owner's rules open: reads follow the rule, writes ask, and nothing leads out of them."""
+"""Folders outside the workspace that the owner's rules open. Reads follow the rule, writes ask, and no path leads out of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def put(path: str) -> str:
 
 
 class Machine:
-    """A home with a workspace, a shared folder that is opened, and a private one that isn't."""
+    """A home with a workspace, a shared folder that the rules open, and a private folder that they don't open."""
 
     def __init__(self, folder: Path) -> None:
         self.base = folder.resolve()
@@ -119,13 +119,13 @@ def test_a_root_is_opened_only_to_the_tools_whose_rules_name_it(machine: Machine
     assert refused(lambda: authority.guarded(look.definition, machine.workspace).read(outside, LIMIT)) == DENIED
 
 
-def test_a_pattern_without_a_place_of_its_own_opens_nothing(machine: Machine) -> None:
-    """`*.txt` fits a file anywhere; but only what begins at the root of the file system says where."""
+def test_a_pattern_without_an_absolute_path_opens_nothing(machine: Machine) -> None:
+    """`*.txt` matches a file in any folder. Only a pattern that begins at the root of the file system names a folder."""
     rules = machine.authority("*.txt", "**/shared/**", f"{machine.shared}/x")
     assert machine.verdict(look, f"{machine.shared}/b.txt", rules) == ("deny", "outside_workspace")
 
 
-def test_the_pattern_says_which_files(machine: Machine) -> None:
+def test_the_pattern_selects_the_files(machine: Machine) -> None:
     (machine.shared / "n.md").write_text("note")
     view = machine.view(f"{machine.shared}/*.md")
     assert view.read(f"{machine.shared}/n.md", LIMIT) == b"note"
@@ -136,7 +136,7 @@ def test_the_pattern_says_which_files(machine: Machine) -> None:
     assert refused(lambda: one.read(f"{machine.shared}/n.md", LIMIT)) == DENIED
 
 
-def test_a_project_opens_nothing_and_tightens(machine: Machine) -> None:
+def test_a_project_opens_no_folder_and_can_tighten_rules(machine: Machine) -> None:
     opening = {"tools": {"look": {"allowed_paths": ["$WORKSPACE", f"{machine.private}/**"]}}}
     both = machine.authority(f"{machine.shared}/**", project=opening)
     assert machine.verdict(look, f"{machine.private}/secret", both) == ("deny", "outside_workspace")
@@ -148,7 +148,7 @@ def test_forbidden_paths_apply_in_a_root(machine: Machine) -> None:
     (machine.home / "notes" / "keys").mkdir(parents=True)
     view = machine.view("$HOME/notes/**", forbidden_paths=["keys"])
     assert refused(lambda: view.listing(f"{machine.home}/notes/keys"))[1] == "tools.look.forbidden_paths"
-    # Places that hold something forbidden can be opened, the forbidden can't.
+    # A folder that contains forbidden files can be opened. The forbidden files can't be read.
     for path in (".config/chromium/x", ".local/state/albert/log"):
         (machine.home / path).parent.mkdir(parents=True)
         (machine.home / path).write_text("x")
@@ -161,7 +161,7 @@ def test_forbidden_paths_apply_in_a_root(machine: Machine) -> None:
         )
 
 
-def test_albert_s_own_is_sealed_in_a_root(machine: Machine) -> None:
+def test_albert_s_own_folders_are_sealed_in_a_root(machine: Machine) -> None:
     own = machine.base / "data" / "albert"
     own.mkdir()
     (own / "log").write_text("log")
@@ -178,7 +178,7 @@ def test_albert_s_own_is_sealed_in_a_root(machine: Machine) -> None:
 
 
 def test_sealed_files_are_recognised_by_identity(machine: Machine) -> None:
-    """Whatever the rules make of its name: the folder itself is asked, and those above it."""
+    """The folder and the folders above it are compared by identity, so the spelling in the rules does not matter."""
     inner = machine.home / ".ssh" / "old"
     inner.mkdir()
     (inner / "id").write_text("key")
@@ -192,7 +192,7 @@ def test_sealed_files_are_recognised_by_identity(machine: Machine) -> None:
     assert (inner / "id").read_text() == "key"
 
 
-def test_a_root_within_albert_s_own_leads_nowhere(machine: Machine) -> None:
+def test_a_root_within_albert_s_own_folders_is_refused(machine: Machine) -> None:
     own = machine.base / "data"
     with find_workspace(machine.work, machine.home, machine.home, own) as workspace:
         view = machine.authority(f"{machine.shared}/**").guarded(look.definition, workspace)
@@ -200,7 +200,7 @@ def test_a_root_within_albert_s_own_leads_nowhere(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", [".git", ".albert", ".GIT", ".ａlbert"])
-def test_other_projects_own_files_are_not_written(machine: Machine, name: str) -> None:
+def test_the_albert_and_git_folders_of_other_projects_are_not_written(machine: Machine, name: str) -> None:
     (machine.shared / name).mkdir()
     view = machine.view(f"{machine.shared}/**", tool=put)
     denied = refused(lambda: view.replace(f"{machine.shared}/{name}/config", b""))
@@ -209,7 +209,7 @@ def test_other_projects_own_files_are_not_written(machine: Machine, name: str) -
 
 
 def test_a_root_around_the_workspace(machine: Machine) -> None:
-    """What is in the workspace is so by whatever path, and its links still lead nowhere."""
+    """Files in the workspace belong to it by any path, and its links still lead nowhere."""
     around = machine.base / "around"
     around.mkdir()
     machine.work.rename(around / "work")
@@ -265,7 +265,8 @@ def test_paths_that_are_refused(machine: Machine, path: str, code: str, rule: st
     "target", ["{private}", "../private", "/proc/self/root", "{shared}", "{work}", "../../home/.ssh"]
 )
 def test_links_that_lead_out(machine: Machine, target: str) -> None:
-    """Out of a root is out, whether it is into the workspace, another root or back to the same one by an absolute way."""
+    """A link may not leave its root. This rule includes links into the workspace, into another root, and back by an absolute
+    path."""
     made = target.format(private=machine.private, shared=machine.shared, work=machine.work)
     (machine.shared / "link").symlink_to(made)
     before = snapshot(machine.base)
@@ -292,7 +293,7 @@ def test_hard_links_in_a_root(machine: Machine) -> None:
     assert (machine.home / ".ssh" / "id").read_text() == "key"
 
 
-def test_a_root_that_is_written_with_a_link_is_where_it_led_at_first(machine: Machine) -> None:
+def test_a_root_that_is_a_link_stays_the_folder_it_named_at_first(machine: Machine) -> None:
     written = machine.base / "link"
     written.symlink_to(machine.shared)
     view = machine.view(f"{written}/**")
@@ -313,7 +314,7 @@ def test_a_root_that_was_replaced_by_a_link(machine: Machine) -> None:
 
 
 def test_a_root_swapped_for_a_link_never_leads_out(machine: Machine) -> None:
-    """The swap runs as fast as it can beside all operations; only failures or the shared folder may show."""
+    """A thread swaps the folder as fast as it can during all operations. Each operation fails or sees the shared folder."""
     shared, kept, link = machine.shared, machine.base / "kept", machine.base / "link"
     (machine.private / "b.txt").write_text("private")
     before = snapshot(machine.private)
@@ -382,7 +383,7 @@ def test_a_budget_limits_the_bytes_written(machine: Machine) -> None:
     path = f"{machine.shared}/b.txt"
     view = authority.guarded(look.definition, machine.workspace, 5)
     assert view.read(path, LIMIT) == b"shared"
-    # All that is written together, whatever is replaced; what fails doesn't count.
+    # All bytes written count, also if a file is replaced later. A failed write does not count.
     view.replace(path, b"1234")
     assert refused(lambda: view.replace(f"{machine.shared}/no/c.txt", b"1"))[0] == "not_found"
     view.replace(path, b"5")

@@ -1,4 +1,4 @@
-"""Rules that can't mean what they say are found."""
+"""Lint finds rules that can't have the effect that their text suggests."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_findings(document: dict[str, Any], said: list[str]) -> None:
     assert [f"{f['rule']}: {f['message']}" for f in found] == said
 
 
-def test_findings_in_a_projects_file_name_it() -> None:
+def test_findings_in_a_projects_file_name_the_file() -> None:
     rules = read_governance({}).tightened(read_governance({"deny": ["nobody"]}))
     assert [f["rule"] for f in lint(rules, TOOLS, [])] == ["project.deny.nobody"]
 

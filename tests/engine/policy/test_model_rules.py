@@ -1,4 +1,4 @@
-"""Rules about providers and models: patterns of names, of both files, for a tool and for its category."""
+"""Rules about providers and models: patterns of names, in both files, for a tool and for its category."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from albert_tools.engine.policy.settings import Governance, read_governance
 
 
 def judged(rules: Governance, kind: str, name: str) -> str | None:
-    """The rule that denies it, or None."""
+    """Return the rule that denies the model, or None."""
     policy = Policy(rules.layers(), "/w", "/home/ada")
     found = policy.touches(inference.definition, [Resource(kind, name, "")])
     assert all(d.verdict == "deny" and d.rationale == kind for d in found)
@@ -67,5 +67,5 @@ def test_each_section_and_each_file_can_deny() -> None:
 
 
 def test_matching_many_stars_is_fast() -> None:
-    # Looking back from each star would take longer than anybody waits.
+    # A matcher that backtracks at each star would take far too long.
     assert not matches_name("a" * 256, "*a" * 12 + "*b")

@@ -1,4 +1,4 @@
-"""The mode: every process sees it, only permitted changes are made, and an unreadable mode is LOCKDOWN."""
+"""The mode. Every process sees it, only permitted changes are made, and an unreadable mode means LOCKDOWN."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_new_home_is_in_normal_and_has_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_process_sees_a_change_at_its_next_look(tmp_path: Path) -> None:
+def test_every_process_sees_a_change_at_its_next_read(tmp_path: Path) -> None:
     one, two = Modes(tmp_path / "mode.json"), Modes(tmp_path / "mode.json")
     heard: list[tuple[str, str]] = []
     two.listen(lambda before, now: heard.append((before.mode, now.mode)))
@@ -59,7 +59,7 @@ def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"mode": "NORMAL"}', '{"mode": "CALM", "since": "", "by": "", "cause": ""}', "\x00\xff"]
 )
-def test_an_unreadable_file_is_lockdown(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_mode_file_means_lockdown(text: str, tmp_path: Path) -> None:
     (tmp_path / "mode.json").write_text(text, encoding="latin-1")
     modes = Modes(tmp_path / "mode.json")
     assert modes.mode == "LOCKDOWN"
@@ -68,7 +68,7 @@ def test_an_unreadable_file_is_lockdown(text: str, tmp_path: Path) -> None:
     assert Modes(tmp_path / "mode.json").mode == "RECOVERY"
 
 
-def test_a_folder_in_place_of_the_file_is_lockdown_and_an_error_to_write(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_means_lockdown_and_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "mode.json").mkdir()
     modes = Modes(tmp_path / "mode.json")
     assert modes.mode == "LOCKDOWN"
@@ -77,7 +77,7 @@ def test_a_folder_in_place_of_the_file_is_lockdown_and_an_error_to_write(tmp_pat
 
 
 class World:
-    """A clock, and how full things are."""
+    """A clock that tests set, and the usage of disk and memory."""
 
     def __init__(self) -> None:
         self.now, self.disk, self.memory = 0.0, 10_000.0, 0.5
@@ -86,13 +86,13 @@ class World:
         return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
 
 
-def test_a_full_disk_degrades_until_there_is_clearly_room(tmp_path: Path) -> None:
+def test_a_full_disk_degrades_until_enough_space_is_free(tmp_path: Path) -> None:
     world = World()
     modes = world.modes(tmp_path / "m.json")
     modes.look()
     world.disk = 50
     modes.look()
-    assert modes.mode == "NORMAL"  # The last check is too recent.
+    assert modes.mode == "NORMAL"  # The last check was too short a time ago.
     world.now = 11
     modes.look()
     assert (modes.mode, modes.state().cause) == ("DEGRADED", "50 MiB of disk are free")
@@ -142,7 +142,7 @@ def test_an_alert_never_overwrites_a_lockdown(tmp_path: Path) -> None:
     person = Modes(file)
 
     class Slow(Modes):
-        """A person orders a lockdown just after it has read the mode."""
+        """Simulates a person who orders a lockdown just after the mode was read."""
 
         def violation_and_lockdown(self) -> None:
             assert self.mode == "NORMAL"
@@ -169,7 +169,7 @@ def test_a_lockdown_survives_concurrent_alerts(tmp_path: Path) -> None:
         assert {m.mode for m in agents} == {"LOCKDOWN"}
 
 
-def test_a_lockdown_whose_file_is_removed_stays(tmp_path: Path) -> None:
+def test_removing_the_file_does_not_end_a_lockdown(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     one = Modes(file)
     one.switch("LOCKDOWN", "ada", "")
@@ -190,7 +190,7 @@ def test_a_change_with_the_old_modification_time_is_seen(tmp_path: Path) -> None
     assert one.mode == "LOCKDOWN"
 
 
-def test_a_mode_that_can_not_be_stored_loosens_nothing(tmp_path: Path) -> None:
+def test_a_mode_that_can_not_be_stored_loosens_no_rule(tmp_path: Path) -> None:
     file = tmp_path / "state" / "mode.json"
     one = Modes(file)
     one.switch("RECOVERY", "ada", "")
@@ -203,7 +203,9 @@ def test_a_mode_that_can_not_be_stored_loosens_nothing(tmp_path: Path) -> None:
     assert Modes(file).mode == "LOCKDOWN"
 
 
-def test_a_lock_held_for_ever_does_not_prevent_a_lockdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_released_does_not_prevent_a_lockdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("albert_tools.engine.policy.modes._LOCK_SECONDS", 0.05)
     file = tmp_path / "mode.json"
     one = Modes(file, Thresholds(violations=1))

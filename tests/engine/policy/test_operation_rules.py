@@ -1,4 +1,4 @@
-"""Rules on operations: the owner's list replaces the shipped questions, a project's doesn't."""
+"""Rules about operations. The owner's list replaces the shipped questions. A project's list doesn't."""
 
 from __future__ import annotations
 

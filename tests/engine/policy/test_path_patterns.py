@@ -1,4 +1,4 @@
-"""Patterns of paths: the index finds what `pathspec` finds, and says which pattern it was."""
+"""Patterns of paths. The index finds the same matches as `pathspec`, and reports the pattern that matched."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_workspace_whose_name_looks_like_a_pattern(pattern: str) -> None:
     assert rules.match("/w/p1x/a/b") is None
 
 
-def test_one_name_in_two_spellings_where_the_system_takes_them_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_name_in_two_spellings_on_systems_that_treat_them_as_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_patterns, "_fold", path_patterns._folded)
     rules = PathPatterns([("Schl\u00fcssel", "rule")], ROOT, HOME)
     assert rules.match("/w/project/schlu\u0308ssel/a")
@@ -83,7 +83,7 @@ PATTERNS = st.builds(
 @example(["**"], ["a"])
 @example(["a/**"], ["a"])
 def test_the_index_agrees_with_matching_each_pattern(patterns: list[str], parts: list[str]) -> None:
-    """In the workspace, where a pattern means what it means in a `.gitignore` there."""
+    """In the workspace, a pattern has the same meaning as in a `.gitignore` there."""
     inside = "/".join(parts)
 
     def alone(pattern: str) -> bool:

@@ -1,4 +1,7 @@
-"""How rules combine: deny before ask before allow; no rule means no; how closely a rule fits never counts."""
+"""How rules combine. The order is deny, ask, allow; without a rule a call is denied.
+
+A more specific rule does not overrule a stricter one.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def test_the_shipped_rules(definition: ToolDefinition, verdicts: str) -> None:
             "deny",
             "tools.write_file.forbidden_in_modes",
         ),
-        # The category's word weighs as much as the tool's, either way.
+        # The category's rule has the same weight as the tool's rule, in both directions.
         (
             {
                 "tools": {"write_file": {"allowed_in_modes": ["NORMAL"]}},
@@ -93,14 +96,14 @@ def test_the_shipped_rules(definition: ToolDefinition, verdicts: str) -> None:
             "ask",
             "tools.write_file.requires_approval_in_modes",
         ),
-        # What says nothing of modes leaves the shipped rule in force.
+        # A section without modes leaves the shipped rule in force.
         (
             {"tools": {"write_file": {"timeout_seconds": 5}}},
             None,
             "allow",
             "shipped.categories.system_write.allowed_in_modes",
         ),
-        # A project tightens, and can't loosen.
+        # A project can tighten the rules, and can't loosen them.
         ({}, {"deny": ["write_file"]}, "deny", "project.deny"),
         (
             {},
@@ -146,7 +149,7 @@ def test_gated(owner: dict[str, Any], project: dict[str, Any] | None, verdict: s
     assert (found.verdict, found.rule) == (verdict, rule)
 
 
-def test_the_definitions_own_bounds() -> None:
+def test_bounds_in_the_definition_apply() -> None:
     calm = ToolDefinition("calm", "", (), {}, ("read",), allowed_modes=("NORMAL",))
     assert policy({"tools": {"calm": {"allowed_in_modes": list(MODES)}}}).permits(calm, False, "ALERT")[:3] == (
         "deny",
@@ -235,7 +238,7 @@ def test_the_lowest_number_applies() -> None:
     assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
 
 
-def test_the_windows_of_a_call() -> None:
+def test_the_rate_limits_of_a_call() -> None:
     rules = policy(
         {
             "tools": {"write_file": {"rate_limit_per_hour": 100}, "mine": {"rate_limit_per_hour": 7}},
@@ -248,7 +251,7 @@ def test_the_windows_of_a_call() -> None:
     )
     assert rules.rate_limits(WRITE) == (("tool:write_file", 20), ("category:system_write", 50))
     assert rules.rate_limits(READ) == ()
-    # Of a saved tool only its calls have a category.
+    # A saved tool has no category. Only its calls have one.
     assert rules.rate_limits(SAVED) == (("tool:mine", 7),)
 
 
@@ -281,15 +284,15 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 @given(DOCUMENTS, DOCUMENTS, st.sampled_from(MODES))
-def test_a_project_never_loosens(owner: dict[str, Any], project: dict[str, Any], mode: Any) -> None:
+def test_a_project_never_loosens_the_rules(owner: dict[str, Any], project: dict[str, Any], mode: Any) -> None:
     alone = policy(owner).permits(WRITE, False, mode)
     both = policy(owner, project).permits(WRITE, False, mode)
     assert STRICTNESS[both.verdict] >= STRICTNESS[alone.verdict]
 
 
 @given(DOCUMENTS, st.sampled_from(MODES))
-def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
-    """Permitted is (allowed ∪ requires approval) − forbidden, over everything that the file says."""
+def test_the_rules_are_equal_to_their_definition_by_sets(owner: dict[str, Any], mode: Any) -> None:
+    """The permitted calls are (allowed ∪ requires approval) − forbidden, over everything in the file."""
     found = policy(owner).permits(WRITE, False, mode)
     sections = [*owner.get("tools", {}).values(), *owner.get("categories", {}).values()]
     sections = [s for s in sections if s]
@@ -305,12 +308,12 @@ def test_against_the_definition_by_sets(owner: dict[str, Any], mode: Any) -> Non
         assert (found.verdict == "ask") == (mode in permitted and mode in said["requires_approval_in_modes"])
 
 
-def test_strictest_gives_the_first_of_the_strictest() -> None:
+def test_strictest_returns_the_first_of_the_strictest_decisions() -> None:
     one, two = Decision("deny", "a", "denied"), Decision("deny", "b", "denied")
     assert strictest([Decision("ask", "c", "approval_required"), one, two]) is one
 
 
-def test_without_a_file_there_is_the_owners_layer() -> None:
+def test_without_a_file_the_owners_rules_apply() -> None:
     assert [layer.owner for layer in Governance().layers()] == [True]
 
 
@@ -336,7 +339,7 @@ def test_without_a_file_there_is_the_owners_layer() -> None:
         "http://[::1",
     ],
 )
-def test_a_forbidden_host_by_another_spelling(url: str) -> None:
+def test_a_forbidden_host_in_another_spelling(url: str) -> None:
     hosts = ["127.0.0.1", "evil.example.org", "xn--bcher-kva.example"]
     rules = policy({"tools": {"http_request": {"forbidden_hosts": hosts}}})
     found = rules.touches(FETCH, [Resource("url", url, "GET")])
@@ -344,7 +347,7 @@ def test_a_forbidden_host_by_another_spelling(url: str) -> None:
     ((verdict, rule),) = [(d.verdict, d.rule) for d in found]
     assert verdict == "deny"
     assert rule in unread if host_of(url) is None or ":" not in url else rule == "tools.http_request.forbidden_hosts"
-    # Without rules on hosts a person is asked, except about this machine and about what can't be reached.
+    # Without rules about hosts a person is asked. Exceptions are this machine and addresses that can't be reached.
     ((verdict, rule),) = [(d.verdict, d.rule) for d in policy().touches(FETCH, [Resource("url", url, "GET")])]
     if host_of(url) == "127.0.0.1":
         assert (verdict, rule) == ("deny", "shipped.addresses")
@@ -374,13 +377,13 @@ def test_a_host_that_the_owner_does_not_list_asks() -> None:
     assert asked({"categories": {"network": {"allowed_hosts": ["example.org"]}}}) == []
 
 
-def test_a_projects_hosts_do_not_count_as_the_owners() -> None:
+def test_a_projects_hosts_do_not_count_as_the_owners_hosts() -> None:
     project = {"tools": {"http_request": {"allowed_hosts": ["example.org"]}}}
     (decision,) = policy({}, project).touches(FETCH, [Resource("url", "https://example.org/a", "GET")])
     assert (decision.verdict, decision.rule) == ("ask", "shipped.new_host_asks")
 
 
-def test_an_address_in_the_rules_has_many_spellings_too() -> None:
+def test_an_address_in_the_rules_matches_all_its_spellings() -> None:
     rules = policy({"tools": {"http_request": {"forbidden_hosts": ["9.9"]}}})
     (found,) = rules.touches(FETCH, [Resource("url", "http://9.0.0.9/", "GET")])
     assert found.rule == "tools.http_request.forbidden_hosts"

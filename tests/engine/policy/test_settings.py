@@ -1,4 +1,4 @@
-"""The owner's rules: what they allow, how a project tightens them, and that a mistake in them denies every call."""
+"""The owner's rules: what they allow, and how a project tightens them. A mistake in them denies every call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_missing_or_empty_file_has_the_default_rules(tmp_path: Path) -> None:
     assert load_governance(tmp_path / "file" / "governance.yaml", None) == Governance()
 
 
-def test_a_whole_file(tmp_path: Path) -> None:
+def test_a_complete_file(tmp_path: Path) -> None:
     rules = load(
         tmp_path,
         "allow: [bash]\ndeny: [write_file, my_tool]\nlimits: {own_seconds: 5, calls: 3}\n"
@@ -57,7 +57,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert rules.primitives == {"bash": {"shell": "/bin/sh"}}
 
 
-def test_limits_only_go_down(tmp_path: Path) -> None:
+def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
     assert load(tmp_path, "limits: {own_seconds: 1000000, calls: 10, run_seconds: .inf}").limits == RunLimits(calls=10)
 
 
@@ -188,7 +188,7 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS)
-def test_any_document_is_rules_or_a_refusal(document: Any) -> None:
+def test_any_document_gives_rules_or_is_refused(document: Any) -> None:
     try:
         rules = read_governance(document)
     except Failure as failure:

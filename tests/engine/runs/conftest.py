@@ -1,4 +1,4 @@
-"""A place for each test, and kill points that do nothing by default."""
+"""A home for each test, and kill points that do nothing by default."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(autouse=True)
 def _points() -> Iterator[None]:
-    # The primitives reach the points of the service that was made last.
+    # The primitives report to the points of the newest service.
     yield
     HERE[0] = Points()

@@ -1,4 +1,4 @@
-"""Concurrent calls in one service and in several processes on one home: an effect that is allowed once happens once."""
+"""Concurrent calls in one service and in several processes on one home. An effect that is allowed once happens once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.authority.sessions import Budget
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import PRIMITIVES, Place
 
-#: Processes that race.
+#: The number of processes that compete.
 RACERS = 4
 
 MANY = '''
@@ -27,7 +27,7 @@ def many(names: list[str]) -> int:
 
 @primitive(effects=["write"], paths={"path": "write"})
 async def grow(path: str, context: CallContext) -> int:
-    """Increment a number in a file, slowly, so that a call without the lock loses an increment."""
+    """Increment a number in a file, slowly. Without the lock, concurrent calls lose increments."""
     try:
         n = int(context.workspace.read(path, 100))
     except Exception:
@@ -125,7 +125,7 @@ def test_one_answer_is_one_effect(place: Place) -> None:
     assert place.done == ["a"]
     codes = Counter(code for code, _, _ in found)
     assert codes[None] == 1
-    # The others are too late, or ask a new question.
+    # The other answers are too late, or the calls ask a new question.
     assert set(codes) <= {None, "permission_denied", "suspended"}
 
 

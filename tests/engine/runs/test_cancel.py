@@ -1,4 +1,4 @@
-"""Cancelling a run: it stops the present call at any depth, also in another process, and reports what was done."""
+"""Cancelling a run stops the present call at any depth, also in another process, and reports the effects so far."""
 
 from __future__ import annotations
 
@@ -206,14 +206,14 @@ def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewher
     async def cancel() -> str:
         async with service_at(place) as service:
             run = await in_flight(service)
-            # It is stopped, and dies before it sees the cancellation.
+            # The process is stopped, and dies before it sees the cancellation.
             os.kill(elsewhere.pid, signal.SIGSTOP)
             service.runs.cancel(run, "a person")
             elsewhere.kill()
             with pytest.raises(Failure, match="cancelled") as caught:
                 await service.resume(run)
             assert caught.value.code == "exists"
-            # A repeat reports what was done.
+            # A repeat reports the effects so far.
             seen = service.runs.cancel(run, "a person")
             assert seen.state == "cancelled"
             assert seen.error is not None

@@ -1,13 +1,14 @@
-"""Requests under crashes, delays and failures at every numbered point. A seed gives a story.
+"""Requests under crashes, delays and failures at every numbered point. Each seed gives one sequence of events, a story.
 
-A story makes a few requests, some at once, some in a session, some under a key. At the points of `tests.helpers.kill_points` it
-lets time pass, makes a part fail, or ends the service as `kill -9` would: nothing more is written, and buffered entries are lost.
-Then another service in the same home resumes the interrupted and suspended runs, and the requests under keys are sent again. A
-person answers questions, and first checks whether an interrupted call was made. At the end of each story:
+A story makes a few requests. Some run at once, some in a session, some under a key. At the points of
+`tests.helpers.kill_points` the story lets time pass, makes a part fail, or ends the service as `kill -9` would: nothing more
+is written, and buffered entries are lost. Then another service in the same home resumes the interrupted and suspended runs,
+and the requests under keys are sent again. A person answers questions, and first checks whether an interrupted call was made.
+At the end of each story:
 
 * each effect has a permitting decision before it, on the disk;
 * each request has one result, unless the service crashed;
-* no effect happens twice, except an interrupted idempotent one; a step that has ended is never made again;
+* no effect happens twice, except an interrupted idempotent one, and a step that has ended is never made again;
 * nobody is asked about an effect whose primitive can find out what happened;
 * an approval is used once, and a denied call has no effect;
 * the ledger verifies, and every journal can be read.
@@ -33,9 +34,9 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from tests.helpers.kill_points import Place, PointedLedger, Points, pointed
 
-#: Stories in the default run, and in the long one.
+#: The number of stories in the default run, and in the long run.
 FEW, MANY = 50, 5000
-#: Services in a story, one after the other; the last ones have no faults.
+#: The number of services in a story, one after the other. The last ones have no faults.
 LIVES, QUIET = 14, 8
 
 SOURCES = [
@@ -72,7 +73,7 @@ RULES: list[dict[str, Any]] = [
 
 
 class Crash(BaseException):
-    """The end of the process: nothing catches it."""
+    """The end of the process. No handler catches it."""
 
 
 class Life:
@@ -115,7 +116,7 @@ class Life:
             await asyncio.sleep(self.chance.random() * 0.003)
 
     def _effect(self, key: str, name: str) -> None:
-        # It is recorded, because a program could catch an exception.
+        # The violation is recorded here, because a program could catch an exception.
         run, _, step = key.partition(":")
         position, decision = self.ledger.decisions.get(key if step else run, (0, {}))
         if not decision:
@@ -139,7 +140,7 @@ class Life:
         return self.chance.choice(["once", *choices])
 
     async def do(self, *work: Any) -> list[ToolResult | BaseException | None]:
-        """The results of all of `work`, run at once; None where the service crashed."""
+        """Run all of `work` at once. Returns the results, with None where the service crashed."""
         tasks = [asyncio.ensure_future(each) for each in work]
         dead = asyncio.ensure_future(self.dead.wait())
         whole = asyncio.gather(*tasks, return_exceptions=True)
@@ -152,7 +153,7 @@ class Life:
         return [None if isinstance(r, (Crash, asyncio.CancelledError)) else r for r in results]
 
     async def _die(self, tasks: list[asyncio.Task[Any]]) -> None:
-        """Release everything, as the kernel does."""
+        """Release all resources, as the kernel does when a process dies."""
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=10)
@@ -166,7 +167,7 @@ class Life:
         log._exclusive.close()
 
     async def end(self) -> None:
-        """Close it, unless it has crashed."""
+        """Close the service, unless it has crashed."""
         if self.service._watching is not None:
             self.service._watching.cancel()
         if not self.dead.is_set():
@@ -185,7 +186,7 @@ class Story:
         self.crashes: list[str] = []
         self.failures: list[str] = []
         self.wrong: list[str] = []
-        #: How often each effect whose step has ended had happened by then.
+        #: For each step that has ended: how often its effect had happened by then.
         self.ended: dict[str, int] = {}
         self.denied: set[str] = set()
 
@@ -251,7 +252,7 @@ class Story:
             assert result is None or isinstance(result, ToolResult), repr(result)
 
     def _remember(self) -> None:
-        """Note the steps that have ended, and how often their effects happened."""
+        """Record the steps that have ended, and how often their effects happened."""
         done = Counter(self.place.done)
         for run in self._journals():
             for entry in run.entries:
@@ -302,7 +303,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place with the tools in it."""
+    """A home with the tools in it."""
     place = Place(tmp_path_factory.mktemp("template"))
     with SyncToolService.open(**place.options()) as service:
         for source in SOURCES:
@@ -320,7 +321,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 async def stories(seeds: range, template: Path, tmp_path: Path, sandbox: Sandbox) -> Counter[str]:
-    """Run the stories of all seeds, and count what happened."""
+    """Run the stories of all seeds, and count the events."""
     seen: Counter[str] = Counter()
     for seed in seeds:
         base = tmp_path / str(seed)
@@ -340,7 +341,7 @@ async def stories(seeds: range, template: Path, tmp_path: Path, sandbox: Sandbox
 
 async def test_stories(template: Path, tmp_path: Path, sandbox: Sandbox) -> None:
     seen = await stories(range(FEW), template, tmp_path, sandbox)
-    # Crashes and failures do happen.
+    # Crashes and failures must happen, or the stories prove nothing.
     assert sum(n for name, n in seen.items() if name.startswith("crash")) > FEW / 4, seen
     assert sum(n for name, n in seen.items() if name.startswith("failure")) > FEW / 4, seen
 

@@ -1,4 +1,4 @@
-"""Forged journals, with and without a valid chain: nothing crashes, and only what the rules allow is done."""
+"""Forged journals, with and without a valid chain. The service does not crash, and does only what the rules allow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD: list[Any] = [None, 7, -1.5, True, "", "x", "\0", [], [1], {}, {"a": {}}, "b
 
 
 def rewritten(path: Path, edit: Callable[[list[Any]], Any]) -> None:
-    """Change the entries of a journal, header first, and make a valid chain."""
+    """Change the entries of a journal, whose first is the header, and make a valid chain."""
     entries = [json.loads(text.split(b" ", 1)[1]) for text in path.read_bytes().splitlines()]
     changed = edit(entries)
     digest, content = line.NOTHING, b""
@@ -30,7 +30,7 @@ def rewritten(path: Path, edit: Callable[[list[Any]], Any]) -> None:
 
 
 class Waiting:
-    """A run that has written one file and waits to be allowed the second."""
+    """A run that has written one file and waits for permission to write the second."""
 
     def __init__(self, bench: Any, token: str | None = None) -> None:
         self.bench = bench
@@ -45,7 +45,7 @@ class Waiting:
         self.bench.service.within(lambda s: s.approvals.answer(question.id, "once", "ada"))
 
     def code(self, work: str = "resume") -> str | None:
-        """The code of the failure, which must be a known one."""
+        """Return the code of the failure. It must be a known code."""
         service = self.bench.service
         try:
             if work == "show":
@@ -200,7 +200,7 @@ def test_a_forged_read_is_made_again(make_bench: Any) -> None:
     with pytest.raises(Failure) as caught:
         bench.service.resume(run)
     assert caught.value.code == "damaged"
-    # Without entries in the ledger the read is made.
+    # Without entries in the ledger, the service makes the read again.
     rewritten(path, lambda entries: [e for e in entries if e.get("t") != "end"])
     assert bench.service.resume(run).error.code == "suspended"
 
@@ -271,7 +271,7 @@ def test_a_replay_of_a_primitive_does_not_call_it(make_bench: Any) -> None:
     again = bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert again.value() == result.value()
     assert (bench.work / "a").read_text() == "since then"
-    # A header that swaps primitive and composite is refused.
+    # A header that exchanges primitive and composite is refused.
     (path,) = bench.home.rglob(f"{result.run_id}.jsonl")
     rewritten(path, lambda entries: entries[0]["header"].update(kind="composite"))
     with pytest.raises(Failure):

@@ -1,4 +1,4 @@
-"""Interrupted calls of a primitive that can find out what happened."""
+"""Recovery: interrupted calls of a primitive that can find out what happened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def one(name: str) -> str:
 
 #: The answer of the primitives below about an interrupted call.
 ANSWERS: list[Callable[[InterruptedCall], Any]] = [lambda call: Settled("unknown")]
-#: The interrupted calls that they got.
+#: The interrupted calls that the primitives were asked about.
 SEEN: list[InterruptedCall] = []
 
 
@@ -85,7 +85,7 @@ def cut_short(report: Report, base: Path, tool: str, arguments: Any) -> None:
 
 
 class Cut:
-    """A place where a program was killed in its first call, before or after the effect."""
+    """A home where a program was killed in its first call, before or after the effect."""
 
     def __init__(self, place: Place, tool: str, when: str, name: str = "a") -> None:
         self.place = place
@@ -205,9 +205,7 @@ def test_settle_is_not_called_if_the_rules_deny(place: Place) -> None:
 
 @pytest.mark.parametrize(("when", "unchanged"), [("before", True), ("after", False)])
 @pytest.mark.parametrize("there", [False, True])
-def test_unchanged_says_whether_the_paths_are_as_they_were(
-    place: Place, when: str, unchanged: bool, there: bool
-) -> None:
+def test_unchanged_tells_whether_the_paths_have_changed(place: Place, when: str, unchanged: bool, there: bool) -> None:
     if there:
         (place.work / "a").write_text("a")
     cut = Cut(place, "carve", when)
@@ -248,7 +246,8 @@ def written_and_killed(report: Report, base: Path, when: str, times: int) -> Non
     asyncio.run(main())
 
 
-#: An observer gets the beginning of a call (the program first) when it is in the journal, just before its effect.
+#: An observer gets the beginning of a call when the call is in the journal, just before its effect. The program comes
+#: first.
 BEFORE, AFTER = ("the telling of a beginning", 2), ("the entry result", 1)
 
 
@@ -264,7 +263,7 @@ def test_a_killed_write_file(place: Place, old: str | None, when: str, since: st
     assert Child(written_and_killed, place.base, *(AFTER if when == "after" else BEFORE)).wait() == -signal.SIGKILL
     assert (file.read_text() if file.exists() else None) == ("new" if when == "after" else old)
     if since is not None:
-        # A later change of the file is kept.
+        # A later change of the file is not undone.
         file.write_text(since)
     before = file.stat() if file.exists() else None
     with SyncToolService.open(**place.options()) as service:

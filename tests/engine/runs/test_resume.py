@@ -1,4 +1,4 @@
-"""A resumed run is the same request: its session, dedupe key, approvals, charges and results."""
+"""A resumed run is the same request. It has the same session, dedupe key, approvals, charges and result."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def answer(service: SyncToolService, result: ToolResult, choice: str) -> None:
 
 
 def soon(service: SyncToolService, *arguments: Any, **options: Any) -> ToolResult:
-    """The result of a call, which must end in time."""
+    """Return the result of a call. The call must end in time."""
     found: list[ToolResult] = []
     thread = threading.Thread(target=lambda: found.append(service.invoke(*arguments, **options)), daemon=True)
     thread.start()
@@ -116,14 +116,14 @@ def test_a_resumed_run_keeps_the_answers_keys_and_limits_of_its_session(place: P
         run = result.run_id
         assert run is not None
         answer(service, result, "session")
-        # Three calls in all: the program itself was charged before it was suspended, and is not charged again.
+        # Three calls in all. The program itself was charged before it was suspended, and is not charged again.
         result = service.resume(run)
         assert (result.error, place.done) == (None, ["a", "b"])
         assert service.within(lambda s: s.sessions.all())[-1].used["calls"] == 3
-        # A repeat costs nothing, so the used budget doesn't matter.
+        # A repeat costs nothing, so the used budget has no effect on it.
         again = soon(service, "many", {"names": ["a", "b"]}, session=token, dedupe_key="k")
         assert (again.repeated, again.output) == (True, 2)
-        # The effects of the run count for its session.
+        # The effects of the run are charged to its session.
         _, wide = service.within(lambda s: s.open_session("c", within=None))
         result = service.invoke("many", {"names": ["c", "d", "e"]}, session=wide)
         answer(service, result, "session")
@@ -253,7 +253,7 @@ def test_effects_of_called_tools_are_in_the_resumed_result(place: Place) -> None
 
 def test_of_two_lasting_answers_one_applies_until_both_are_revoked(place: Place) -> None:
     with opened(place, ASKS) as service:
-        # Two questions are open before either is answered.
+        # Both questions are open before the first answer.
         results = [service.invoke("many", {"names": [name]}) for name in "ab"]
         for result in results:
             answer(service, result, "always")
@@ -294,7 +294,7 @@ def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     killed(place, "before the entry call", "many", {"names": ["a"]}, dedupe_key="k")
     with opened(place) as service:
         run = only_run(service)
-        # As if the process that was denied had died before it recorded the end.
+        # As if the process had died after the denial, before it recorded the end.
         repeats = service.service.context.dedupe_keys
         assert repeats is not None
         (entry,) = service.service.context.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]

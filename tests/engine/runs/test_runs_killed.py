@@ -1,8 +1,8 @@
-"""`kill -9` at every step of a program with ten effects, each time resumed by another process: each effect happens once.
+"""`kill -9` at every step of a program with ten effects. Another process resumes the run each time. Each effect happens once.
 
-An effect adds a line to a file, so making it twice shows. The program is killed at the points of `tests.helpers.kill_points`:
-around every entry, sync and effect. Whether an interrupted effect happened is not known, so the run asks a person. The test is the
-person: it looks at the file and answers from its own process.
+An effect adds a line to a file, so a second effect is visible. The program is killed at the points of
+`tests.helpers.kill_points`: before and after every entry, sync and effect. The service can't know whether an interrupted
+effect happened, so the run asks a person. The test is this person: it looks at the file and answers from its own process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from albert_tools import SyncToolService
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import Place, Points, pointed
 
-#: Two of the ten are in a saved tool that it calls, two in `parallel`, and it reads between.
+#: Two of the ten effects are in a saved tool that the program calls, and two are in `parallel`. The program reads
+#: between them.
 SOURCES = [
     '''
 def two(first: str, second: str) -> list[str]:
@@ -52,7 +53,7 @@ def _one(name: str) -> str:
 ''',
 ]
 TEN = ["a0", "a1", "a2", "p0", "p1", "n0", "n1", "z0", "z1", "z2"]
-#: The middle one of the ten asks.
+#: One effect in the middle of the ten asks.
 ASKS = {"tools": {"two": {"requires_approval_in_modes": ["NORMAL"]}}}
 
 
@@ -63,7 +64,7 @@ def define(place: Place, put: str) -> None:
 
 
 def live(report: Report, base: Path, governance: Any, run: str | None, kill: tuple[str, int] | int | None) -> None:
-    """Run the program, or resume it; die at a point, given by its number, or by its name and count."""
+    """Run the program or resume it. Die at a point, which is given by its number or by its name and count."""
     seen = 0
 
     def at(number: int, name: str, before: bool) -> None:
@@ -84,7 +85,7 @@ def live(report: Report, base: Path, governance: Any, run: str | None, kill: tup
             if run is None:
                 result = await service.invoke("ten")
             elif service.runs.show(run).state == "done":
-                # It died after its end, before the result was returned.
+                # The process died after the end of the run, before it returned the result.
                 result = await service.runs.replay(run)
             else:
                 result = await service.resume(run)
@@ -94,7 +95,7 @@ def live(report: Report, base: Path, governance: Any, run: str | None, kill: tup
 
 
 class Story:
-    """One run of the program through all its deaths: `deaths` says where, `asked` has the rules of the questions."""
+    """One run of the program over all its deaths. `deaths` contains the points, `asked` the rules of the questions."""
 
     def __init__(self, place: Place, governance: Any = None) -> None:
         self.place, self.governance = place, governance
@@ -105,7 +106,7 @@ class Story:
         self.output: Any = None
 
     def live(self, kill: Any = None) -> bool:
-        """Run or resume it in a process of its own, to be killed at a point; whether it has ended."""
+        """Run or resume the program in a separate process that is killed at a point. Returns whether the run has ended."""
         child = Child(live, self.place.base, self.governance, self.run, kill)
         *said, last = child.rest() or [None]
         code = child.wait()
@@ -141,7 +142,7 @@ class Story:
             service.within(lambda s: s.approvals.answer(question, "no" if done else "once", "who looked"))
 
     def to_its_end(self) -> None:
-        """Resume it until it ends, and check the result."""
+        """Resume the run until it ends, and check the result."""
         for _ in range(5):
             if self.live():
                 break
@@ -157,7 +158,7 @@ def test_killed_at_each_of_ten_effects(place: Place, when: str) -> None:
     define(place, "put")
     story = Story(place)
     while len(story.deaths) < 10:
-        # Each process makes the effect that the last one did not, and dies at the next.
+        # Each process makes the effect that the previous process did not make, and dies at the next one.
         assert not story.live((f"{when} the effect of put", 2 if when == "before" and story.deaths else 1))
     story.to_its_end()
     assert len(story.deaths) == 10
@@ -173,7 +174,7 @@ def test_idempotent_calls_are_made_again_without_a_question(place: Place) -> Non
         pass
     assert story.asked == []
     assert story.output == TEN
-    # Each effect happens once before a death and once after it; ended steps are never made again.
+    # Each effect happens once before a death and once after it. Steps that have ended are never made again.
     assert place.done == [name for name in TEN for _ in range(2)]
 
 

@@ -1,9 +1,11 @@
-"""A model of the rules beside the service, while modes, rules, sessions, answers and time change.
+"""A model of the rules runs beside the service, while modes, rules, sessions, answers and time change.
 
-The model knows the mode, the last valid rules, the sessions with leases and budgets, the rate limits, the questions with their
-answers, and the dedupe keys. It predicts the result of each call. Two services on one home make the calls by hand and by a program,
-answer, revoke and resume for each other, by one clock that the test moves. After each step, every effect must have its decision
-before it in the ledger, and no budget or rate limit may be exceeded, counted from the entries alone.
+The model knows the mode, the last valid rules, the sessions with leases and budgets, the rate limits, the questions with
+their answers, and the dedupe keys. It predicts the result of each call.
+
+Two services on one home make calls by hand and by a program. They also answer, revoke and resume for each other. Both use one
+clock that the test moves. After each step the test reads the ledger: every effect must have its decision before it, and no
+budget or rate limit may be exceeded.
 """
 
 from __future__ import annotations
@@ -63,12 +65,12 @@ POLICIES: list[tuple[str, dict[str, str], int | None]] = [
 ]  # fmt: skip
 OPEN = [policy for policy in POLICIES if "deny" not in policy[0]]
 INVALID = ["tools: {put: {rate_limit_per_hour: many}}", "{{{", "allowed: [put]", "deny: put\ndeny: put"]
-#: In LOCKDOWN a program does not begin.
+#: In LOCKDOWN the service does not start a program.
 PROGRAM = {**dict.fromkeys(MODES, "allow"), "LOCKDOWN": "deny"}
 
 NAMES = st.sampled_from(["a", "b"])
 KEYS = st.sampled_from(["k1", "k2"])
-#: Which session, the newest first; the owner if there are fewer.
+#: The number of a session, the newest first. The owner makes the call if there are fewer sessions.
 WHOM = st.sampled_from([4, 4, 0, 0, 1])
 WHICH = st.sampled_from([0, 1])
 CHOICES = st.sampled_from(["once", "session", "always", "no"])
@@ -93,7 +95,7 @@ class Leased:
 
 @dataclass
 class Asked:
-    """A question: in which run it was asked, about which action, for which calls an answer would last."""
+    """A question: the run that asked it, its action, and the calls that a lasting answer would cover."""
 
     id: str
     run: str
@@ -128,7 +130,8 @@ class Kept:
 
 @dataclass
 class Plan:
-    """The predicted result of a call. `code` is None for an effect; `question` is the one that it waits for, or that allows it."""
+    """The predicted result of a call. `code` is None for an effect. `question` is the question that the call waits for, or
+    whose answer allows it."""
 
     code: str | None
     rule: str = ""
@@ -197,7 +200,7 @@ class Machine(RuleBasedStateMachine):
         fresh.write_text(into + text + "\n")
         fresh.rename(self.file)
 
-    # What changes.
+    # Changes.
 
     @initialize(
         policy=st.sampled_from([p for p in POLICIES if "deny" not in p[0]]),
@@ -420,7 +423,7 @@ class Machine(RuleBasedStateMachine):
     ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
         principal = whom.id if whom else owner
         whose = whom.id if whom else ""
-        # An answer applies to the rules and the mode that asked only.
+        # An answer applies only to the rules and the mode at the time of its question.
         judged = self.mode, self.policy[0]
         asks = "shipped" if self.policy[1] is SHIPPED else "tools"
         if tool == "many":
@@ -501,7 +504,7 @@ class Machine(RuleBasedStateMachine):
         if plan.question is None:
             scopes, action = self._about(tool, name, whom, owner, result.run_id)
             for old in self.asked:
-                # A question about the same step under other rules is taken back.
+                # A question about the same step under other rules is withdrawn.
                 if old.run == result.run_id and old.state in ("open", "yes"):
                     old.state = "revoked"
             self.asked.append(Asked(question, result.run_id, action, scopes))
@@ -543,7 +546,7 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place with the program in it."""
+    """A home with the program in it."""
     place = Place(tmp_path_factory.mktemp("template"))
     with SyncToolService.open(**place.options()) as service:
         service.define(MANY)

@@ -1,4 +1,4 @@
-"""A resumed run that is denied for a temporary reason is suspended again; a final denial ends it."""
+"""A resumed run that is denied for a temporary reason is suspended again. A final denial ends the run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_lockdown_suspends(place: Place) -> None:
 
 
 def test_a_denial_of_this_mode_only_suspends(place: Place) -> None:
-    # The program is allowed, and the call that it waits for is denied.
+    # The program is allowed. The call that the program waits for is denied.
     rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"], "allowed_in_modes": ["ALERT"]}}}
     with opened(place, rules) as service:
         run = waiting(service).run_id
@@ -98,7 +98,7 @@ def test_denials_of_later_calls_go_to_the_program(place: Place) -> None:
         assert place.done == ["a"]
 
 
-def test_nobody_to_ask_suspends(place: Place) -> None:
+def test_without_a_person_to_ask_the_run_is_suspended(place: Place) -> None:
     killed(place, "before the effect of put", "put", {"name": "a"}, dedupe_key="k")
     with opened(place, None, patience=None) as service:
         run = only_run(service)
@@ -171,7 +171,7 @@ def test_a_new_run_that_is_denied_has_failed(place: Place) -> None:
         assert service.within(lambda s: s.runs.show(result.run_id or "")).state == "failed"
 
 
-def test_a_fault_while_judging_suspends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_during_authorization_suspends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Policy.permits
 
     def once(self: Policy, definition: Any, gated: bool, mode: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What is written before what: a decision is on the disk before its effect, and a result before anything relies on it.
+"""The order of writes: a decision is on the disk before its effect, and a result before any other write relies on it.
 
-A service whose ledger and journal record the order of appends, syncs and effects. Each test compares the whole list, so a sync that
-is left out, moved or added fails it.
+The ledger and the journal of the service record the order of appends, syncs and effects. Each test compares the complete
+list. So a missing, moved or added sync fails the test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def program(name: str) -> str:
     CALLS
     return name
 '''
-#: A call of `put` by hand, and the same as a step of a run; `DECIDED` and `ENDED` surround the effect.
+#: A call of `put` by hand, and the same call as a step of a run. `DECIDED` comes before the effect, `ENDED` after it.
 BY_HAND = ["append call", "sync ledger", "effect of put", "append result"]
 DECIDED = ["append call", "journal begin", "sync both"]
 ENDED = ["append result", "journal end", "sync journal"]
@@ -36,7 +36,7 @@ CLOSED = ["close journal", "append run"]
 
 
 def written(names: list[str]) -> list[str]:
-    """The appends, syncs and effects among points. A sync counts when it has returned, an effect when it begins."""
+    """The appends, syncs and effects among the points. A sync counts when it has returned, an effect when it begins."""
     found: list[str] = []
     for name in names:
         match name.split(" ", 1):
@@ -56,14 +56,14 @@ def written(names: list[str]) -> list[str]:
                 found.append(other.replace("the journal's", "journal"))
             case ["before", other] if other.startswith("the effect "):
                 found.append(other.removeprefix("the "))
-        # The two are awaited together, so either may return first.
+        # The two syncs are awaited together, so either one may return first.
         if sorted(found[-2:]) == ["sync journal", "sync ledger"]:
             found[-2:] = ["sync both"]
     return found
 
 
 class Writes:
-    """A service, and what it writes in one piece of work."""
+    """A service, and the writes of one piece of work."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -73,7 +73,7 @@ class Writes:
         return pointed(self._place, self.points, governance=governance)
 
     async def of(self, work: Awaitable[ToolResult]) -> tuple[ToolResult, list[str]]:
-        """The result of `work`, and what was written until it returned."""
+        """Return the result of `work`, and the writes until it returned."""
         self.points.names.clear()
         result = await work
         return result, written(self.points.names)
@@ -112,7 +112,7 @@ async def test_a_change_in_a_program(writes: Writes) -> None:
         await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)\n    tools.put(name='then')"))
         result, order = await writes.of(service.invoke("program", {"name": "a"}))
     assert result.ok
-    # The first call's end is on the disk before the second one begins.
+    # The end of the first call is on the disk before the second call begins.
     assert order == [*BEGUN, *ENTERED, *STEP, *STEP, "append result", "journal state", *CLOSED]
 
 
@@ -205,7 +205,7 @@ def failing(name: str) -> Callable[[int, str, bool], None]:
 
 
 @pytest.mark.parametrize("broken", ["the log's sync", "the journal's sync", "the journal's begin", "the entry call"])
-async def test_without_its_record_there_is_no_effect(place: Place, broken: str) -> None:
+async def test_without_a_record_there_is_no_effect(place: Place, broken: str) -> None:
     async with pointed(place, Points()) as service:
         await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
     async with pointed(place, Points(failing(broken))) as service:

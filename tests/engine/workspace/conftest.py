@@ -1,4 +1,4 @@
-"""A workspace on disk, with a file outside that must stay unread and unchanged."""
+"""A workspace on disk, and a file outside it that tools must not read or change."""
 
 from __future__ import annotations
 

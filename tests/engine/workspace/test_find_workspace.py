@@ -1,4 +1,4 @@
-"""Which folder is the workspace, and which never is."""
+"""Which folder is the workspace, and which folders never are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from albert_tools.engine.workspace.find_workspace import find_workspace
 
 
 class Machine:
-    """A user's home with Albert's folder and a project in it."""
+    """A user's home with Albert's folder and a project."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -49,12 +49,12 @@ def test_the_nearest_marked_folder(machine: Machine) -> None:
     assert machine.find() == machine.project / "lib"
 
 
-def test_a_worktree_s_git_is_a_file(machine: Machine) -> None:
+def test_in_a_worktree_git_is_a_file(machine: Machine) -> None:
     (machine.inner / ".git").write_text("gitdir: elsewhere")
     assert machine.find() == machine.inner
 
 
-def test_an_albert_that_is_not_a_folder_marks_nothing(machine: Machine) -> None:
+def test_an_albert_file_that_is_not_a_folder_marks_no_workspace(machine: Machine) -> None:
     (machine.inner / ".albert").write_text("")
     assert machine.find() == machine.project
 

@@ -1,4 +1,4 @@
-"""What the workspace reads, writes and refuses: real files, with and without `openat2`."""
+"""Reading and writing in the workspace, and the paths that it refuses: with real files, with and without `openat2`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_dots_that_are_names(workspace: Workspace) -> None:
     ]
 
 
-def test_links_inside_are_read_and_not_written(workspace: Workspace, root: Path) -> None:
+def test_links_inside_are_followed_for_reading_and_not_for_writing(workspace: Workspace, root: Path) -> None:
     (root / "file").symlink_to("a.txt")
     (root / "folder").symlink_to("sub")
     (root / "sub" / "up").symlink_to("../a.txt")
@@ -122,16 +122,18 @@ def test_dangling_and_circular_links(workspace: Workspace, root: Path) -> None:
     assert not (root / "nowhere").exists()
 
 
-def test_a_hard_link_is_broken_by_writing(workspace: Workspace, root: Path) -> None:
+def test_writing_separates_a_hard_link(workspace: Workspace, root: Path) -> None:
     os.link(root.parent / "outside" / "secret", root / "hard")
     workspace.replace("hard", b"mine")
     assert (root.parent / "outside" / "secret").read_bytes() == b"secret"
     assert (root / "hard").read_bytes() == b"mine"
 
 
-def test_what_is_not_a_regular_file(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_not_regular_is_refused(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(root / "fifo")
-    monkeypatch.chdir(root)  # A socket's path may have some 100 characters only.
+    monkeypatch.chdir(root)  # The path of a socket may have only about 100 characters.
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
     for path in ("fifo", "socket", "sub", ".", "sub/"):
@@ -176,7 +178,7 @@ def test_the_limit_of_a_read(workspace: Workspace) -> None:
     assert refused(lambda: workspace.read("a.txt", 5)) == ("too_large", None)
 
 
-def test_the_mode_stays_and_read_only_files_do_too(workspace: Workspace, root: Path) -> None:
+def test_the_mode_of_a_file_stays_and_read_only_files_stay_unchanged(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").chmod(0o750)
     workspace.replace("a.txt", b"new")
     assert (root / "a.txt").stat().st_mode & 0o7777 == 0o750
@@ -222,7 +224,7 @@ def test_the_git_folder_can_be_read_and_not_written(workspace: Workspace, root: 
     workspace.replace("sub/.gitignore", b"x")
 
 
-def test_what_the_albert_folder_links_to_is_albert_s(workspace: Workspace, root: Path) -> None:
+def test_the_target_of_a_link_in_the_albert_folder_is_protected(workspace: Workspace, root: Path) -> None:
     (root / "config").mkdir()
     (root / ".albert").symlink_to("config")
     assert refused(lambda: workspace.replace("config/x", b"")) == ("permission_denied", "albert_own")
@@ -310,7 +312,7 @@ def test_no_descriptor_is_left_open(workspace: Workspace, root: Path) -> None:
 
 
 def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root: Path) -> None:
-    """A thread swaps the folder all the time; each operation fails or stays inside."""
+    """A thread swaps the folder all the time. Each operation fails or stays inside."""
     folder, kept, link = root / "flip", root / "kept", root / "link"
     folder.mkdir()
     outside = root.parent / "outside"
@@ -328,7 +330,7 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
             os.unlink(folder)
             os.unlink(link)
             os.rename(kept, folder)
-            # Leave the folder in place for a moment, also on a busy machine.
+            # The folder stays in its place for a moment, also on a busy machine.
             done.wait(0.0005)
 
     swapping = threading.Thread(target=swap)
@@ -367,7 +369,7 @@ def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root:
 
 @pytest.fixture
 def keys(root: Path) -> Path:
-    """A folder of secrets, and Albert's own beside it, on the same device as the workspace."""
+    """A folder of secrets and Albert's own folder, on the same device as the workspace."""
     home = root.parent / "home"
     (home / ".ssh" / "old").mkdir(parents=True)
     (home / ".ssh" / "id").write_text("key")
@@ -378,12 +380,12 @@ def keys(root: Path) -> Path:
     return home
 
 
-def test_a_hard_link_to_what_is_forbidden_is_not_read(root: Path, keys: Path) -> None:
+def test_a_hard_link_to_a_forbidden_file_is_not_read(root: Path, keys: Path) -> None:
     with Workspace(root, [keys / ".albert"], [keys / ".ssh", keys / ".netrc", keys / "none"]) as workspace:
         for secret in (".ssh/id", ".ssh/old/id", ".netrc", ".albert/log"):
             os.link(keys / secret, root / "innocent")
             assert refused(lambda: workspace.read("innocent", LIMIT)) == ("permission_denied", "hard_link")
-            # Writing gives the name to a new file and leaves the secret as it was.
+            # Writing gives the name to a new file and leaves the secret unchanged.
             before = snapshot(keys)
             workspace.replace("innocent", b"mine")
             assert snapshot(keys) == before
@@ -407,7 +409,7 @@ def test_a_new_name_of_a_secret_is_noticed(root: Path, keys: Path) -> None:
             (keys / ".ssh" / "old" / f"{n}").write_text("new key")
             os.link(keys / ".ssh" / "old" / f"{n}", root / f"innocent{n}")
             assert refused(lambda n=n: workspace.read(f"innocent{n}", LIMIT)) == ("permission_denied", "hard_link")
-        # The folder hasn't changed, but one of its files has a new name elsewhere.
+        # The folder hasn't changed, but one of its files has a new name in another folder.
         time.sleep(0.15)
         assert workspace.read("again", LIMIT) == b"inside"
         os.link(keys / ".ssh" / "id", root / "late")
@@ -443,7 +445,7 @@ def test_relative_paths_begin_at_the_working_directory(workspace: Workspace, roo
         assert view.replace("deep/new", b"x").path == "deep/new"
         assert (root / "sub" / "deep" / "new").exists()
         assert [e.path for e in view.listing(".", recursive=True)] == ["b.txt", "deep", "deep/new", "up"]
-        # What lies elsewhere in the workspace is spelled absolutely, so that it can be used again.
+        # A path outside the working directory is reported as an absolute path, so that a caller can use it again.
         assert view.read(f"{root}/a.txt", LIMIT) == b"inside"
         assert view.spell(f"{root}/a.txt") == f"{root}/a.txt"
         assert view.locate("up") == f"{root}/a.txt"
@@ -460,7 +462,7 @@ def test_relative_paths_begin_at_the_working_directory(workspace: Workspace, roo
         with pytest.raises(Failure) as caught:
             view.read("c.txt", LIMIT)
         assert caught.value.hint == "did you mean 'b.txt'?"
-    # The view's end is not the workspace's.
+    # Closing the view does not close the workspace.
     assert workspace.read("a.txt", LIMIT) == b"inside"
 
 
@@ -482,7 +484,7 @@ def test_a_working_directory_does_not_lead_out(workspace: Workspace, root: Path)
         assert refused(lambda folder=folder: workspace.at(folder))[0] == code
 
 
-def test_a_working_directory_is_where_it_leads(workspace: Workspace, root: Path) -> None:
+def test_a_link_as_working_directory_means_its_target(workspace: Workspace, root: Path) -> None:
     (root / "link").symlink_to("sub")
     view = workspace.at("link")
     view.replace("new", b"x")

@@ -1,6 +1,6 @@
-"""Every change of the workspace under attack: real files, with and without `openat2`.
+"""Every change in the workspace under attack: with real files, with and without `openat2`.
 
-Nothing outside changes, nor what is Albert's or git's, and a refused change leaves everything as it was.
+No change reaches files outside, Albert's files or git's files. A refused change leaves everything unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.helpers.refusals import refused, snapshot
 
 LIMIT = 1 << 20
 
-#: The changes of a path.
+#: The operations that change a path.
 CHANGES: dict[str, Callable[[Workspace, str], Any]] = {
     "replace": lambda w, p: w.replace(p, b"x"),
     "create": lambda w, p: w.replace(p, b"x", new=True),
@@ -130,7 +130,9 @@ def test_the_folders_of_albert_and_git_can_not_be_changed(
 
 
 @changes
-def test_what_the_albert_folder_links_to(workspace: Workspace, root: Path, change: str) -> None:
+def test_the_target_of_a_link_in_the_albert_folder_is_not_changed(
+    workspace: Workspace, root: Path, change: str
+) -> None:
     (root / "config").mkdir()
     (root / ".albert").symlink_to("config")
     before = snapshot(root)
@@ -146,7 +148,7 @@ def test_what_the_albert_folder_links_to(workspace: Workspace, root: Path, chang
 
 @changes
 @pytest.mark.parametrize("there", [True, False])
-def test_a_sealed_folder_and_those_above_it(root: Path, change: str, there: bool) -> None:
+def test_a_sealed_folder_and_those_above_it_are_not_changed(root: Path, change: str, there: bool) -> None:
     state = root / "deep" / "state"
     (state if there else state.parent).mkdir(parents=True)
     with Workspace(root, [state]) as workspace:
@@ -158,7 +160,7 @@ def test_a_sealed_folder_and_those_above_it(root: Path, change: str, there: bool
 
 
 @changes
-def test_what_is_not_a_regular_file(workspace: Workspace, root: Path, change: str) -> None:
+def test_a_file_that_is_not_regular_is_refused(workspace: Workspace, root: Path, change: str) -> None:
     os.mkfifo(root / "fifo")
     before = snapshot(root)
     if change == "remove":
@@ -185,7 +187,7 @@ def test_a_secret_under_another_name_is_not_copied_out(root: Path, change: str) 
         assert refused(lambda: workspace.open("innocent")) == ("permission_denied", "hard_link")
         assert refused(lambda: workspace.info("innocent")) == ("permission_denied", "hard_link")
         assert snapshot(root.parent) == before
-        # The name may be deleted, but nothing about the secret is returned.
+        # The name may be deleted, but the result contains nothing of the secret.
         assert workspace.remove("innocent").sha256 is None
         assert (home / ".ssh" / "id").read_text() == "key"
 
@@ -252,7 +254,7 @@ def test_moving(workspace: Workspace, root: Path) -> None:
 
 
 def test_moving_to_another_file_system(workspace: Workspace, root: Path) -> None:
-    """The file is copied, if its size allows it, and then deleted."""
+    """The file is copied, if its size is within the limit, and then deleted."""
     elsewhere = Path("/dev/shm")
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == root.stat().st_dev:
         pytest.skip("there is no other file system to write to")
@@ -278,7 +280,7 @@ def test_moving_to_another_file_system(workspace: Workspace, root: Path) -> None
 def test_a_file_is_not_moved_to_itself_across_two_mounts(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be copied onto itself and then deleted."""
+    """Without a check, the file would be copied onto itself and then deleted."""
 
     def other_mount(*_: object, **__: object) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -423,7 +425,7 @@ def test_no_descriptor_is_left_open(workspace: Workspace, root: Path, change: st
 
 
 def test_a_folder_swapped_for_a_link_never_leads_out(workspace: Workspace, root: Path) -> None:
-    """A thread swaps the folder all the time; nothing outside is changed or read."""
+    """A thread swaps the folder all the time. No file outside is changed or read."""
     folder, kept, outside = root / "flip", root / "kept", root.parent / "outside"
     folder.mkdir()
     (outside / "x").write_text("outside")
@@ -496,7 +498,7 @@ def test_a_file_swapped_while_it_is_moved_or_deleted(workspace: Workspace, root:
     assert not (root / "b").exists()
 
 
-def test_no_room_on_the_disk(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

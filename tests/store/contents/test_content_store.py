@@ -1,4 +1,4 @@
-"""Values under their hash: what is read is what was put, or a failure; what is named is never collected."""
+"""Values stored under their hash. A read returns the value that was put, or fails. A referenced value is never collected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.children import Child, Parent, Report
 
 @pytest.fixture
 def contents(tmp_path: Path) -> Contents:
-    """An empty store; its folder isn't there yet."""
+    """An empty store. Its folder does not exist yet."""
     return Contents(tmp_path / "contents")
 
 
@@ -67,7 +67,7 @@ NUMBERS = st.sampled_from(EDGES) | st.integers(0, 3 * BLOCK)
 
 @settings(max_examples=50, deadline=None)
 @given(offset=NUMBERS, limit=NUMBERS)
-def test_a_slice_is_pythons(kept: tuple[Contents, str, bytes], offset: int, limit: int) -> None:
+def test_a_slice_is_the_same_as_in_python(kept: tuple[Contents, str, bytes], offset: int, limit: int) -> None:
     contents, ref, content = kept
     assert contents.slice(ref, offset, limit) == content[offset : offset + limit]
 
@@ -154,11 +154,11 @@ def test_a_link_or_a_pipe_in_place_of_a_value_is_refused(contents: Contents, tmp
 # Collecting
 
 
-def test_collect_keeps_named_and_recent_values_only(contents: Contents) -> None:
+def test_collect_keeps_referenced_and_recent_values_only(contents: Contents) -> None:
     named, old, young, again = (contents.put(word) for word in (b"named", b"older", b"young", b"again"))
     for ref in (named, old, again):
         _age(contents, ref, 100)
-    contents.put(b"again")  # makes it young
+    contents.put(b"again")  # makes the value young again
     assert contents.collect({named}, older_than_seconds=50) == Collected(taken=1, taken_bytes=5, left=3)
     with pytest.raises(Failure):
         contents.get(old)
@@ -197,7 +197,7 @@ def test_collect_leaves_other_files_alone(contents: Contents, tmp_path: Path) ->
     assert [path.read_text() for path in [*strangers, victim]] == ["mine"] * 5
 
 
-def test_an_exception_of_keep_stops_the_collection(contents: Contents) -> None:
+def test_an_exception_of_the_keep_function_stops_the_collection(contents: Contents) -> None:
     ref = contents.put(b"x")
     _age(contents, ref, 100)
 
@@ -223,7 +223,7 @@ def test_collecting_during_puts_never_deletes_a_recent_value(contents: Contents)
             while not stop.is_set():
                 for value in values:
                     ref = contents.put(value)
-                    assert contents.get(ref) == value  # put a moment ago, so it is there
+                    assert contents.get(ref) == value  # It was put a moment ago, so it is in the store.
                     _age(contents, ref, 100)
         except BaseException as error:
             trouble.append(error)
@@ -240,7 +240,7 @@ def test_collecting_during_puts_never_deletes_a_recent_value(contents: Contents)
     assert taken >= 100
 
 
-# Several writers, faults, death
+# Several writers, faults, killed processes
 
 
 def test_the_same_value_put_by_many_at_once(contents: Contents) -> None:
@@ -267,7 +267,7 @@ def put_on_a_full_disk(_: Report, folder: Path) -> None:
     assert contents.get(small) == b"x" * 40_000
 
 
-def test_a_full_disk_leaves_no_half_of_a_value(contents: Contents) -> None:
+def test_a_full_disk_leaves_no_partly_written_value(contents: Contents) -> None:
     assert Child(put_on_a_full_disk, contents.folder).wait() == 0
     with pytest.raises(Failure) as caught:
         contents.get(ref_of(b"x" * 60_000))
@@ -289,14 +289,14 @@ def test_every_reported_value_survives_kill_9(contents: Contents) -> None:
     parent = Parent(put_without_pause)
     for life in range(20):
         child = parent.fork(contents.folder, life)
-        refs.append(child.hear())  # it does put, however slow the disk
+        refs.append(child.hear())  # The child did put values, even on a slow disk.
         time.sleep(chance.uniform(0.0, 0.03))
         child.kill()
         refs += child.rest()
     assert len(refs) >= 20
     for ref in refs:
         assert contents.size(ref) == len(contents.get(ref))
-    # Whatever was left half written is swept by whoever next comes there.
+    # The next collection removes a partly written value.
     contents.collect(set(refs), 0)
     assert not list(contents.folder.glob("*/.new-*"))
     assert len(list(contents.folder.glob("*/" + "?" * 62))) == len(set(refs))

@@ -58,7 +58,7 @@ def test_a_damaged_value_is_not_searched(contents: Contents) -> None:
     cuts=st.lists(st.integers(0, 60), max_size=5),
     offset=st.integers(0, 20),
 )
-def test_blocks_do_not_change_what_is_found(text: str, cuts: list[int], offset: int) -> None:
+def test_the_block_size_does_not_change_the_matches(text: str, cuts: list[int], offset: int) -> None:
     content = text.encode()
     bounds = sorted({0, len(content), *(c for c in cuts if c < len(content))})
     blocks = [content[a:b] for a, b in itertools.pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""What any record names is never collected, however the record looks."""
+"""A value that any record references is never collected, whatever form the record has."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from albert_tools.store.log.log import Log
 from albert_tools.store.runs import Runs
 
 
-def test_values_that_the_log_or_a_run_names_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK", 100)  # references lie across the blocks' bounds
+def test_values_that_the_log_or_a_run_references_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 100)  # some references cross the bounds of the blocks
     contents, log, runs = Contents(tmp_path / "contents"), Log(tmp_path / "log"), Runs(tmp_path / "runs")
     refs = [contents.put(b"value %d" % i) for i in range(12)]
     for ref in refs[:3]:

@@ -1,4 +1,4 @@
-"""What is appended is read back, in order, whoever wrote it; what can't be is refused and leaves no trace."""
+"""Appended entries are read back in order, from every writer. An invalid entry is refused and leaves no trace in the log."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ VALUES = st.recursive(
 )
 DATA = st.dictionaries(TEXT.filter(lambda name: name not in ("n", "at", "kind")), VALUES, max_size=4)
 KINDS = st.sampled_from(["request", "decision", "response"]) | TEXT.filter(lambda kind: kind not in ("", "closed"))
-#: Who appends what, after how many microseconds (the clock may also go back).
+#: Which writer appends which data, and after how many microseconds. The clock can also go back.
 STEPS = st.lists(st.tuples(st.integers(0, 2), KINDS, DATA, st.integers(-3, 3)), max_size=25)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, rotate_at=st.sampled_from([500, 2000, 1 << 20]), pauses=st.sets(st.integers(0, 25), max_size=4))
-def test_whatever_several_writers_append_is_read_back_in_order(
+def test_entries_of_several_writers_are_read_back_in_order(
     steps: list[tuple[int, str, dict[str, Any], int]], rotate_at: int, pauses: set[int]
 ) -> None:
     now = [1_700_000_000_000_000_000]
@@ -58,13 +58,13 @@ def test_whatever_several_writers_append_is_read_back_in_order(
                 followed += more
         found = list(reader.entries())
         assert found == sorted(found, key=lambda e: (e.at, e.segment, e.n))
-        # Each writer's own, in its order, with their marks; nothing else.
+        # The entries of each writer, in its order and with their marks, and no other entries.
         for entries in written:
             segments = {mark.segment for mark, _, _ in entries}
             mine = [(e.segment, e.n, e.kind, e.data) for e in found if e.segment in segments]
             assert mine == [(mark.segment, mark.n, kind, data) for mark, kind, data in entries]
         assert len(found) == len(steps)
-        # Following along gives the same, each once.
+        # A reader that follows the log gets the same entries, each once.
         more, cursor = reader.changes(cursor)
         assert sorted(followed + more, key=lambda e: e[:3]) == found
         assert reader.changes(cursor) == ([], cursor)
@@ -90,13 +90,13 @@ def test_a_line_is_a_hash_and_readable_sorted_compact_json(folder: Path, files: 
     assert files()[0].name.startswith(f"20231114T221320.123456Z-{os.getpid()}-")
 
 
-def test_only_its_owner_may_look(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_only_the_owner_can_read_the_files(folder: Path, files: Callable[[], list[Path]]) -> None:
     Log(folder).append("a", {})
     assert folder.stat().st_mode & 0o777 == 0o700
     assert files()[0].stat().st_mode & 0o777 == 0o600
 
 
-def test_reading_makes_nothing(folder: Path) -> None:
+def test_reading_creates_no_file(folder: Path) -> None:
     log = Log(folder)
     assert list(log.entries()) == []
     assert log.changes() == ([], Cursor({}))
@@ -119,7 +119,7 @@ def test_reading_makes_nothing(folder: Path) -> None:
         ("a", {"x": "y" * MAX_ENTRY}, "too_large"),
     ],
 )
-def test_what_can_not_be_an_entry_is_refused_and_leaves_no_trace(
+def test_an_invalid_entry_is_refused_and_leaves_no_trace(
     folder: Path, kind: str, data: dict[str, Any], code: str
 ) -> None:
     log = Log(folder)
@@ -133,7 +133,7 @@ def test_what_can_not_be_an_entry_is_refused_and_leaves_no_trace(
 
 def test_the_largest_entry_is_read_back_and_one_byte_more_is_refused(folder: Path) -> None:
     log = Log(folder)
-    # Behind number and time: "kind":"a","x":"…"} and some room for these two.
+    # Room for the entry's data after its number and time, less the keys around the text.
     most = MAX_ENTRY - 64 - len('"kind":"a","x":""}')
     log.append("a", {"x": "y" * most})
     with pytest.raises(Failure, match="bytes, more than"):
@@ -142,7 +142,7 @@ def test_the_largest_entry_is_read_back_and_one_byte_more_is_refused(folder: Pat
     assert log.verify().ok
 
 
-def test_nesting_is_bounded_by_what_every_reader_can_read(folder: Path) -> None:
+def test_nesting_is_limited_to_the_depth_that_every_reader_can_read(folder: Path) -> None:
     def nested(depth: int) -> dict[str, Any]:
         value: Any = 1
         for i in range(depth - 1):
@@ -167,13 +167,13 @@ def test_numbers_without_a_json_form_become_null(folder: Path) -> None:
 
 def test_time_never_goes_back_within_a_writer(folder: Path) -> None:
     times = iter([5_000_000_000, 4_000_000_000, 6_000_000_000, 5_500_000_000])
-    log = Log(folder, nanoseconds=lambda: next(times))  # the first makes the segment's name
+    log = Log(folder, nanoseconds=lambda: next(times))  # this call creates the segment and its name
     for _ in range(3):
         log.append("a", {})
     assert [e.at[17:] for e in log.entries()] == ["05.000000Z", "06.000000Z", "06.000000Z"]
 
 
-def test_since_takes_any_time_zone_but_needs_one(folder: Path) -> None:
+def test_since_accepts_any_time_zone_but_requires_one(folder: Path) -> None:
     log = Log(folder)
     log.append("a", {})
     moment = datetime.fromisoformat(next(log.entries()).at)
@@ -204,7 +204,7 @@ def test_threads_share_one_chain(folder: Path) -> None:
     assert log.verify().ok
 
 
-def test_after_closing_another_segment_begins(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_after_closing_a_new_segment_begins(folder: Path, files: Callable[[], list[Path]]) -> None:
     log = Log(folder)
     first = log.append("a", {})
     log.close()
@@ -233,7 +233,7 @@ def append_before_and_after_a_fork(_: Report, folder: Path) -> None:
     log.close()
 
 
-def test_a_forked_child_writes_a_segment_of_its_own(folder: Path) -> None:
+def test_a_forked_child_writes_its_own_segment(folder: Path) -> None:
     assert Child(append_before_and_after_a_fork, folder).wait() == 0
     log = Log(folder)
     assert sorted((e.kind, e.data.get("i", 0)) for e in log.entries()) == [
@@ -246,14 +246,14 @@ def test_a_forked_child_writes_a_segment_of_its_own(folder: Path) -> None:
     assert log.verify().ok
 
 
-def test_an_interrupt_at_any_instant_leaves_the_chain_whole(folder: Path) -> None:
+def test_an_interrupt_at_any_time_leaves_the_chain_valid(folder: Path) -> None:
     class Interrupted(Exception):
         pass
 
     def interrupt(*_: object) -> None:
         raise Interrupted
 
-    # One segment: an interrupted rotation ends the log, however fast the machine gets there (see the next test).
+    # One segment only: an interrupted rotation ends the log. The next test covers that.
     log = Log(folder, rotate_at=1 << 40)
     log.append("step", {"i": -1})
     before = signal.signal(signal.SIGALRM, interrupt)
@@ -282,7 +282,7 @@ def test_an_interrupt_at_any_instant_leaves_the_chain_whole(folder: Path) -> Non
     assert log.verify().ok
 
 
-def test_an_interrupt_while_rotating_ends_the_log_and_leaves_the_chain_whole(
+def test_an_interrupt_while_rotating_ends_the_log_and_leaves_the_chain_valid(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from albert_tools.store.log import writer
@@ -312,7 +312,7 @@ def test_an_interrupt_while_rotating_ends_the_log_and_leaves_the_chain_whole(
 
 
 def _count_syncs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the real syncs, each slowed a little so that waiters can gather."""
+    """Count the real syncs. Each one is slowed a little, so that other waiters can join it."""
     from albert_tools.store.log import writer
 
     syncs: list[int] = []
@@ -327,7 +327,7 @@ def _count_syncs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return syncs
 
 
-async def test_waiters_of_one_moment_share_a_sync(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_waiters_share_a_sync(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs = _count_syncs(monkeypatch)
     log = Log(folder)
 
@@ -340,7 +340,7 @@ async def test_waiters_of_one_moment_share_a_sync(folder: Path, monkeypatch: pyt
     await log.adurable(log.append("last", {}))
     count = len(syncs)
     await log.adurable(Mark(*log.append("buffered", {})[:2], position=1))
-    assert len(syncs) == count  # what is durable already costs nothing
+    assert len(syncs) == count  # a durable entry needs no further sync
 
 
 def test_waiting_threads_share_a_sync(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +354,7 @@ def test_waiting_threads_share_a_sync(folder: Path, monkeypatch: pytest.MonkeyPa
     assert 1 <= len(syncs) <= 15
 
 
-async def test_a_waiter_that_gives_up_takes_nobody_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_waiter_does_not_affect_the_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _count_syncs(monkeypatch)
     log = Log(folder)
     waiters = [asyncio.ensure_future(log.adurable(log.append("step", {"i": i}))) for i in range(5)]
@@ -379,7 +379,7 @@ def test_each_event_loop_has_its_own_waiters(folder: Path) -> None:
     assert len(list(log.entries())) == 30
 
 
-async def test_without_a_thread_it_is_durable_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_thread_an_entry_is_durable_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs = _count_syncs(monkeypatch)
     log = Log(folder)
 

@@ -1,4 +1,7 @@
-"""Who reads, decides and appends inside the section loses nothing to anybody, whoever dies, forks or tidies up meanwhile."""
+"""The exclusive section of the log. A process that reads, decides and appends inside the section loses no entry.
+
+This also holds if another process dies or forks inside the section, or deletes the lock file.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.helpers.children import Child, Report, forked, wait_for
 
 
 def _count(log: Log, times: int) -> None:
-    """Append the number behind the highest there is, `times` times."""
+    """Append the highest number in the log plus one, `times` times."""
     cursor = Cursor()
     highest = 0
     for _ in range(times):
@@ -37,7 +40,7 @@ def count_in_threads(_: Report, folder: Path, threads: int, times: int) -> None:
         thread.join()
 
 
-def test_processes_and_threads_that_count_together_lose_nothing(folder: Path) -> None:
+def test_processes_and_threads_that_count_together_lose_no_number(folder: Path) -> None:
     processes, threads, times = 3, 2, 40
     children = [Child(count_in_threads, folder, threads, times) for _ in range(processes)]
     assert [child.wait() for child in children] == [0] * processes
@@ -61,7 +64,7 @@ def stay_inside(report: Report, folder: Path) -> None:
         time.sleep(600)
 
 
-def test_who_is_killed_inside_leaves(folder: Path) -> None:
+def test_a_process_that_is_killed_inside_releases_the_section(folder: Path) -> None:
     child = Child(stay_inside, folder)
     assert child.hear() == "inside"
     with pytest.raises(Failure) as caught:
@@ -72,7 +75,7 @@ def test_who_is_killed_inside_leaves(folder: Path) -> None:
         pass
 
 
-def test_a_thread_waits_for_another_and_no_longer_than_it_may(folder: Path) -> None:
+def test_a_thread_waits_for_another_thread_until_its_timeout(folder: Path) -> None:
     section = Exclusive(folder, patience=0.05)
     caught: list[Failure] = []
 
@@ -94,7 +97,7 @@ def test_a_thread_waits_for_another_and_no_longer_than_it_may(folder: Path) -> N
     assert len(caught) == 1
 
 
-def test_entering_twice_is_told_at_once_and_leaves_the_first_inside(folder: Path) -> None:
+def test_entering_twice_raises_at_once_and_the_first_entry_stays_inside(folder: Path) -> None:
     section = Exclusive(folder, patience=60)
     with section:
         with pytest.raises(RuntimeError, match="inside already"), section:
@@ -103,7 +106,7 @@ def test_entering_twice_is_told_at_once_and_leaves_the_first_inside(folder: Path
     assert not section.inside
 
 
-def test_awaiting_inside_is_told_at_once(folder: Path) -> None:
+def test_awaiting_inside_the_section_raises_at_once(folder: Path) -> None:
     log = Log(folder)
 
     async def work() -> None:
@@ -122,7 +125,7 @@ def fork_inside(_: Report, folder: Path) -> None:
 
     def work() -> None:
         os.close(go[1])
-        # What the `with` statement does when the child runs on to its end.
+        # The `with` statement makes this call when the child runs to its end.
         log.exclusively().__exit__(None, None, None)
         os.write(left[1], b"x")
         assert os.read(go[0], 1)
@@ -135,19 +138,19 @@ def fork_inside(_: Report, folder: Path) -> None:
         assert os.read(left[0], 1)
         with pytest.raises(Failure):
             Exclusive(folder, patience=0.05).__enter__()
-    # The child lives, and the section is free.
+    # The child still lives, but the section is free.
     with Exclusive(folder, patience=0.05):
         pass
     os.write(go[1], b"x")
     assert wait_for(pid) == 0
 
 
-def test_a_child_forked_inside_neither_holds_the_section_nor_frees_it(folder: Path) -> None:
+def test_a_child_forked_inside_neither_has_the_section_nor_frees_it(folder: Path) -> None:
     assert Child(fork_inside, folder).wait() == 0
     assert [entry.kind for entry in Log(folder).entries()] == ["child"]
 
 
-def test_taking_the_locks_file_away_divides_nobody(folder: Path) -> None:
+def test_deleting_the_lock_file_lets_nobody_in(folder: Path) -> None:
     first, second = Exclusive(folder), Exclusive(folder, patience=0.05)
     with first:
         pass
@@ -160,7 +163,7 @@ def test_taking_the_locks_file_away_divides_nobody(folder: Path) -> None:
         second.__enter__()
 
 
-def test_a_link_in_the_locks_place_is_not_followed(folder: Path, tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_lock_file_is_not_followed(folder: Path, tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / ".lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Failure) as caught:
@@ -175,7 +178,7 @@ def test_a_folder_open_to_others_is_refused(folder: Path) -> None:
         Log(folder).exclusively().__enter__()
 
 
-def test_the_lock_is_nothing_strange_to_who_verifies(folder: Path) -> None:
+def test_verify_does_not_report_the_lock_file(folder: Path) -> None:
     with Log(folder) as log:
         _count(log, 2)
         assert log.verify().notes == ()

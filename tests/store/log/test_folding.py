@@ -1,4 +1,7 @@
-"""Old segments folded into one: what is kept is there for everybody, through crashes and beside other processes."""
+"""Compaction: `Log.fold` replaces old segments with one segment that contains the retained entries.
+
+Every process still reads the retained entries, also after a crash and while other processes use the log.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from albert_tools.store.log.log import Log
 from tests.helpers.children import Child, Parent, Report
 
 SECOND = 10**9
-#: All entries are of this time and the minutes behind it; what is folded is what was before the second one.
+#: All entries are from this time or the minutes after it. Segments from before the second time are compacted.
 THEN = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * SECOND
 UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 class Clock:
-    """The system's, as a test wants it: a moment later each time."""
+    """A clock for tests. Each reading is a moment later than the one before."""
 
     def __init__(self, start: int = THEN) -> None:
         self.now = start
@@ -36,12 +39,12 @@ class Clock:
 
 
 def states(entries: Iterable[Entry]) -> list[tuple[str, str, dict[str, Any]]]:
-    """What is kept: the states, and no more."""
+    """Retain the states and drop all other entries."""
     return [(e.at, e.kind, e.data) for e in entries if e.kind == "state"]
 
 
 def written(folder: Path, segments: int = 3, clock: Clock | None = None) -> list[dict[str, Any]]:
-    """Finished segments of steps and states; gives the states."""
+    """Write finished segments of steps and states. Returns the states."""
     clock = clock or Clock()
     found = []
     for s in range(segments):
@@ -60,7 +63,7 @@ def new(folder: Path) -> dict[str, Any]:
 
 
 class Fold:
-    """The states, in a list."""
+    """Return the data of the states, in order."""
 
     name, version, kinds = "test", 1, frozenset({"state"})
 
@@ -81,7 +84,7 @@ def seen(folder: Path) -> list[Any]:
     return [e.data for e in Log(folder).entries({"state"})]
 
 
-def test_what_is_kept_is_there_and_what_is_dropped_is_not(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_retained_entries_are_read_and_dropped_ones_are_not(folder: Path, files: Callable[[], list[Path]]) -> None:
     kept = written(folder)
     later = new(folder)
     with Log(folder) as log:
@@ -89,7 +92,7 @@ def test_what_is_kept_is_there_and_what_is_dropped_is_not(folder: Path, files: C
         found = log.fold(UNTIL, states)
     assert (found.segments, found.entries, found.kept) == (3, 24, 12)
     assert found.after < found.before
-    assert len(files()) == 3  # the folded one, the later one, and the one that says so
+    assert len(files()) == 3  # the compacted segment, the later one, and the one that records the compaction
     with Log(folder) as log:
         assert [e.data for e in log.entries({"state"})] == [*kept, later]
         assert [e.at for e in log.entries({"state"})][:12] == [e.at for e in before]
@@ -103,7 +106,7 @@ def test_what_is_kept_is_there_and_what_is_dropped_is_not(folder: Path, files: C
         assert "3 segments, begun from 2026-01-01T00:00:00" in result.unseen
 
 
-def test_what_is_new_or_alive_is_left(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_new_segments_and_segments_with_a_living_writer_stay(folder: Path, files: Callable[[], list[Path]]) -> None:
     clock = Clock()
     with Log(folder, nanoseconds=clock) as alive, Log(folder, nanoseconds=clock) as newer:
         alive.append("step", {})
@@ -116,12 +119,12 @@ def test_what_is_new_or_alive_is_left(folder: Path, files: Callable[[], list[Pat
         assert files() == names
 
 
-def test_folding_again_takes_the_folded_one_in(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_compacting_again_includes_the_compacted_segment(folder: Path, files: Callable[[], list[Path]]) -> None:
     clock = Clock()
     kept = written(folder, 2, clock)
     with Log(folder, nanoseconds=clock) as log:
         log.fold(UNTIL, states)
-    assert Log(folder).fold(UNTIL, states).segments == 2  # the first one's own segment, and the folded one
+    assert Log(folder).fold(UNTIL, states).segments == 2  # the own segment of the first log, and the compacted one
     kept += written(folder, 2, clock)
     with Log(folder) as log:
         assert log.fold(UNTIL, states).segments == 3
@@ -131,7 +134,7 @@ def test_folding_again_takes_the_folded_one_in(folder: Path, files: Callable[[],
         assert log.verify().folded == 5
 
 
-def test_a_projection_of_a_process_that_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_a_projection_in_another_process_stays_correct(folder: Path, tmp_path: Path) -> None:
     kept = written(folder)
     cache = tmp_path / "cache"
     with Log(folder, cache=lambda: cache) as log, Log(folder) as other:
@@ -152,7 +155,7 @@ def test_a_projection_of_a_process_that_goes_on(folder: Path, tmp_path: Path) ->
         assert fresh.seen == fold.seen
 
 
-def test_who_reads_on_is_told_to_begin_anew(folder: Path) -> None:
+def test_a_reader_with_an_old_cursor_is_told_to_start_again(folder: Path) -> None:
     written(folder)
     with Log(folder) as log:
         _, cursor = log.changes()
@@ -167,7 +170,7 @@ def test_who_reads_on_is_told_to_begin_anew(folder: Path) -> None:
         assert len(found) == 13
 
 
-def test_whether_a_writer_lives_is_known_past_what_was_folded(folder: Path) -> None:
+def test_the_log_knows_whether_a_writer_lives_after_compaction(folder: Path) -> None:
     clock = Clock()
     with Log(folder, rotate_at=1000, nanoseconds=clock) as log:
         first, second = (log.append("state", {"text": "x" * 600}).segment for _ in range(2))
@@ -180,10 +183,10 @@ def test_whether_a_writer_lives_is_known_past_what_was_folded(folder: Path) -> N
         assert not other.alive(first)
 
 
-# What is proved
+# Verification
 
 
-def test_an_anchor_of_before_still_says_what_it_can(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_an_older_anchor_is_still_checked_after_compaction(folder: Path, files: Callable[[], list[Path]]) -> None:
     written(folder)
     with Log(folder) as log:
         anchor = log.anchor()
@@ -194,7 +197,7 @@ def test_an_anchor_of_before_still_says_what_it_can(folder: Path, files: Callabl
         assert [p.kind for p in log.verify(false).problems] == ["rewritten"]
         more = {**anchor, "segments": {**anchor["segments"], name: {"n": 100, "hash": "ab" * 32}}}
         assert [p.kind for p in log.verify(more).problems] == ["shortened"]
-        # Of what was anchored in the middle only the end is known.
+        # If an anchor covers only part of a compacted segment, only the hash at the segment's end is known.
         less = {**anchor, "segments": {**anchor["segments"], name: {"n": 1, "hash": "ab" * 32}}}
         assert log.verify(less).ok
         after = log.anchor()
@@ -203,7 +206,7 @@ def test_an_anchor_of_before_still_says_what_it_can(folder: Path, files: Callabl
     assert "segment_missing" in [p.kind for p in Log(folder).verify(after).problems]
 
 
-def test_a_segment_that_continues_a_folded_one_is_held_against_it(folder: Path) -> None:
+def test_a_segment_is_verified_against_its_compacted_predecessor(folder: Path) -> None:
     clock = Clock()
     with Log(folder, rotate_at=1000, nanoseconds=clock) as log:
         for _ in range(2):
@@ -214,14 +217,15 @@ def test_a_segment_that_continues_a_folded_one_is_held_against_it(folder: Path) 
         assert log.verify().ok
     folded = next(f for f in folder.glob("*.log") if "-0-" in f.name)
     records = recorded(folder, folded.stem)
-    # As if another one had been folded in its place, with the folded segment written anew around it.
+    # This file has the form of a compaction of another segment: its record of the old segments is false, but its own hashes
+    # are valid.
     false = {name: record._replace(hash="ab" * 32) for name, record in records.items()}
     folded.unlink()
     folding._write(folded, folded.stem, false, [])
     assert [p.kind for p in Log(folder).verify().problems] == ["unchained"]
 
 
-def test_a_changed_byte_of_a_folded_segment_is_found(folder: Path) -> None:
+def test_a_changed_byte_of_a_compacted_segment_is_found(folder: Path) -> None:
     written(folder, 2)
     with Log(folder) as log:
         log.fold(UNTIL, states)
@@ -236,7 +240,7 @@ def test_a_changed_byte_of_a_folded_segment_is_found(folder: Path) -> None:
     assert Log(folder).verify().ok
 
 
-def test_what_is_damaged_is_not_folded(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_a_damaged_segment_is_not_compacted(folder: Path, files: Callable[[], list[Path]]) -> None:
     written(folder)
     content = bytearray(files()[1].read_bytes())
     content[200] ^= 1
@@ -250,18 +254,18 @@ def test_what_is_damaged_is_not_folded(folder: Path, files: Callable[[], list[Pa
 
 
 @pytest.mark.parametrize("kind", ["closed", "folded"])
-def test_nobody_else_writes_the_log_s_own_kinds(folder: Path, kind: str) -> None:
+def test_callers_can_not_append_the_log_s_own_kinds(folder: Path, kind: str) -> None:
     with Log(folder) as log, pytest.raises(Failure):
         log.append(kind, {})
 
 
-# Crashes, and others
+# Crashes and concurrent processes
 
 STEPS = ["open", "fsync", "rename", "unlink"]
 
 
 def folding_and_killed(report: Report, folder: Path, number: int) -> None:
-    """Fold, and die before the so-manieth thing that is done to a file."""
+    """Compact the log, and die before the operation on a file that has this number."""
     done = 0
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -280,7 +284,7 @@ def folding_and_killed(report: Report, folder: Path, number: int) -> None:
     report(done)
 
 
-def test_killed_at_every_step(tmp_path: Path) -> None:
+def test_killed_at_every_step_of_a_compaction(tmp_path: Path) -> None:
     number, over = 0, False
     parent = Parent(folding_and_killed)
     while not over:
@@ -289,7 +293,7 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
         kept = written(folder, 2)
         later = new(folder)
         over = parent.fork(folder, number).wait() == 0
-        # Whoever comes after sees everything once.
+        # The next process reads each entry once.
         assert seen(folder) == [*kept, later], number
         with Log(folder) as log:
             fold = Fold()
@@ -314,7 +318,7 @@ def folding_too(report: Report, folder: Path) -> None:
             log.fold(UNTIL, states)
 
 
-def test_two_fold_while_others_write_and_look(folder: Path) -> None:
+def test_two_processes_compact_while_others_write_and_read(folder: Path) -> None:
     clock = Clock()
     kept = written(folder, 20, clock)
     children = [Child(folding_too, folder) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""A fold follows the log: what any process appends, once, in order; from a snapshot as well as from the beginning."""
+"""A projection follows the log. It applies each entry of every process once and in order, from a snapshot or from the beginning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Files = Callable[[], list[Path]]
 
 
 class Listed:
-    """A fold that keeps what it is given."""
+    """A projection that collects the entries."""
 
     name = "listed"
     version = 1
@@ -54,7 +54,7 @@ def _following(folder: Path, cache: Path | None = None, snapshot_after: int = 1)
     return fold, Projection(folder, fold, None if cache is None else lambda: cache, snapshot_after=snapshot_after)
 
 
-def test_a_look_sees_what_this_log_and_others_have_appended(folder: Path) -> None:
+def test_a_look_applies_entries_of_this_log_and_of_others(folder: Path) -> None:
     fold = Listed()
     log, other = Log(folder), Log(folder)
     following = log.follow(fold)
@@ -69,7 +69,7 @@ def test_a_look_sees_what_this_log_and_others_have_appended(folder: Path) -> Non
     assert fold.applied == 10
 
 
-def test_within_a_look_entries_of_all_writers_come_by_time(folder: Path) -> None:
+def test_one_look_applies_the_entries_of_all_writers_in_order_of_time(folder: Path) -> None:
     now = [1_700_000_000_000_000_000]
     writers = [Log(folder, 600, lambda: now[0]) for _ in range(3)]
     for i in range(60):
@@ -80,7 +80,7 @@ def test_within_a_look_entries_of_all_writers_come_by_time(folder: Path) -> None
     assert fold.seen == list(range(60))
 
 
-def test_a_long_kind_is_told_from_the_one_that_begins_like_it(folder: Path) -> None:
+def test_a_kind_whose_name_begins_with_another_kind_is_distinct(folder: Path) -> None:
     fold = Listed()
     fold.kinds = frozenset({"k" * 300, 'qu"ote\u00e4'})  # type: ignore[misc]
     with Log(folder) as log:
@@ -97,19 +97,19 @@ def look_and_append(_: Report, folder: Path, times: int) -> None:
     for _ in range(times):
         with log.exclusively():
             following.look()
-            # A number is given to one only, so nobody missed another's, and they came as they were appended.
+            # Each number is used once, so no process missed another's number. The entries arrive in the order of the appends.
             assert fold.seen == list(range(len(fold.seen)))
             log.append("step", {"i": len(fold.seen)})
 
 
-def test_inside_the_section_nothing_is_missed(folder: Path) -> None:
+def test_inside_the_section_no_entry_is_missed(folder: Path) -> None:
     processes, times = 3, 60
     children = [Child(look_and_append, folder, times) for _ in range(processes)]
     assert [child.wait() for child in children] == [0] * processes
     assert sorted(e.data["i"] for e in Log(folder).entries()) == list(range(processes * times))
 
 
-def test_a_segment_begun_in_the_same_tick_is_found(folder: Path) -> None:
+def test_a_segment_created_in_the_same_clock_tick_is_found(folder: Path) -> None:
     fold, following = _following(folder)
     for i in range(30):
         Log(folder).append("step", {"i": i})
@@ -127,12 +127,12 @@ def append_and_live_on(report: Report, folder: Path, i: int, times: int, rotate_
 
 
 def _open_in(folder: Path) -> int:
-    """How many files of `folder` this process has open."""
+    """Return how many files of `folder` this process has open."""
     handles = Path("/proc/self/fd").iterdir()
     return sum(os.path.realpath(handle).startswith(f"{folder.resolve()}/") for handle in handles)
 
 
-def test_a_finished_segment_is_looked_at_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_segment_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "TICK", 0.0)
     monkeypatch.setattr(projection, "ALIVE_EVERY", 0.0)
     for i in range(3):
@@ -143,15 +143,15 @@ def test_a_finished_segment_is_looked_at_no_more(folder: Path, monkeypatch: pyte
     fold, following = _following(folder)
     following.look()
     assert fold.seen == [0, 1, 2, 3]
-    assert _open_in(folder) == 1  # the living one
+    assert _open_in(folder) == 1  # the segment of the living writer
     child.kill()
     following.look()
     following.look()
     assert _open_in(folder) == 0
 
 
-def test_a_segment_that_nothing_is_written_to_yet_is_not_finished(folder: Path) -> None:
-    # What stands there between a writer's making the file and its locking it.
+def test_an_empty_new_segment_is_not_finished(folder: Path) -> None:
+    # A segment looks like this after its writer created the file and before it locks the file.
     folder.mkdir(mode=0o700)
     early = folder / "20260131T080000.000001Z-1-00000000.log"
     early.touch(mode=0o600)
@@ -166,7 +166,7 @@ def test_a_segment_that_nothing_is_written_to_yet_is_not_finished(folder: Path) 
     assert fold.seen == [7]
 
 
-def test_a_torn_line_is_no_entry_until_it_is_whole(folder: Path, one: Path) -> None:
+def test_an_incomplete_line_is_not_an_entry(folder: Path, one: Path) -> None:
     content = one.read_bytes()
     cut = content.rindex(b"\n", 0, len(content) - 200) - 20
     one.write_bytes(content[:cut])
@@ -183,7 +183,7 @@ def test_a_torn_line_is_no_entry_until_it_is_whole(folder: Path, one: Path) -> N
 
 
 @pytest.mark.parametrize("harm", ["flip", "shorten", "remove"])
-def test_damage_is_told_and_told_again_and_a_mended_log_is_read_anew(folder: Path, harm: str) -> None:
+def test_each_look_reports_damage_and_a_repaired_log_is_read_from_the_beginning(folder: Path, harm: str) -> None:
     log = Log(folder)
     for i in range(3):
         log.append("step", {"i": i})
@@ -212,7 +212,7 @@ def test_damage_is_told_and_told_again_and_a_mended_log_is_read_anew(folder: Pat
     assert fold.seen == [0, 1, 2, 3]
 
 
-def test_a_fold_that_raises_is_made_anew(folder: Path) -> None:
+def test_after_an_exception_the_projection_is_built_again(folder: Path) -> None:
     log = Log(folder)
     fold, following = _following(folder)
     log.append("step", {"i": 1})
@@ -224,7 +224,7 @@ def test_a_fold_that_raises_is_made_anew(folder: Path) -> None:
     assert fold.seen == [{"i": 1}, {"j": 1}]
 
 
-def test_a_snapshot_spares_a_new_process_the_reading(folder: Path, cache: Path, files: Files) -> None:
+def test_with_a_snapshot_a_new_process_reads_only_later_entries(folder: Path, cache: Path, files: Files) -> None:
     log = Log(folder)
     with Log(folder) as ended:
         ended.append("step", {"i": 0})
@@ -242,7 +242,9 @@ def test_a_snapshot_spares_a_new_process_the_reading(folder: Path, cache: Path, 
 
 
 @pytest.mark.parametrize("harm", ["flip", "cut", "empty", "open", "link", "version", "kinds", "other log", "regrown"])
-def test_a_snapshot_that_does_not_fit_is_passed_over(folder: Path, cache: Path, tmp_path: Path, harm: str) -> None:
+def test_a_snapshot_that_does_not_match_the_log_is_ignored(
+    folder: Path, cache: Path, tmp_path: Path, harm: str
+) -> None:
     log = Log(folder)
     for i in range(20):
         log.append("step", {"i": i})
@@ -271,7 +273,7 @@ def test_a_snapshot_that_does_not_fit_is_passed_over(folder: Path, cache: Path, 
         Log(folder).append("step", {"i": 99})
         expected = [99]
     elif harm == "regrown":
-        # Written anew under the same name: as long, but with other hashes.
+        # A segment rewritten under the same name. It has the same length but other hashes.
         path = next(folder.glob("*.log"))
         text = path.read_bytes()
         digest, lines = line.NOTHING, []
@@ -285,7 +287,7 @@ def test_a_snapshot_that_does_not_fit_is_passed_over(folder: Path, cache: Path, 
     assert fold.applied == len(expected)
 
 
-def test_a_state_that_the_fold_refuses_is_passed_over(folder: Path, cache: Path) -> None:
+def test_a_snapshot_that_the_projection_rejects_is_ignored(folder: Path, cache: Path) -> None:
     log = Log(folder)
     log.append("step", {"i": 1})
     _following(folder, cache)[1].look()
@@ -302,7 +304,7 @@ def test_a_state_that_the_fold_refuses_is_passed_over(folder: Path, cache: Path)
     assert fold.seen == [1]
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: Path) -> None:
+def test_a_projection_works_without_a_writable_cache(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     Log(folder).append("step", {"i": 1})
     fold, following = _following(folder, tmp_path / "cache")
@@ -310,7 +312,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: 
     assert fold.seen == [1]
 
 
-def test_closing_the_log_leaves_a_snapshot_where_it_pays(folder: Path, cache: Path) -> None:
+def test_closing_the_log_writes_a_snapshot_if_enough_is_new(folder: Path, cache: Path) -> None:
     for i in range(2):
         log = Log(folder, cache=lambda: cache)
         fold = Listed()
@@ -335,7 +337,7 @@ def write_snapshots_without_pause(report: Report, folder: Path, cache: Path) -> 
             report(len(fold.seen))
 
 
-def test_killed_while_writing_snapshots_leaves_one_that_can_be_used(folder: Path, cache: Path) -> None:
+def test_a_kill_while_writing_snapshots_leaves_a_usable_one(folder: Path, cache: Path) -> None:
     parent = Parent(write_snapshots_without_pause)
     for _ in range(5):
         child = parent.fork(folder, cache)
@@ -369,25 +371,25 @@ def fork_in_the_middle_of_a_look(_: Report, folder: Path) -> None:
         following.look()
         assert fold.seen == list(range(5))
 
-    # While the other thread is still in its look.
+    # While the look of the other thread is in progress.
     assert wait_for(forked(work), 20) == 0
     leave.set()
     thread.join()
     assert fold.seen == list(range(5))
 
 
-def test_a_child_forked_in_the_middle_of_a_look_looks_for_itself(folder: Path) -> None:
+def test_a_child_forked_during_a_look_reads_the_log_itself(folder: Path) -> None:
     assert Child(fork_in_the_middle_of_a_look, folder).wait() == 0
 
 
-def test_a_name_that_is_no_files_is_refused(folder: Path) -> None:
+def test_a_name_that_can_not_be_a_file_name_is_refused(folder: Path) -> None:
     fold = Listed()
     fold.name = "../up"  # type: ignore[misc]
     with pytest.raises(ValueError, match="can't name a snapshot"):
         Log(folder).follow(fold)
 
 
-def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_died(folder: Path) -> None:
+def test_a_writer_is_alive_over_rotations_and_dead_after_its_death(folder: Path) -> None:
     log = Log(folder, rotate_at=400)
     first = log.append("step", {"i": 0}).segment
     assert log.alive(first)
@@ -403,7 +405,7 @@ def test_an_entrys_writer_is_found_alive_over_its_rotations_and_dead_when_it_die
     assert log.alive(theirs)
     child.kill()
     assert not log.alive(theirs)
-    assert not log.alive(theirs[:-1] + ("0" if theirs[-1] != "0" else "1"))  # never was
+    assert not log.alive(theirs[:-1] + ("0" if theirs[-1] != "0" else "1"))  # This writer never existed.
     with pytest.raises(Failure) as caught:
         log.alive("../../etc/passwd")
     assert caught.value.code == "invalid_arguments"

@@ -1,4 +1,7 @@
-"""A disk that is full or fails, a folder that is not ours: one clear failure, nothing misread, nothing more taken."""
+"""The log on a full or failing disk, and in a folder that others can use.
+
+There is one clear failure. The log accepts no further entries, and readers read no false entry.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.helpers.children import Child, Report
 
 
 def _handle_of(path: Path) -> int:
-    """The handle that this process writes `path` with."""
+    """Return the handle that this process uses to write `path`."""
     for name in os.listdir("/proc/self/fd"):
         if os.path.realpath(f"/proc/self/fd/{name}") == str(path):
             return int(name)
@@ -26,7 +29,7 @@ def _handle_of(path: Path) -> int:
 
 
 def _break_disk(path: Path, stand_in: str = "/dev/full") -> None:
-    """What is written to `path` from now on goes to a device that is full and can't be synced."""
+    """From now on, writes to `path` go to a device that is full and can't be synced."""
     handle = os.open(stand_in, os.O_WRONLY)
     os.dup2(handle, _handle_of(path))
     os.close(handle)
@@ -37,7 +40,7 @@ needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the ful
 
 
 def append_to_a_full_disk(report: Report, folder: Path, room: int) -> None:
-    # A limit on files' sizes is a full disk that only this child sees; lines here have some 140 bytes.
+    # A limit on file sizes looks like a full disk, but only to this child. Lines here have about 140 bytes.
     mine = Log(folder)
     mine.append("child", {"i": 0})
     own = max(folder.glob("*.log")).stat().st_size
@@ -52,7 +55,7 @@ def append_to_a_full_disk(report: Report, folder: Path, room: int) -> None:
 
 
 @pytest.mark.parametrize("room", range(1, 200, 11))
-def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, room: int) -> None:
+def test_a_partly_written_entry_is_not_an_entry(folder: Path, files, room: int) -> None:
     log = Log(folder)
     for i in range(3):
         log.append("step", {"i": i})
@@ -62,7 +65,7 @@ def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, room:
     assert child.wait() == 0
     written = [0, *(i for i, outcome in said if outcome == "ok")]
     assert len(written) < 5
-    # The first failure is the last: nothing was taken behind the torn line.
+    # After the first failure the log accepts no entry, so no entry follows the torn line.
     assert said == [(i, "ok" if i in written else "io_error") for i in range(1, 5)]
     assert [e.data["i"] for e in log.entries(kinds={"child"})] == written
     assert log.verify().ok
@@ -73,7 +76,7 @@ def test_an_entry_that_is_written_in_part_is_no_entry(folder: Path, files, room:
 
 @needs_proc
 @needs_full
-def test_a_full_disk_is_said_and_no_more_is_taken(folder: Path, files) -> None:
+def test_a_full_disk_is_reported_and_later_appends_fail(folder: Path, files) -> None:
     log = Log(folder)
     mark = log.append("a", {})
     later = log.append("b", {})
@@ -85,7 +88,7 @@ def test_a_full_disk_is_said_and_no_more_is_taken(folder: Path, files) -> None:
     for _ in range(2):
         with pytest.raises(Failure, match="accepts no more entries after a failure: can't append"):
             log.append("d", {})
-    log.durable(mark)  # what is on the disk stays a fact
+    log.durable(mark)  # entries on the disk stay readable
     log.durable(later)
     log.close()
     assert [e.kind for e in log.entries()] == ["a", "b"]
@@ -113,7 +116,7 @@ async def test_a_failed_sync_reaches_every_waiter(folder: Path, files) -> None:
 
 @needs_proc
 @needs_full
-def test_a_failed_rotation_is_the_end_too(folder: Path, files) -> None:
+def test_after_a_failed_rotation_appends_fail(folder: Path, files) -> None:
     log = Log(folder, rotate_at=500)
     log.append("a", {"x": "y" * 200})
     _break_disk(files()[0])
@@ -125,7 +128,7 @@ def test_a_failed_rotation_is_the_end_too(folder: Path, files) -> None:
     assert log.verify().ok
 
 
-def test_a_file_system_that_fills_up_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_a_file_system_that_becomes_full_loses_no_acknowledged_entry(tmp_path: Path) -> None:
     place = tmp_path / "small"
     place.mkdir()
     mount = shutil.which("mount")
@@ -150,7 +153,7 @@ def test_a_file_system_that_fills_up_loses_nothing_acknowledged(tmp_path: Path) 
         found = [e.data["i"] for e in Log(place / "log").entries()]
         assert found == list(range(taken))
         assert log.verify().ok
-        # With room again, a new process goes on.
+        # When there is room again, a new process can append.
         subprocess.run([mount, "-o", "remount,size=256k", str(place)], check=True)
         again = Log(place / "log")
         again.durable(again.append("after", {}))
@@ -195,7 +198,7 @@ def test_a_folder_that_others_can_enter(folder: Path, operation: Callable[[Log],
 
 
 def append_as_somebody_else(_: Report, folder: Path) -> None:
-    # The folders above belong to the tests' user alone.
+    # The folders above belong to the user of the tests alone.
     os.chdir(folder)
     os.chmod(folder, 0o500)
     os.setgid(12345)
@@ -206,7 +209,7 @@ def append_as_somebody_else(_: Report, folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away, and becomes somebody else")
-def test_a_folder_of_somebody_else_or_one_that_can_not_be_written_to(folder: Path) -> None:
+def test_another_users_folder_and_a_read_only_folder_are_refused(folder: Path) -> None:
     Log(folder).append("a", {})
     os.chown(folder, 12345, 12345)
     for operation in OPERATIONS:

@@ -1,7 +1,7 @@
-"""Several processes at one log, and `kill -9` at any instant: nothing that was reported is lost, nothing is misread.
+"""Several processes write one log, and are killed with `kill -9` at random times. No reported entry is lost or misread.
 
-Two children at a time append without pause and report each entry once `append`, or every few entries `durable`, has
-returned. Each is killed at a random instant, fifty times in all.
+Two children at a time append without pause. They report each entry when `append` has returned, or every few entries when
+`durable` has returned. Each child is killed at a random time, fifty children in all.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from albert_tools.store.log.segment import alive, open_segment
 from tests.helpers.children import Child, Fork, Parent, Report
 
 KILLS = 50
-#: Seconds of appending before a child is killed.
+#: Seconds that a child appends before it is killed.
 LIFE = (0.002, 0.06)
-#: Entries of each of two that write at once.
+#: The number of entries of each of two concurrent writers.
 COUNT = 300
 
 
@@ -38,14 +38,14 @@ def append_without_pause(report: Report, folder: Path, life: int) -> None:
         i += 1
 
 
-def test_nothing_reported_is_lost_by_kill_9(folder: Path) -> None:
+def test_no_reported_entry_is_lost_by_kill_9(folder: Path) -> None:
     chance = random.Random(3)
 
     parent = Parent(append_without_pause)
 
     def start(life: int) -> tuple[Fork | None, float, int]:
         child = parent.fork(folder, life)
-        # Its life is counted from here, however long it took to start.
+        # The child's time starts here, however long it took to start.
         assert child.hear() == "ready"
         return child, time.monotonic() + chance.uniform(*LIFE), life
 
@@ -61,20 +61,20 @@ def test_nothing_reported_is_lost_by_kill_9(folder: Path) -> None:
         time.sleep(max(0.0, deadline - time.monotonic()))
         child.kill()
         reported[life] = child.rest()
-        # A reader that follows along, while the other child writes, sees each entry once and in order.
+        # A reader follows the log while the other child writes. It sees each entry once and in order.
         more, cursor = reader.changes(cursor)
         for entry in more:
             followed.setdefault(entry.data["life"], []).append(entry.data["i"])
         assert followed.get(life, [])[: len(reported[life])] == reported[life]
         alive_now[which] = start(killed + 2) if killed < KILLS - 2 else (None, float("inf"), -1)
 
-    assert sum(map(len, reported.values())) > KILLS  # they did append, however slow the machine
+    assert sum(map(len, reported.values())) > KILLS  # Both appended, even on a slow machine.
     found: dict[int, list[int]] = {}
     for entry in reader.entries():
         found.setdefault(entry.data["life"], []).append(entry.data["i"])
     for life, mine in reported.items():
         there = found.get(life, [])
-        # All that was reported, at most the one under way besides, and each in its place.
+        # The log contains all reported entries in their places, and at most one more: the entry that the kill interrupted.
         assert there == list(range(len(there)))
         assert len(mine) <= len(there) <= len(mine) + 1
     assert found == {life: there for life, there in followed.items() if there}
@@ -89,7 +89,7 @@ def write_and_read(_: Report, folder: Path, who: int) -> None:
             mark = log.append("step", {"who": who, "i": i})
             if i % 10 == 0:
                 log.durable(mark)
-                assert log.verify().ok  # of a log that is being written and rotated by two
+                assert log.verify().ok  # of a log that two processes write and rotate
         assert sum(1 for e in log.entries() if e.data["who"] == who) == COUNT
 
 
@@ -109,7 +109,7 @@ def append_and_live_on(report: Report, folder: Path) -> None:
     time.sleep(600)
 
 
-def test_a_living_writer_is_told_from_a_dead_one(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_a_living_writer_is_distinguished_from_a_dead_one(folder: Path, files: Callable[[], list[Path]]) -> None:
     child = Child(append_and_live_on, folder)
     assert child.hear() == "ready"
     (path,) = files()
@@ -125,7 +125,7 @@ def test_a_living_writer_is_told_from_a_dead_one(folder: Path, files: Callable[[
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_a_chain_goes_on_being_read_while_its_writer_rotates(folder: Path, torn: bool) -> None:
+def test_a_reader_can_read_a_chain_while_its_writer_rotates(folder: Path, torn: bool) -> None:
     log = Log(folder, rotate_at=400)
     cursor = Cursor()
     seen = []

@@ -1,4 +1,4 @@
-"""Readers hand on what was written and nothing else, whatever happens meanwhile."""
+"""Readers return the written entries and no others, even if the log changes while they read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from albert_tools.store.log.log import Log
 from albert_tools.store.log.trouble import Problem
 
 
-def test_a_line_under_way_is_not_seen_until_it_is_whole(folder: Path, one: Path) -> None:
+def test_an_incomplete_line_is_not_read(folder: Path, one: Path) -> None:
     content = one.read_bytes()
     log = Log(folder)
     cursor = Cursor()
@@ -35,7 +35,7 @@ def test_a_line_under_way_is_not_seen_until_it_is_whole(folder: Path, one: Path)
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_cursor_can_be_kept_as_json(folder: Path) -> None:
+def test_a_cursor_can_be_stored_as_json(folder: Path) -> None:
     log = Log(folder)
     log.append("a", {})
     _, cursor = log.changes()
@@ -45,7 +45,7 @@ def test_a_cursor_can_be_kept_as_json(folder: Path) -> None:
     assert [e.kind for e in more] == ["b"]
 
 
-def test_changes_of_some_kinds_pass_over_the_others(folder: Path) -> None:
+def test_changes_of_some_kinds_skip_the_others(folder: Path) -> None:
     log = Log(folder)
     for kind in "abab":
         log.append(kind, {})
@@ -54,7 +54,7 @@ def test_changes_of_some_kinds_pass_over_the_others(folder: Path) -> None:
     assert log.changes(cursor) == ([], cursor)
 
 
-def test_damage_stops_a_reader_and_names_itself(folder: Path, one: Path) -> None:
+def test_damage_stops_a_reader_and_is_named(folder: Path, one: Path) -> None:
     content = one.read_bytes()
     one.write_bytes(content.replace(b'"i":3', b'"i":7'))
     log = Log(folder)
@@ -66,7 +66,7 @@ def test_damage_stops_a_reader_and_names_itself(folder: Path, one: Path) -> None
         assert caught.value.details["n"] == 4
 
 
-def test_damage_can_be_told_instead_and_other_segments_read_on(folder: Path, one: Path) -> None:
+def test_damage_can_be_reported_and_other_segments_are_read(folder: Path, one: Path) -> None:
     with Log(folder) as log:
         log.append("other", {})
     one.write_bytes(one.read_bytes().replace(b'"i":3', b'"i":7'))
@@ -75,7 +75,7 @@ def test_damage_can_be_told_instead_and_other_segments_read_on(folder: Path, one
     assert [(p.segment, p.n, p.kind) for p in told] == [(one.stem, 4, "changed")]
 
 
-def test_a_segment_that_shrinks_or_goes_is_missed(folder: Path, one: Path) -> None:
+def test_a_shortened_or_removed_segment_is_reported(folder: Path, one: Path) -> None:
     log = Log(folder)
     _, cursor = log.changes()
     content = one.read_bytes()
@@ -89,7 +89,7 @@ def test_a_segment_that_shrinks_or_goes_is_missed(folder: Path, one: Path) -> No
     assert caught.value.code == "damaged"
 
 
-def test_a_pipe_or_a_link_in_place_of_a_segment_is_no_trap(folder: Path, one: Path) -> None:
+def test_a_pipe_or_a_link_in_place_of_a_segment_does_not_block_a_reader(folder: Path, one: Path) -> None:
     one.unlink()
     os.mkfifo(one)
     with pytest.raises(Failure, match="can't read the log's segment"):
@@ -100,8 +100,8 @@ def test_a_pipe_or_a_link_in_place_of_a_segment_is_no_trap(folder: Path, one: Pa
         list(Log(folder).entries())
 
 
-def test_since_passes_over_segments_that_ended_before(folder: Path, one: Path) -> None:
-    # So a damaged old segment doesn't stop who asks for the last hour, nor is it read.
+def test_since_skips_segments_that_ended_before(folder: Path, one: Path) -> None:
+    # A query for the last hour does not read an old segment, so damage in it does not stop the query.
     one.write_bytes(one.read_bytes().replace(b'"i":3', b'"i":7'))
     log = Log(folder)
     log.append("new", {"x": "y" * 20_000})
@@ -109,7 +109,7 @@ def test_since_passes_over_segments_that_ended_before(folder: Path, one: Path) -
     assert [e.kind for e in log.entries(since=datetime.fromisoformat(last.at))] == ["new"]
 
 
-def test_reading_holds_little_in_memory_and_few_files(folder: Path, files: Callable[[], list[Path]]) -> None:
+def test_reading_uses_little_memory_and_few_files(folder: Path, files: Callable[[], list[Path]]) -> None:
     with Log(folder, rotate_at=100_000) as log:
         for i in range(4000):
             log.append("step", {"i": i, "x": "y" * 1000})

@@ -1,4 +1,4 @@
-"""A new segment that a reader holds: its writer waits for as long as that may take, then says so, and may try again."""
+"""A writer waits while a reader has locked its new segment. After a timeout the writer reports a failure, and can try again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from albert_tools.store.log import segment
 from albert_tools.store.log.log import Log
 from tests.helpers.children import Child, Report
 
-#: Seconds that a writer in these tests waits.
+#: The timeout of a writer in these tests, in seconds.
 PATIENCE = 0.2
 
 
 class Reader:
-    """One that comes between the making of a segment and its locking, asks whether its writer lives, and is stopped just then.
+    """A reader that locks a new segment before its writer does.
 
-    It lives in the writer's process, woken by the interpreter's audit of `flock`; its lock is as real as another process's.
+    The reader locks the segment to find out whether the writer lives, and then stops. It is in the writer's process: an audit
+    hook for `flock` calls it. Its lock works like the lock of another process.
     """
 
     def __init__(self, folder: Path, tries: int) -> None:
         self._folder = folder
-        #: How often the writer tries in vain.
+        #: The number of attempts of the writer that fail.
         self.tries = tries
         self._handle = -1
         sys.addaudithook(self._hear)
@@ -46,7 +47,7 @@ class Reader:
             self.go_on()
 
     def go_on(self) -> None:
-        """Let go of the lock, and come no more."""
+        """Release the lock, and do not lock again."""
         self.tries = 0
         handle, self._handle = self._handle, -1
         if handle >= 0:
@@ -71,9 +72,9 @@ def append_beside_a_reader(report: Report, folder: Path, written: int, tries: in
     log.close()
 
 
-# The first segment of a log, and one that follows another.
+# The first segment of a log, and a segment that follows another.
 @pytest.mark.parametrize("written", [0, 1])
-def test_a_reader_that_is_stopped_holds_the_writer_up_no_longer_than_it_may(folder: Path, written: int) -> None:
+def test_a_reader_that_stops_delays_the_writer_only_until_the_timeout(folder: Path, written: int) -> None:
     child = Child(append_beside_a_reader, folder, written, sys.maxsize)
     (code, retryable, message, seconds), again = child.rest()
     assert child.wait() == 0
@@ -83,14 +84,14 @@ def test_a_reader_that_is_stopped_holds_the_writer_up_no_longer_than_it_may(fold
         in message
     )
     assert seconds > PATIENCE
-    # It was nobody's fault who writes: the next is taken, and the file that was held is nothing strange.
+    # The writer made no mistake, so its next append succeeds. Verification reports no problem with the locked file.
     assert again == "ok"
     assert [e.data["i"] for e in Log(folder).entries()] == [*range(written), written + 1]
     assert Log(folder).verify().problems == ()
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_a_reader_that_goes_on_is_waited_for(folder: Path, written: int) -> None:
+def test_the_writer_waits_for_a_reader_that_goes_on(folder: Path, written: int) -> None:
     child = Child(append_beside_a_reader, folder, written, 5)
     assert child.rest() == ["ok", "ok"]
     assert child.wait() == 0

@@ -1,4 +1,4 @@
-"""Whatever is done to a log behind its back is found and named, as far as it can be seen."""
+"""Verification finds and names every change that another program makes to a log, as far as the log can show it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _chained(before: bytes, text: bytes) -> bytes:
-    """A line made by somebody who knows the format, to stand behind the line `before`."""
+    """Return a forged line for the place after the line `before`. It is made by somebody who knows the format."""
     return line.line(line.chain(line.split(before.rstrip(b"\n"))[0], text), text)
 
 
 @pytest.fixture
 def pristine(one: Path) -> bytes:
-    """What `one` holds as it was written."""
+    """The original content of `one`."""
     return one.read_bytes()
 
 
-def test_a_log_as_it_was_written_proves_itself(folder: Path, one: Path) -> None:
+def test_an_unchanged_log_is_valid(folder: Path, one: Path) -> None:
     found = Log(folder).verify()
     assert found.ok
     assert (found.segments, found.entries, found.notes) == (1, 7, ())
@@ -45,7 +45,7 @@ def test_a_log_as_it_was_written_proves_itself(folder: Path, one: Path) -> None:
     assert "cut off" in found.unseen
 
 
-def test_no_log_is_a_proved_log(folder: Path) -> None:
+def test_a_missing_log_is_valid(folder: Path) -> None:
     assert Log(folder).verify().ok
     assert not folder.exists()
 
@@ -62,7 +62,8 @@ def test_every_flipped_byte_is_found_and_named(folder: Path, one: Path, flip: in
         assert (first.segment, first.n, first.offset, first.kind) == (one.stem, n, start, "changed"), (
             f"byte {i}: {first}"
         )
-        # A line split or joined with the next leaves one more that nothing vouches for; else one change is one problem.
+        # A line that is split or joined with the next gives one more line without a valid hash. Any other change is one
+        # problem.
         assert len(found.problems) == 1 or 0x0A in (byte, byte ^ flip)
         assert len(found.problems) <= 2
         with pytest.raises(Failure) as caught:
@@ -83,7 +84,7 @@ def test_a_removed_line_is_missed(folder: Path, one: Path, gone: int) -> None:
     assert found.problems[0].offset == sum(map(len, lines[:gone]))
 
 
-def test_several_removed_lines_are_missed_as_one(folder: Path, one: Path) -> None:
+def test_several_removed_lines_are_one_problem(folder: Path, one: Path) -> None:
     lines = _lines(one)
     one.write_bytes(b"".join(lines[:2] + lines[5:]))
     (problem,) = Log(folder).verify().problems
@@ -94,7 +95,7 @@ def test_several_removed_lines_are_missed_as_one(folder: Path, one: Path) -> Non
 
 
 @pytest.mark.parametrize("first", range(1, 7))
-def test_lines_that_changed_places_are_found(folder: Path, one: Path, first: int) -> None:
+def test_swapped_lines_are_found(folder: Path, one: Path, first: int) -> None:
     lines = _lines(one)
     lines[first], lines[first + 1] = lines[first + 1], lines[first]
     one.write_bytes(b"".join(lines))
@@ -104,7 +105,7 @@ def test_lines_that_changed_places_are_found(folder: Path, one: Path, first: int
 
 
 @pytest.mark.parametrize("place", range(1, 8))
-def test_a_line_put_in_is_found(folder: Path, one: Path, place: int) -> None:
+def test_an_inserted_line_is_found(folder: Path, one: Path, place: int) -> None:
     lines = _lines(one)
     forged = _chained(lines[place - 1], b'{"n":%d,"at":"2026-01-01T00:00:00.000000Z","kind":"step"}' % place)
     one.write_bytes(b"".join([*lines[:place], forged, *lines[place:]]))
@@ -120,15 +121,15 @@ def test_a_repeated_line_is_found(folder: Path, one: Path, place: int) -> None:
     assert (problem.kind, problem.offset) == ("inserted", sum(map(len, lines[: place + 1])))
 
 
-def test_a_line_of_the_same_number_with_a_hash_of_its_own_is_found(folder: Path, one: Path) -> None:
+def test_a_forged_line_with_the_same_number_and_its_own_hash_is_found(folder: Path, one: Path) -> None:
     lines = _lines(one)
     lines[3] = _chained(lines[2], line.split(lines[3].rstrip())[1].replace(b'"i":2', b'"i":9'))
     one.write_bytes(b"".join(lines))
-    # The forged line follows; the next one shows that it isn't what was there.
+    # The forged line follows its predecessor correctly. The next line shows that it isn't the original line.
     assert _where(Log(folder).verify()) == [(4, "changed")]
 
 
-def test_what_stands_behind_the_end_is_found(folder: Path, one: Path) -> None:
+def test_text_after_the_end_is_found(folder: Path, one: Path) -> None:
     lines = _lines(one)
     one.write_bytes(
         b"".join([*lines, _chained(lines[-1], b'{"n":8,"at":"2099-01-01T00:00:00.000000Z","kind":"step"}')])
@@ -141,7 +142,7 @@ def test_a_renamed_segment_is_found(folder: Path, one: Path) -> None:
     assert _where(Log(folder).verify()) == [(0, "header")]
 
 
-def test_garbage_is_listed_up_to_a_limit_and_files_that_are_no_segments_are_noted(folder: Path, one: Path) -> None:
+def test_garbage_is_listed_up_to_a_limit_and_other_files_are_noted(folder: Path, one: Path) -> None:
     one.write_bytes(b"x\n" * 1000 + b"y" * 3_000_000)
     (folder / "notes.txt").write_text("hello")
     found = Log(folder).verify()
@@ -164,14 +165,14 @@ def test_a_folder_or_a_link_in_place_of_a_segment_is_found(folder: Path, one: Pa
 
 @st.composite
 def tampered(draw: st.DrawFn) -> list[tuple[float, float, float, bytes]]:
-    """Edits: take a stretch away, put it somewhere else, put something in its place."""
+    """Edits of a file: remove a range, move it, or replace it."""
     part = st.floats(0, 1)
     return draw(st.lists(st.tuples(part, part, part, st.binary(max_size=3)), min_size=1, max_size=3))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=tampered(), by_line=st.booleans())
-def test_whatever_is_done_is_seen(
+def test_every_edit_is_found(
     folder: Path, one: Path, pristine: bytes, edits: list[tuple[float, float, float, bytes]], by_line: bool
 ) -> None:
     one.write_bytes(pristine)
@@ -191,7 +192,7 @@ def test_whatever_is_done_is_seen(
     if content == pristine:
         assert found.ok
     else:
-        # Only a tail cut off escapes (in the middle of a line or not), and not with an anchor.
+        # Only the removal of the end (within or between lines) is not found. It is found with an anchor.
         assert not found.ok or pristine.startswith(content[: content.rfind(b"\n") + 1])
         assert not log.verify(anchor).ok
     told: list[Problem] = []
@@ -200,11 +201,11 @@ def test_whatever_is_done_is_seen(
     assert read == whole[: len(read)]
 
 
-# A torn tail is no tampering
+# A torn tail is not tampering
 
 
 @pytest.mark.parametrize("left", [1, 63, 64, 65, 66, 100, -1])
-def test_a_torn_tail_is_noted_and_not_held_against_the_log(folder: Path, one: Path, left: int) -> None:
+def test_a_torn_tail_is_noted_and_the_log_is_valid(folder: Path, one: Path, left: int) -> None:
     lines = _lines(one)
     one.write_bytes(b"".join(lines[:5]) + lines[5][:left])
     log = Log(folder)
@@ -218,7 +219,7 @@ def test_a_torn_tail_is_noted_and_not_held_against_the_log(folder: Path, one: Pa
 
 
 @pytest.mark.parametrize("left", [0, 30, 150])
-def test_a_torn_header_is_noted_too(folder: Path, one: Path, left: int) -> None:
+def test_a_torn_header_is_noted_and_the_log_is_valid(folder: Path, one: Path, left: int) -> None:
     one.write_bytes(one.read_bytes()[:left])
     found = Log(folder).verify()
     assert found.ok
@@ -229,7 +230,7 @@ def test_a_torn_header_is_noted_too(folder: Path, one: Path, left: int) -> None:
 # Anchors
 
 
-def test_a_shortened_tail_is_seen_with_an_anchor_only(folder: Path, one: Path) -> None:
+def test_a_shortened_tail_is_found_only_with_an_anchor(folder: Path, one: Path) -> None:
     log = Log(folder)
     anchor = json.loads(json.dumps(log.anchor()))
     assert log.verify(anchor).ok
@@ -244,7 +245,7 @@ def test_a_shortened_tail_is_seen_with_an_anchor_only(folder: Path, one: Path) -
     assert _where(log.verify(anchor)) == [(None, "segment_missing")]
 
 
-def test_a_log_written_anew_is_seen_with_an_anchor_only(folder: Path, one: Path) -> None:
+def test_a_rewritten_log_is_found_only_with_an_anchor(folder: Path, one: Path) -> None:
     log = Log(folder)
     anchor = log.anchor()
     forged = [_lines(one)[0]]
@@ -255,7 +256,7 @@ def test_a_log_written_anew_is_seen_with_an_anchor_only(folder: Path, one: Path)
     assert _where(log.verify(anchor)) == [(7, "rewritten")]
 
 
-def test_what_comes_after_an_anchor_is_none_of_its_business(folder: Path, one: Path) -> None:
+def test_an_anchor_does_not_cover_later_entries(folder: Path, one: Path) -> None:
     with Log(folder) as log:
         log.append("a", {})
         anchor = log.anchor()
@@ -266,7 +267,7 @@ def test_what_comes_after_an_anchor_is_none_of_its_business(folder: Path, one: P
     assert f"after the anchor of {anchor['at']}" in found.unseen
 
 
-def test_a_damaged_log_is_not_anchored(folder: Path, one: Path) -> None:
+def test_a_damaged_log_gives_no_anchor(folder: Path, one: Path) -> None:
     one.write_bytes(one.read_bytes().replace(b'"i":2', b'"i":3'))
     with pytest.raises(Failure, match="entry 3") as caught:
         Log(folder).anchor()
@@ -283,7 +284,7 @@ def test_a_damaged_log_is_not_anchored(folder: Path, one: Path) -> None:
         {"format": 1, "at": "x", "segments": {"20260101T000000.000000Z-1-00000000": {"n": "1", "hash": "0" * 64}}},
     ],
 )
-def test_what_is_no_anchor_is_refused(folder: Path, document: dict[str, object]) -> None:
+def test_an_invalid_anchor_is_refused(folder: Path, document: dict[str, object]) -> None:
     with pytest.raises(Failure) as caught:
         Log(folder).verify(document)
     assert caught.value.code == "invalid_arguments"
@@ -294,7 +295,7 @@ def test_what_is_no_anchor_is_refused(folder: Path, document: dict[str, object])
 
 @pytest.fixture
 def rotated(folder: Path, files: Callable[[], list[Path]]) -> list[Path]:
-    """Three segments or more, chained."""
+    """Three or more chained segments."""
     with Log(folder, rotate_at=900) as log:
         for i in range(12):
             log.append("step", {"i": i})
@@ -302,7 +303,7 @@ def rotated(folder: Path, files: Callable[[], list[Path]]) -> list[Path]:
     return files()
 
 
-def test_a_rotated_log_reads_as_one_and_proves_itself(folder: Path, rotated: list[Path]) -> None:
+def test_a_rotated_log_reads_as_one_log_and_is_valid(folder: Path, rotated: list[Path]) -> None:
     log = Log(folder)
     assert [e.data["i"] for e in log.entries()] == list(range(12))
     found = log.verify()
@@ -321,13 +322,13 @@ def test_a_missing_segment_of_a_chain_is_named_by_its_neighbours(folder: Path, r
     assert all(rotated[1].stem in p.message for p in problems)
 
 
-def test_a_shortened_segment_of_a_chain_is_named_by_the_next(folder: Path, rotated: list[Path]) -> None:
+def test_a_shortened_segment_of_a_chain_is_found_by_the_next(folder: Path, rotated: list[Path]) -> None:
     rotated[0].write_bytes(b"".join(_lines(rotated[0])[:-2]))
     (problem,) = Log(folder).verify().problems
     assert (problem.segment, problem.kind) == (rotated[0].stem, "shortened")
 
 
-def test_a_rewritten_segment_of_a_chain_no_longer_fits_the_next(folder: Path, rotated: list[Path]) -> None:
+def test_a_rewritten_segment_of_a_chain_does_not_match_the_next(folder: Path, rotated: list[Path]) -> None:
     forged = [_lines(rotated[0])[0]]
     for old in _lines(rotated[0])[1:]:
         forged.append(_chained(forged[-1], line.split(old.rstrip(b"\n"))[1].replace(b'"i":0', b'"i":9')))

@@ -1,4 +1,4 @@
-"""Entries that are not what was saved."""
+"""Entries that differ from what was saved."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ MISSHAPEN = {
 
 
 @pytest.mark.parametrize("part", MISSHAPEN)
-def test_a_malformed_version_with_a_right_hash_does_not_affect_others(store: TinyToolStore, make, part: str) -> None:
+def test_a_malformed_version_with_a_valid_hash_does_not_affect_others(store: TinyToolStore, make, part: str) -> None:
     store.save(make())
     store.save(make(name="whisper"))
     path = Place.of(store.folder, "shout").entry
@@ -124,7 +124,7 @@ def test_a_malformed_version_with_a_right_hash_does_not_affect_others(store: Tin
     assert [(s.name, s.problem is None) for s in store.list()] == [("shout", False), ("whisper", True)]
 
 
-def test_every_damaged_file_is_kept_aside(store: TinyToolStore, make) -> None:
+def test_every_damaged_file_is_moved_aside_and_kept(store: TinyToolStore, make) -> None:
     path = Place.of(store.folder, "shout").entry
     for i in range(3):
         store.save(make(text=str(i)))
@@ -133,7 +133,7 @@ def test_every_damaged_file_is_kept_aside(store: TinyToolStore, make) -> None:
     assert [p.read_text() for p in sorted(path.parent.glob("*.damaged-*"))] == ["junk 0", "junk 1", "junk 2"]
 
 
-def test_versions_that_still_prove_themselves_survive_a_damaged_head(store: TinyToolStore, make) -> None:
+def test_versions_with_a_valid_hash_survive_a_damaged_head(store: TinyToolStore, make) -> None:
     versions = [make(text=t) for t in "abc"]
     for version in versions:
         store.save(version)
@@ -156,7 +156,7 @@ def test_a_damaged_entry_can_not_be_deleted_by_name(store: TinyToolStore, make) 
     assert path.read_bytes() == b"junk"
 
 
-def test_a_newer_layout_is_left_alone(store: TinyToolStore, make) -> None:
+def test_an_entry_of_a_newer_layout_is_not_changed(store: TinyToolStore, make) -> None:
     version = make()
     store.save(version)
     path = Place.of(store.folder, "shout").entry
@@ -211,7 +211,7 @@ def test_any_content_of_an_entry_raises_only_failures(tmp_path: Path, make) -> N
 
 
 def _spoilt(tables: dict, data: st.DataObject) -> dict:
-    """The tables with one value, anywhere, replaced, or one key renamed."""
+    """Copies of the tables in which one value is replaced or one key is renamed."""
     place = tables
     for _ in range(data.draw(st.integers(0, 3))):
         values = place.values() if isinstance(place, dict) else place

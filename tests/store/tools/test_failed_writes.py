@@ -1,4 +1,4 @@
-"""What a failed write leaves behind: the old entry, whole, and a sentence."""
+"""After a failed write the old entry is complete, and the failure has a clear message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 class _FullFile:
-    """A file on a full disk: half of the first write arrives."""
+    """A file on a full disk. Half of the first write arrives."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -72,7 +72,9 @@ Fail = Callable[[pytest.MonkeyPatch], None]
 
 
 @pytest.mark.parametrize("fail", FAILURES)
-@pytest.mark.parametrize("saved", [0, 1, KEEP])  # a new entry; an entry; one that must archive first
+@pytest.mark.parametrize(
+    "saved", [0, 1, KEEP]
+)  # a new entry; an existing entry; an entry that must first move versions to the archive
 def test_a_failed_save_keeps_the_old_entry(store: TinyToolStore, make, fail: Fail, saved: int) -> None:
     versions = [make(text=str(i)) for i in range(saved)]
     for version in versions:
@@ -106,7 +108,7 @@ def test_a_failed_delete_keeps_the_tool(store: TinyToolStore, make, fail: Fail) 
     assert store.load("shout") == make()
 
 
-def test_a_failure_after_the_replacement_leaves_the_new_file_whole(store: TinyToolStore, make) -> None:
+def test_a_failure_after_the_replacement_leaves_the_new_file_complete(store: TinyToolStore, make) -> None:
     store.save(make(text="old"))
     synced: list[int] = []
     fsync = os.fsync
@@ -121,14 +123,14 @@ def test_a_failure_after_the_replacement_leaves_the_new_file_whole(store: TinyTo
         patch.setattr(os, "fsync", second_fails)
         with pytest.raises(Failure):
             store.save(make(text="new"))
-        # Saying "nothing to do" is a promise too: the folder is synced before it is given.
+        # The answer False also promises that the version is on the disk. So the folder is synced before the answer.
         assert store.save(make(text="new")) is False
         assert len(synced) == 3
     assert store.load("shout") == make(text="new")
 
 
 @pytest.mark.parametrize("fail", FAILURES)
-def test_a_failed_save_over_a_damaged_entry_keeps_the_damaged_one(store: TinyToolStore, make, fail: Fail) -> None:
+def test_a_failed_save_over_a_damaged_entry_leaves_the_damaged_one(store: TinyToolStore, make, fail: Fail) -> None:
     store.save(make())
     path = Place.of(store.folder, "shout").entry
     path.write_bytes(b"junk")

@@ -1,4 +1,4 @@
-"""Entries that an earlier layout wrote."""
+"""Entries that an earlier version of the store wrote in an older layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from albert_tools.store.tools.tool_store import TinyToolStore
 
 def _layout_0(store: TinyToolStore, *versions) -> Path:
     documents = {}
-    for i, version in enumerate(versions, 9):  # ids are numbers: 10 comes after 9
+    for i, version in enumerate(versions, 9):  # Ids are numbers, so 10 comes after 9.
         document = version.to_document()
         documents[str(i)] = {**document, "source": version.source, "lowered": version.program.lowered}
     path = Place.of(store.folder, versions[0].name).entry
@@ -24,11 +24,11 @@ def _layout_0(store: TinyToolStore, *versions) -> Path:
     return path
 
 
-def test_there_is_a_way_from_every_layout() -> None:
+def test_every_layout_can_be_migrated() -> None:
     assert sorted(MIGRATIONS) == list(range(SCHEMA))
 
 
-def test_layout_0_is_read_listed_and_brought_up_to_date_by_a_save(store: TinyToolStore, make) -> None:
+def test_layout_0_is_read_and_listed_and_a_save_migrates_it(store: TinyToolStore, make) -> None:
     old, new = make(text="old"), make(text="new")
     path = _layout_0(store, old, new)
     before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Listing and searching: always right, whatever has become of the index."""
+"""Listing and searching give correct results, even if the index is missing, damaged or out of date."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _names(store: TinyToolStore, text: str, limit: int = 20) -> list[str]:
     return [s.name for s in store.search(text, limit)]
 
 
-def test_names_count_more_than_descriptions_and_these_more_than_sources(store: TinyToolStore, make) -> None:
+def test_a_match_in_a_name_ranks_above_one_in_a_description_or_source(store: TinyToolStore, make) -> None:
     store.save(make("a", "zebra(a)", "One."))
     store.save(make("b", "1", "Draw a zebra."))
     store.save(make("zebra", "1", "Two."))
@@ -48,11 +48,11 @@ def test_names_count_more_than_descriptions_and_these_more_than_sources(store: T
     [
         ("csv", ["read_csv"]),
         ("read_csv", ["read_csv"]),
-        ("READ table", ["read_csv"]),  # every word before any
-        ("words nothing", ["countWords"]),  # any word when none has all
+        ("READ table", ["read_csv"]),  # all words before any word
+        ("words nothing", ["countWords"]),  # any word if no tool has all
         ("Words", ["countWords"]),
         ("tab", ["read_csv", "shout"]),  # beginnings of words
-        ("hout", ["shout"]),  # and, failing these, parts
+        ("hout", ["shout"]),  # parts of words if no word begins so
         ("nothing", []),
         ("", ["countWords", "read_csv", "shout"]),
         ("  ", ["countWords", "read_csv", "shout"]),
@@ -64,11 +64,11 @@ def test_search_results(full: TinyToolStore, text: str, expected: list[str]) -> 
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-def test_odd_queries_are_answered(full: TinyToolStore, text: str) -> None:
+def test_odd_queries_have_results(full: TinyToolStore, text: str) -> None:
     assert isinstance(full.search(text), list)
 
 
-def test_without_full_text_search_a_plain_look_does(tmp_path: Path, full: TinyToolStore, monkeypatch) -> None:
+def test_without_full_text_search_a_linear_search_is_used(tmp_path: Path, full: TinyToolStore, monkeypatch) -> None:
     monkeypatch.setattr("albert_tools.store.tools.search_index._FULL_TEXT", _FULL_TEXT.replace("fts5", "fts99"))
     plain = TinyToolStore(full.folder, tmp_path / "other")
     assert _names(plain, "csv") == ["read_csv"]
@@ -126,7 +126,7 @@ def _folder(cache: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [_garbage, _half, _layout, _tables, _folder, lambda c: _database(c).unlink()])
 @pytest.mark.parametrize("warm", [False, True])
-def test_a_spoilt_index_is_built_again(full: TinyToolStore, tmp_path: Path, make, spoil, warm: bool) -> None:
+def test_a_damaged_index_is_built_again(full: TinyToolStore, tmp_path: Path, make, spoil, warm: bool) -> None:
     assert len(full.list()) == 3
     if not warm:
         full._index._database.close()
@@ -138,7 +138,7 @@ def test_a_spoilt_index_is_built_again(full: TinyToolStore, tmp_path: Path, make
     assert _names(store, "csv") == ["read_csv"]
 
 
-def test_a_locked_index_is_done_without(full: TinyToolStore, tmp_path: Path, make, monkeypatch) -> None:
+def test_search_works_while_the_index_is_locked(full: TinyToolStore, tmp_path: Path, make, monkeypatch) -> None:
     monkeypatch.setattr("albert_tools.store.tools.search_index.PATIENCE", 0.01)
     full.list()
     holder = sqlite3.connect(_database(tmp_path / "cache"), isolation_level=None)
@@ -152,7 +152,7 @@ def test_a_locked_index_is_done_without(full: TinyToolStore, tmp_path: Path, mak
 
 
 @pytest.mark.parametrize("cache", ["file", "file/below", "/proc/nowhere"])
-def test_a_cache_that_can_not_be_one_is_done_without(full: TinyToolStore, tmp_path: Path, cache: str) -> None:
+def test_search_works_without_a_usable_cache(full: TinyToolStore, tmp_path: Path, cache: str) -> None:
     (tmp_path / "file").write_text("in the way")
     store = TinyToolStore(full.folder, tmp_path / cache)
     assert len(store.list()) == 3
@@ -180,7 +180,7 @@ def test_a_fork_opens_the_index_itself(full: TinyToolStore) -> None:
     assert _names(full, "born") == ["born"]
 
 
-def test_a_fresh_index_is_believed_without_reading(full: TinyToolStore, monkeypatch) -> None:
+def test_a_fresh_index_is_used_without_reading_entries(full: TinyToolStore, monkeypatch) -> None:
     import albert_tools.store.tools.search_index as index
 
     monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
@@ -193,7 +193,7 @@ def test_a_fresh_index_is_believed_without_reading(full: TinyToolStore, monkeypa
     assert _names(full, "csv") == ["read_csv"]
 
 
-def test_a_shard_that_goes_takes_its_tools_along(full: TinyToolStore) -> None:
+def test_tools_of_a_removed_shard_are_not_listed(full: TinyToolStore) -> None:
     import shutil
 
     full.list()

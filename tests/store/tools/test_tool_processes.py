@@ -1,4 +1,4 @@
-"""Several processes and threads at one store."""
+"""Several processes and threads use one store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def save_versions(_: Report, folder: Path, who: str) -> None:
         assert mine.save(versions.make(text=f"{who}{i}"))
 
 
-def test_two_processes_at_one_tool_lose_no_version(store: TinyToolStore, make) -> None:
+def test_two_processes_that_write_the_same_tool_lose_no_version(store: TinyToolStore, make) -> None:
     children = [Child(save_versions, store.folder, who) for who in "ab"]
     assert [child.wait() for child in children] == [0, 0]
     for who in "ab":
@@ -72,7 +72,7 @@ def save_many(_: Report, folder: Path, cache: Path) -> None:
         store.save(versions.make(text=str(i)))
 
 
-def test_a_reader_never_sees_half_an_entry(store: TinyToolStore, make) -> None:
+def test_a_reader_never_sees_a_partly_written_entry(store: TinyToolStore, make) -> None:
     store.save(make(text="0"))
     child = Child(save_many, store.folder, store._cache)
     reads = 0

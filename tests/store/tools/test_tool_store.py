@@ -1,4 +1,4 @@
-"""The store as its protocol says."""
+"""The tool store behaves as its protocol says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _code(call, *arguments) -> str:
     return caught.value.code
 
 
-def test_a_saved_tool_is_loaded_by_this_and_another_store(store: TinyToolStore, make) -> None:
+def test_a_saved_tool_is_loaded_by_this_store_and_by_another(store: TinyToolStore, make) -> None:
     protocol: ToolStore = store
     version = make()
     assert protocol.save(version) is True
@@ -29,14 +29,14 @@ def test_a_saved_tool_is_loaded_by_this_and_another_store(store: TinyToolStore, 
     assert protocol.list() == [Summary("shout", version.version, "Shout it.", "2025-01-01T00:00:00Z", 1)]
 
 
-def test_saving_the_newest_again_does_nothing(store: TinyToolStore, make) -> None:
+def test_saving_the_newest_version_again_changes_nothing(store: TinyToolStore, make) -> None:
     store.save(make())
     before = Place.of(store.folder, "shout").entry.stat()
     assert store.save(make()) is False
     assert Place.of(store.folder, "shout").entry.stat() == before
 
 
-def test_an_older_version_saved_again_is_the_newest_again(store: TinyToolStore, make) -> None:
+def test_an_older_version_saved_again_becomes_the_newest(store: TinyToolStore, make) -> None:
     first, second = make(text="a"), make(text="a + a")
     assert [store.save(v) for v in (first, second, first)] == [True, True, True]
     assert store.load("shout") == first
@@ -44,7 +44,7 @@ def test_an_older_version_saved_again_is_the_newest_again(store: TinyToolStore, 
     assert store.list()[0].versions == 2
 
 
-def test_a_deleted_tool_keeps_its_history_and_can_return(store: TinyToolStore, make) -> None:
+def test_a_deleted_tool_keeps_its_history_and_can_be_saved_again(store: TinyToolStore, make) -> None:
     version = make()
     store.save(version)
     store.delete("shout")
@@ -95,7 +95,7 @@ def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> No
         assert _code(store.save, version) == "invalid_arguments"
 
 
-def test_a_version_that_is_not_its_content_is_refused(store: TinyToolStore, make) -> None:
+def test_a_version_whose_hash_does_not_match_its_content_is_refused(store: TinyToolStore, make) -> None:
     from dataclasses import replace
 
     assert _code(store.save, replace(make(), source="other")) == "invalid_arguments"
@@ -116,7 +116,7 @@ def test_old_versions_move_to_the_archive_and_are_still_found(store: TinyToolSto
     assert [store.load("shout", v.version) for v in versions] == versions
     assert store.list()[0].versions == len(versions)
 
-    assert store.save(versions[0]) is True  # out of the archive
+    assert store.save(versions[0]) is True  # from the archive
     assert store.load("shout") == versions[0]
     assert store.list()[0].versions == len(versions)
     for version in versions[1:]:
@@ -129,7 +129,7 @@ def test_old_versions_move_to_the_archive_and_are_still_found(store: TinyToolSto
     assert store.load("shout", versions[0].version) == versions[0]
 
 
-def test_the_file_is_tinydb_s_and_reads_well(store: TinyToolStore, make) -> None:
+def test_the_file_is_a_readable_tinydb_file(store: TinyToolStore, make) -> None:
     from tinydb import TinyDB
 
     store.save(make())
@@ -143,7 +143,7 @@ def test_the_file_is_tinydb_s_and_reads_well(store: TinyToolStore, make) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_cached_load_reads_nothing_and_sees_saves_of_others(
+def test_a_cached_load_reads_no_file_and_sees_saves_of_others(
     store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.save(make())
@@ -157,14 +157,14 @@ def test_a_cached_load_reads_nothing_and_sees_saves_of_others(
     assert _code(store.load, "shout") == "unknown_tool"
 
 
-def test_a_file_that_changed_a_moment_ago_is_read_again(store: TinyToolStore, make) -> None:
+def test_a_file_that_has_just_changed_is_read_again(store: TinyToolStore, make) -> None:
     store.save(make(text="1"))
     for i in range(20):
         assert store.load("shout") == make(text=str(1 + i % 9))
         TinyToolStore(store.folder).save(make(text=str(1 + (i + 1) % 9)))
 
 
-def test_stale_temporaries_are_swept_by_the_next_writer(store: TinyToolStore, make) -> None:
+def test_stale_temporary_files_are_removed_by_the_next_writer(store: TinyToolStore, make) -> None:
     store.save(make(text="1"))
     shard = Place.of(store.folder, "shout").shard
     (shard / ".new-123-abcd").write_text("half")
@@ -184,7 +184,7 @@ def test_waiting_for_a_lock_times_out(store: TinyToolStore, make, monkeypatch: p
     assert store.save(make())
 
 
-def test_an_entry_at_the_wrong_place_is_refused(store: TinyToolStore, make, tmp_path: Path) -> None:
+def test_an_entry_in_the_wrong_place_is_refused(store: TinyToolStore, make, tmp_path: Path) -> None:
     store.save(make(name="a"))
     source = Place.of(store.folder, "a").entry
     target = Place.of(store.folder, "b").entry

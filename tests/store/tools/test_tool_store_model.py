@@ -1,4 +1,4 @@
-"""The store against a dictionary, over any order of doing things."""
+"""Any sequence of operations gives the same results in the store as in a dictionary."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`kill -9` at any instant: every save that was reported is in the store, whole, and nothing else is harmed.
+"""`kill -9` at random times: every reported save is complete in the store, and no other version is damaged.
 
-Two children at a time save without pause, to tools of their own and to one they share, and report each save that has
-returned. Each is killed at a random instant, two hundred times in all. The save that a kill interrupted is in the store
-whole, or not at all.
+Two children at a time save without pause. Each saves its own tools and one shared tool, and reports each save that has
+returned. Each child is killed at a random time, two hundred children in all. The save that a kill interrupted is either
+complete in the store or missing.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from tests.helpers.children import Fork, Parent, Report
 from tests.helpers.versions import make
 
 KILLS = 200
-#: Seconds of saving before a child is killed.
+#: Seconds that a child saves before it is killed.
 LIFE = (0.005, 0.05)
-#: One child in so many lives at least until its first save, however slow the machine.
+#: One child in this many lives at least until its first save, even on a slow machine.
 SAVES_ONCE = 4
-#: Tools of one child; few, so that their files fill up and archive.
+#: The number of tools of one child. It is small, so that their files fill up and move versions to the archive.
 OWN = 3
-#: Versions in a tool's file; so few that most saves archive.
+#: The number of versions in a tool's file. It is so small that most saves archive a version.
 KEEP = 5
 
 
 def name_of(child: int, i: int) -> str:
-    """The tool of a child's `i`-th save."""
+    """The tool of a child's save number `i`."""
     return "shared" if i % 4 == 3 else f"own{child}{i % OWN}"
 
 
@@ -46,7 +46,7 @@ def save_without_pause(report: Report, folder: Path, child: int, life: int) -> N
 
 
 def is_there(store: TinyToolStore, name: str, text: str) -> bool:
-    """Whether the version is in the store; if so, it must be whole."""
+    """Whether the version is in the store. A version in the store must be complete."""
     version = make(name, text)
     try:
         assert store.load(name, version.version) == version
@@ -81,7 +81,8 @@ def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> Non
         process.kill()
         mine = heard + process.rest()
         saved += mine
-        # Nobody else writes its own tools: the newest version is the last one reported, or the one that the kill interrupted.
+        # No other process writes the child's own tools. So the newest version is the last reported one, or the one that the
+        # kill interrupted.
         store = TinyToolStore(folder)
         interrupted = f"{child}.{life}.{len(mine)}"
         unreported.append((name_of(child, len(mine)), interrupted))
@@ -100,7 +101,7 @@ def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> Non
     assert [s.problem for s in listed] == [None] * len(listed)
     for summary in listed:
         assert summary.versions == sum(1 for name, _ in there if name == summary.name)
-        # The next save is not blocked by what a dead writer left, and removes it.
+        # Files that a dead writer left do not block the next save, which removes them.
         store.save(make(summary.name, "after"))
         assert store.load(summary.name) == make(summary.name, "after")
     assert not list(folder.glob("*/.new-*"))

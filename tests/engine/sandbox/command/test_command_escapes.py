@@ -1,6 +1,6 @@
-"""What a hostile command tries, under each confinement, as root and as an ordinary user, fails and leaves nothing behind.
+"""The attacks of a hostile command, under each confinement, as root and as an ordinary user. They fail and leave no traces.
 
-The same probes succeed without confinement, so they are real.
+The same probes succeed without confinement. This shows that they are real attacks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.helpers import probes
 from tests.helpers.attacked import SOMEBODY, attack, end_all_of
 from tests.helpers.children import Child
 
-#: Not stopped, as the manual says.
+#: Attacks that are not stopped, as the manual says.
 NOT_STOPPED = {("landlock", "fill_the_temporary_folder")}
 
 #: Probes that succeed without confinement, and do no harm to the machine.
@@ -57,7 +57,7 @@ REAL = [
 
 @pytest.fixture
 def top() -> Iterator[Path]:
-    """A folder that an ordinary user can reach, whatever the tests' own are like."""
+    """A folder that an ordinary user can reach. The test folders of pytest may be private."""
     made = Path(tempfile.mkdtemp(prefix="albert-attack-", dir="/tmp"))
     made.chmod(0o755)
     yield made.resolve()
@@ -65,7 +65,7 @@ def top() -> Iterator[Path]:
 
 
 def users() -> list[int]:
-    """The users to attack as; only root can be another one."""
+    """The users that make the attacks. Only root can change to another user."""
     return [0, SOMEBODY] if os.getuid() == 0 else [0]
 
 
@@ -75,7 +75,7 @@ CHUNKS = [sorted(probes.PROBES)[n::4] for n in range(4)]
 @pytest.mark.parametrize("names", CHUNKS, ids=range(len(CHUNKS)))
 @pytest.mark.parametrize("user", users(), ids=lambda user: "somebody" if user else "oneself")
 @pytest.mark.parametrize("kind", ["bwrap", "landlock"])
-def test_no_probe_gets_anywhere(kind: str, user: int, names: list[str], top: Path) -> None:
+def test_every_probe_fails(kind: str, user: int, names: list[str], top: Path) -> None:
     assert kind in found().kinds, f"the tests need {kind}: {found().missing.get(kind)}"
     names = [name for name in names if (kind, name) not in NOT_STOPPED]
     child = Child(attack, str(top), kind, user, names)
@@ -83,11 +83,11 @@ def test_no_probe_gets_anywhere(kind: str, user: int, names: list[str], top: Pat
     assert child.wait() == 0
     assert sorted(name for name, *_ in told) == names
     assert {name: (wrong, ended, text) for name, wrong, ended, text in told if wrong} == {}
-    # A probe that could not even begin would prove nothing.
+    # A probe that could not begin would prove nothing.
     assert {name: text for name, _, _, text in told if "Traceback" in text or "not found" in text} == {}
 
 
-def test_what_never_ends_is_ended(top: Path) -> None:
+def test_an_endless_command_is_ended(top: Path) -> None:
     child = Child(
         attack, str(top), "bwrap", 0, ["outlive_the_timeout", "take_memory_across_children", "print_without_end"]
     )
@@ -98,7 +98,7 @@ def test_what_never_ends_is_ended(top: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user, and these attacks are not made as oneself")
-def test_the_probes_are_real(top: Path) -> None:
+def test_the_probes_succeed_without_confinement(top: Path) -> None:
     try:
         child = Child(attack, str(top), None, SOMEBODY, REAL)
         told: list[Any] = child.rest()

@@ -1,4 +1,7 @@
-"""Private folders on the disk: gone afterwards whatever a command made of them, and swept where a service was killed."""
+"""Private folders on the disk. They are removed after a command, whatever the command did to them.
+
+Folders that a killed service left behind are removed later.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from tests.helpers.children import Child
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """Where such folders are made."""
+    """The folder that contains such folders."""
     made = Path(tempfile.mkdtemp(prefix="albert-test-", dir="/tmp"))
     made.chmod(0o777)
     yield made
@@ -50,14 +53,14 @@ def litter(report: Callable[[Any], None], disk: str, user: int) -> None:
 
 
 @pytest.mark.parametrize("user", [0, SOMEBODY] if os.getuid() == 0 else [0])
-def test_deep_and_closed_folders_are_taken_away(disk: Path, user: int) -> None:
+def test_deep_and_closed_folders_are_removed(disk: Path, user: int) -> None:
     child = Child(litter, str(disk), user)
     assert list(child.rest()) == [False]
     assert child.wait() == 0
     assert os.listdir(disk) == []
 
 
-def test_what_a_killed_service_left_is_swept(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_a_killed_service_are_removed(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left, young = disk / "albert-command-left", disk / "albert-command-young"
     (left / "home/x").mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
@@ -67,9 +70,9 @@ def test_what_a_killed_service_left_is_swept(disk: Path, monkeypatch: pytest.Mon
     between = time.time()
     young.mkdir()
     while young.stat().st_ctime <= between:
-        # The clock of files may be some milliseconds behind.
+        # The clock of the file system may be some milliseconds behind.
         young.touch()
-    # A minute after `left` was made, and less after `young`.
+    # A minute after `left` was made, and less than a minute after `young` was made.
     monkeypatch.setattr(temporary_folders.time, "time", lambda: between + temporary_folders._YOUNG)
     sweep()
     assert not left.exists()

@@ -12,7 +12,7 @@ def test_a_misspelled_call_is_an_error() -> None:
         assemble({"raed": [ALLOW]}, otherwise=KILL, machine="x86_64")
 
 
-def test_a_call_that_a_machine_does_not_have_is_left_out() -> None:
+def test_a_call_that_the_machine_does_not_have_is_omitted() -> None:
     table = {"read": [ALLOW], "open": [KILL]}
     lengths = [len(assemble(table, otherwise=KILL, machine=m) or b"") // 8 for m in ("x86_64", "aarch64")]
     assert lengths[0] == lengths[1] + 2

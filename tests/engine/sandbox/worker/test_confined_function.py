@@ -1,4 +1,4 @@
-"""A confined function that an attacker controls reaches nothing, and the service goes on."""
+"""An attacker who controls a confined function reaches nothing outside it, and the service continues to work."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ KINDS = [k for k in DESCRIPTIONS if set(k.split("+")) <= set(confinement().split
 VIOLATION = "sandbox_violation"
 REFUSED = "exception"
 
-#: Python 3.13 starts programs by a call that kills the process; before, it asks for a pipe first, which fails.
+#: Python 3.13 starts programs by a system call that kills the process. Earlier versions first ask for a pipe, which
+#: fails.
 SPAWNS_DIRECTLY = getattr(subprocess, "_HAVE_POSIX_SPAWN_CLOSEFROM", False)
 
-#: Each attempt, and how it ends: the process is killed, or the attempt fails with an error.
+#: Each attempt and its end: the process is killed, or the attempt fails with an error.
 ATTEMPTS: dict[Callable[..., Any], str] = {
     hostile.open_passwd: REFUSED,
     hostile.open_through_link: REFUSED,
@@ -89,7 +90,8 @@ _TAKE_PATHS = {
     "make_folder",
     "make_device",
 }
-#: What Landlock by itself stops; the rest is open where there is no filter of system calls, and `DESCRIPTIONS` says so.
+#: The attempts that Landlock alone stops. Where system calls can't be filtered, the others succeed, as `DESCRIPTIONS`
+#: says.
 BY_LANDLOCK = [
     f for f in ATTEMPTS if f.__name__.startswith(("open_", "list_", "write_", "truncate_", "parents_", "own_"))
 ]
@@ -97,7 +99,7 @@ BY_LANDLOCK += [hostile.unlink_file, hostile.rename_file, hostile.link_file, hos
 
 
 def confined_processes() -> list[psutil.Process]:
-    """The confined processes of this process, and their children."""
+    """The confined processes that this process started, and their children."""
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
@@ -166,12 +168,12 @@ async def test_an_honest_function_can_compute_and_import_libraries(kind: str) ->
     )
 
 
-async def test_bytes_go_in_as_they_are() -> None:
+async def test_bytes_are_passed_unchanged() -> None:
     given = {"data": bytes(range(256)), "more": "é"}
     assert await run_confined(hostile.sizes, given, seconds=60) == {"data": ["bytes", 256], "more": ["str", 1]}
 
 
-async def test_it_starts_with_nothing() -> None:
+async def test_it_starts_without_environment_and_descriptors() -> None:
     found = await run_confined(hostile.who, {}, seconds=60)
     assert found["descriptors"] == [0, 1, 2]
     assert not {"HOME", "PATH", "ALBERT_HOME", "PYTHONPATH"} & set(found["environ"])
@@ -208,7 +210,7 @@ async def test_printing_is_bounded_and_reported_with_a_crash() -> None:
 
 
 def no_number() -> str:
-    """What this Python says of a number that JSON can't spell."""
+    """The message of this Python about a number that JSON can't express."""
     with pytest.raises(ValueError) as caught:
         json.dumps(float("nan"), allow_nan=False)
     return str(caught.value)
@@ -234,7 +236,7 @@ async def test_a_lone_surrogate_is_not_a_value() -> None:
     assert (await failed(hostile.half_a_character)).code == "not_json"
 
 
-async def test_its_own_failure_is_passed_on() -> None:
+async def test_its_own_failure_is_passed_to_the_caller() -> None:
     failure = await failed(hostile.fails)
     assert (failure.code, failure.message, failure.hint) == ("too_large", "the page is too large", "ask for a part")
     assert (failure.details, failure.retryable) == ({"bytes": 7}, False)
@@ -259,7 +261,7 @@ async def test_it_can_not_claim_codes_of_the_service(code: Any) -> None:
     ],
     ids=lambda text: text[:12],
 )
-async def test_a_forged_answer_is_not_believed(message: str) -> None:
+async def test_a_forged_answer_is_refused(message: str) -> None:
     failure = await failed(hostile.forged, arguments={"message": message})
     assert failure.code == VIOLATION
 
@@ -276,13 +278,13 @@ async def test_a_forged_answer_is_not_believed(message: str) -> None:
 )
 async def test_a_forged_failure_can_be_encoded(forged: Any) -> None:
     failure = await failed(hostile.forged, arguments={"message": json.dumps(forged)})
-    # As if the failure had come out of a saved tool.
+    # As if the failure came from a saved tool.
     failure.line = 1
     told = json.dumps(failure.as_dict(), ensure_ascii=False).encode()
     assert len(told) < 100_000
 
 
-async def test_a_forged_value_is_in_the_domain_or_refused() -> None:
+async def test_a_forged_value_is_valid_or_refused() -> None:
     assert await run_confined(hostile.forged, {"message": '["result", {"a": [1]}]'}, seconds=60) == {"a": [1]}
     assert (await failed(hostile.forged, arguments={"message": '["result", 1e999]'})).code == "not_json"
     assert (await failed(hostile.forged, arguments={"message": f'["result", {2**70}]'})).code == "not_json"
@@ -299,7 +301,7 @@ async def test_cancelling_ends_it() -> None:
     assert confined_processes() == []
 
 
-async def test_only_some_run_at_once() -> None:
+async def test_the_number_of_concurrent_processes_is_limited() -> None:
     most = 0
 
     async def look() -> None:
@@ -316,7 +318,7 @@ async def test_only_some_run_at_once() -> None:
 
 
 def ignores_signals(pid: int) -> bool:
-    """Whether a process has come as far as to ignore SIGTERM."""
+    """Whether a process has already reached the point where it ignores SIGTERM."""
     status = Path(f"/proc/{pid}/status").read_text("utf-8")
     ignored = next(line for line in status.splitlines() if line.startswith("SigIgn"))
     return bool(int(ignored.split()[1], 16) & 1 << (signal.SIGTERM - 1))
@@ -335,7 +337,7 @@ def _service_that_dies(report: Report) -> None:
     asyncio.run(work())
 
 
-def test_it_dies_with_its_service() -> None:
+def test_it_ends_with_its_service() -> None:
     service = Child(_service_that_dies)
     pid = service.hear()
     service.kill()
@@ -372,7 +374,7 @@ def _as_an_ordinary_user(report: Report, folder: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
-def test_an_ordinary_user_has_the_same(tmp_path: Path) -> None:
+def test_an_ordinary_user_has_the_same_confinement(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     (tmp_path / "secret").write_text("", "utf-8")
     child = Child(_as_an_ordinary_user, str(tmp_path))

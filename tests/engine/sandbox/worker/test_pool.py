@@ -1,4 +1,4 @@
-"""The service's end of workers that die, lie or flood; nothing is left behind."""
+"""The service's side of workers that die, lie or flood it with messages. No process and no descriptor is left behind."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_trial_of_the_self_test_succeeds(kind: str) -> None:
     assert {name for name, ok in found.items() if not ok} <= weaker
 
 
-def test_a_machine_without_a_fence_reports_its_kind() -> None:
+def test_a_machine_without_confinement_reports_its_kind() -> None:
     assert fence.probe() == "seccomp"
     assert set(fence.DESCRIPTIONS) == {"seccomp", "landlock", "rlimits"}
     assert rlimits.address_space() > MiB
@@ -85,7 +85,7 @@ def test_a_machine_without_a_fence_reports_its_kind() -> None:
     assert within(work, kind="rlimits") == ("rlimits", 2)
 
 
-def test_fifty_runs_leave_nothing_behind() -> None:
+def test_fifty_runs_leave_no_process_and_no_descriptor() -> None:
     me = psutil.Process()
 
     async def work(sandbox: Sandbox) -> None:
@@ -201,7 +201,7 @@ def test_a_zygote_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "sandbox_unavailable"
 
 
-def test_large_answers_to_overlapping_calls_arrive_whole() -> None:
+def test_large_answers_to_overlapping_calls_arrive_complete() -> None:
     async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
         return "é" * (1_000_000 + arguments["n"])
 
@@ -213,7 +213,7 @@ def test_large_answers_to_overlapping_calls_arrive_whole() -> None:
     assert within(work) == [1_000_000 + i for i in range(12)]
 
 
-def test_sandboxes_in_two_threads_do_not_see_each_others_bytes() -> None:
+def test_sandboxes_in_two_threads_do_not_mix_their_bytes() -> None:
     async def work(sandbox: Sandbox, letter: str) -> list[set[str]]:
         program = Program("t", "t", f"def t():\n    return {letter!r} * 300_000\n", (), (1, 2))
         return [set(await sandbox.run(program, {}, call=call)) for _ in range(40)]
@@ -223,11 +223,11 @@ def test_sandboxes_in_two_threads_do_not_see_each_others_bytes() -> None:
         assert [set().union(*each) for each in found] == [{"a"}, {"b"}, {"c"}]
 
 
-def test_a_worker_that_never_takes_its_answer_is_ended_in_time() -> None:
+def test_a_worker_that_does_not_read_its_answer_is_ended_in_time() -> None:
     async def large(name: str, arguments: dict[str, Any], key: str) -> Any:
         return "x" * 8_000_000
 
-    # What a program could only do if it had left the language: ask, and not listen.
+    # Only a program that has left the language can do this: send a call and not read the answer.
     ask = pack(["call", 1, "x", "0", False, {}])
     text = f"def t():\n    __call.__self__._socket.sendall({ask!r})\n    while True:\n        pass\n"
 
@@ -236,7 +236,7 @@ def test_a_worker_that_never_takes_its_answer_is_ended_in_time() -> None:
         with pytest.raises(Failure) as caught:
             await sandbox.run(Program("t", "t", text), {}, call=large, limits=limits)
         assert caught.value.code == "time_limit"
-        # Its descriptor's number is free again for the next.
+        # The number of its descriptor is free for the next worker.
         assert await asyncio.gather(*(sandbox.run(ADD, {"n": 1}, call=call) for _ in range(8))) == [2] * 8
 
     within(work)
@@ -272,7 +272,7 @@ def test_a_zygote_that_has_ended_leaves_nothing_open() -> None:
     within(work)
 
 
-# A worker that lies. The other end of its socket is the test's.
+# A worker that lies. The test has the other end of its socket.
 
 HEAD = struct.Struct("<II")
 LIES: dict[str, tuple[bytes, str]] = {
@@ -307,7 +307,7 @@ LIES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lying_worker_is_ended(lie: str) -> None:
+def test_a_worker_that_sends_false_messages_is_ended(lie: str) -> None:
     data, code = LIES[lie]
 
     async def main() -> str:
@@ -345,7 +345,7 @@ def test_a_lying_worker_is_ended(lie: str) -> None:
     assert asyncio.run(main()) == code
 
 
-# The codec.
+# The message format.
 
 
 def test_frames_can_be_split_at_any_byte() -> None:

@@ -1,8 +1,9 @@
-"""Attempts to escape, by family, each with the layers that must stop it, each layer alone.
+"""Attempts of programs to escape. For each attempt, each layer that must stop it is tested alone.
 
-An attempt is the body of a tool. `checker`: the source is refused. `gate`: with the checker switched off, the second gate refuses
-the same text. `worker`: with both switched off, the text runs in a real worker, and the world it sees, the fence or a limit stops
-it; the service stays well, and what was to be reached was not.
+An attempt is the body of a tool. `checker`: the checker refuses the source. `gate`: the checker is switched off, and the
+second gate refuses the same text. `worker`: both are switched off and the text runs in a real worker; the restricted names,
+the confinement or a limit stops it. The test then checks that the service still works and that the attempt did not reach its
+target.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ CATALOG = ToolRegistry(builtin_primitives())
 LIMITS = RunLimits(own_seconds=0.3, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
 
 ALL = ("checker", "gate", "worker")
-#: No table can tell these from honest programs: only the limits of the process stop them.
+#: The tables can't tell these from honest programs. Only the limits of the process stop them.
 LATE = ("worker",)
-#: A program that neither layer has judged can do these, but they lead nowhere.
+#: A program can do these if checker and gate are off, but they have no harmful effect.
 EARLY = ("checker", "gate")
 
 CLASSES = "c = ().__class__.__base__.__subclasses__()\n"
 OS = CLASSES + "g = [k for k in c if k.__name__ == '_wrap_close'][0].__init__.__globals__\n"
 
 ATTEMPTS: dict[str, tuple[tuple[str, ...], str]] = {
-    # dunder walks
+    # walking through double-underscore attributes
     "subclasses to a file": (
         ALL,
         CLASSES + "f = [k for k in c if k.__name__ == 'FileIO'][0]\nreturn str(f('/etc/passwd').read())",
@@ -171,7 +172,7 @@ def attempts(layer: str) -> list[Any]:
     return [pytest.param(body, id=name) for name, (layers, body) in ATTEMPTS.items() if layer in layers]
 
 
-def test_there_are_enough() -> None:
+def test_there_are_enough_attempts() -> None:
     assert len(ATTEMPTS) >= 70
 
 
@@ -215,7 +216,7 @@ def run() -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("body", attempts("worker"))
-def test_worker_is_held_with_both_off(run: Run, body: str) -> None:
+def test_worker_stops_the_attempt_with_both_off(run: Run, body: str) -> None:
     secret = Path("/etc/passwd").read_text()[:20]
     try:
         got = run(lowered(body))
@@ -237,11 +238,11 @@ def test_worker_is_held_with_both_off(run: Run, body: str) -> None:
         "worker_died",
         "not_json",
     }
-    # The service goes on, and the next program finds nothing of this one.
+    # The service goes on, and the next program finds no data of this program.
     assert run("def t(x):\n    return [1 + 1, x]\n") == [2, {}]
 
 
-def test_one_run_leaves_nothing_for_the_next(run: Run) -> None:
+def test_one_run_leaves_no_data_for_the_next(run: Run) -> None:
     leave = OS + "g['sys'].modules['json'].left = 'here'\nc.append(1)\nreturn 1"
     find = OS + "return getattr_(g['sys'].modules['json'])"
     assert run(lowered(leave)) == 1

@@ -1,4 +1,4 @@
-"""Calls nest as deep as in CPython. Past that the run ends, and no handler of the program runs."""
+"""Programs can nest calls as deep as in CPython. At the limit the run ends, and no handler of the program runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def t() -> Any:
     ],
 )
 @pytest.mark.parametrize("body", ["_down(n)", "parallel(_down(m) for m in [n, n])[1]"])
-def test_as_deep_as_nested_data_is(call: str, body: str) -> None:
+def test_calls_nest_as_deep_as_nested_data(call: str, body: str) -> None:
     source = DOWN.format(call=call, body=body)
     assert FakeExecutor().run(source, {"n": 200}).value() == 200
     with pytest.raises(Failure) as caught:
@@ -62,7 +62,7 @@ def test_as_deep_as_nested_data_is(call: str, body: str) -> None:
     assert caught.value.code == "recursion_limit"
 
 
-def test_no_handler_and_no_finally_sees_the_limit() -> None:
+def test_no_handler_and_no_finally_runs_at_the_limit() -> None:
     executor = FakeExecutor({"write_file": {"path": "a", "size_bytes": 1, "sha256": ""}})
     result = executor.run(HOSTILE, {})
     assert result.error is not None

@@ -1,7 +1,8 @@
-"""Every name that programs may use works in a confined worker and gives what CPython gives.
+"""Every name that programs may use works in a confined worker and has the same result as in CPython.
 
-A worker can open no file and import nothing, so what a module would load on first use must have been loaded before. The
-expressions of `entries` run in one worker per module and in plain CPython, and their representations must be equal.
+A worker can't open files or import modules. Therefore modules that are loaded at the first use of a name must be loaded
+before. The expressions of `entries` run in one worker per module and in plain CPython. The representations of their results
+must be equal.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.helpers.vocabulary_calls import ENTRIES, PLAIN
 
 
 def program(module: str, expression: str) -> str:
-    """The expression in a function; modules that it names beside its own are imported like a program would."""
+    """Put the expression in a function. Modules that the expression names in addition are imported as in a program."""
     names = {module, *re.findall(r"__import__\('(\w+)'\)", expression)} - {""}
     imports = "".join(f"import {name}\n" for name in sorted(names))
     plain = re.sub(r"__import__..(\w+)..", r"\1", expression)
@@ -87,7 +88,7 @@ def test_entry(module: str, expression: str, ours: dict[str, Any], theirs: dict[
     assert without_addresses(ours[text]) == without_addresses(theirs[text])
 
 
-def test_a_module_needs_no_other_to_be_loaded(ours: dict[str, Any]) -> None:
+def test_no_module_is_loaded_at_first_use(ours: dict[str, Any]) -> None:
     """A run loads only what its program imports."""
 
     async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
@@ -122,8 +123,8 @@ def test_every_entry_has_an_expression() -> None:
     assert missing == []
 
 
-def test_every_keyword_is_given_somewhere() -> None:
-    """Not one by one: what a table lets through by name is Python's own name for it."""
+def test_every_keyword_is_used_in_an_expression() -> None:
+    """Not one test for each keyword: the tables permit keywords by Python's own names."""
     import importlib
     import inspect
 

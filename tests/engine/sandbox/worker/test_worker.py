@@ -1,6 +1,6 @@
-"""A worker and its socket: every message that it sends, and how it treats every answer.
+"""A worker and its socket: every message that the worker sends, and its reaction to every answer.
 
-The worker runs in a child of the test without a fence, so that what it does can be seen; everything else is the real thing.
+The worker runs in a child process without confinement, so that the test can observe it. Everything else is the real code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BYTES = 1 << 20
 
 
 class Peer:
-    """The service's end."""
+    """The service's end of the socket."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -167,7 +167,7 @@ def test_calls_and_failures(peer: Make) -> None:
     assert a.hear() == ["result", ["one", ["not_json", "read"], "timeout", "late", "write", True]]
 
 
-def test_large_strings_travel_beside_the_structure(peer: Make) -> None:
+def test_large_strings_are_sent_separately_from_the_structure(peer: Make) -> None:
     a = peer()
     a.run("def t(s):\n    return [s + 'é', __call('f', {'s': s})]\n", {"s": "x" * 100_000})
     assert a.hear()[5] == {"s": "x" * 100_000}
@@ -195,7 +195,7 @@ def test_reads_overlap_and_their_results_are_in_order(peer: Make) -> None:
     assert a.hear() == ["result", [[i, i * 10] for i in range(70)]]
 
 
-def test_the_first_error_and_prints_are_in_the_programs_order(peer: Make) -> None:
+def test_the_first_error_and_the_prints_are_in_the_order_of_the_program(peer: Make) -> None:
     a = peer()
     body = (
         "def _b(i):\n    print('start', i)\n    try:\n        __call('r', {'i': i})\n        print('end', i)\n"
@@ -265,7 +265,7 @@ def test_nested_parallel_and_limits_in_bodies(peer: Make) -> None:
     assert b.hear()[:2] == ["limit", "recursion_limit"]
 
 
-def test_imports_find_facades_only(peer: Make) -> None:
+def test_only_facades_can_be_imported(peer: Make) -> None:
     a = peer()
     a.run(
         "import urllib.parse\nfrom urllib import parse\nimport urllib.parse as p\ndef t():\n    return [p.quote(' '), parse is p]\n"
