@@ -30,6 +30,8 @@ from tests.helpers.probes import MARK
 SECRET = "the-secret-that-stays"
 #: A user id that this machine's user list does not contain.
 SOMEBODY = 23456
+#: Its processes are all ended by a test, so no other test may use it.
+EXPENDABLE = 23457
 
 PROBES = Path(__file__).with_name("probes.py").read_text()
 #: The file that a command's BASH_ENV names. Bash runs this file first.

@@ -16,7 +16,7 @@ import pytest
 
 from albert_tools.engine.sandbox.command.confinement import found
 from tests.helpers import probes
-from tests.helpers.attacked import SOMEBODY, attack, end_all_of
+from tests.helpers.attacked import EXPENDABLE, SOMEBODY, attack, end_all_of
 from tests.helpers.children import Child
 
 #: Attacks that are not stopped, as the manual says.
@@ -100,10 +100,10 @@ def test_an_endless_command_is_ended(top: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user, and these attacks are not made as oneself")
 def test_the_probes_succeed_without_confinement(top: Path) -> None:
     try:
-        child = Child(attack, str(top), None, SOMEBODY, REAL)
+        child = Child(attack, str(top), None, EXPENDABLE, REAL)
         told: list[Any] = child.rest()
         assert child.wait() == 0
         assert [name for name, wrong, _, _ in told if not wrong] == []
         assert len(told) == len(REAL)
     finally:
-        end_all_of(SOMEBODY)
+        end_all_of(EXPENDABLE)
