@@ -1,8 +1,8 @@
 """Decides which old entries of the ledger are retained: the entries that later decisions depend on.
 
-Calls, results, denials, repeats and large outputs are history; they are dropped. Entries of sessions, questions, answers and
-modes are retained. The usage of a session is added up in one entry. A used or revoked question is dropped together with its
-answer and its use. If only the entry of the use were dropped, a used answer would look unused.
+Calls, results, denials, repeated requests and large outputs are history; they are dropped. Entries of sessions, questions,
+answers and modes are retained. The usage of a session is added up in one entry. A used or revoked question is dropped together
+with its answer and its use. If only the entry of the use were dropped, a used answer would look unused.
 """
 
 from __future__ import annotations

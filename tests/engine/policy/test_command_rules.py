@@ -39,7 +39,7 @@ DANGEROUS = {"dangerous_commands": ["terraform apply *"]}
         ({}, "ls; rm -rf build", "ask shipped.dangerous_command"),
         ({}, "ls; $x", "ask shipped.unknown_command"),
         ({}, "echo 'x", "ask shipped.unknown_command"),
-        ({}, "frobnicate --all x", "ask shipped.unknown_command"),
+        ({}, "frobnicate --wipe x", "ask shipped.unknown_command"),
         ({}, "kubectl get pods", None),
         ({}, "sudo $x", "ask shipped.dangerous_command"),
         ({}, "./build.sh", "ask shipped.unknown_command"),
