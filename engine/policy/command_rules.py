@@ -48,7 +48,7 @@ PARSED = frozenset({"shell", "program"})
 
 
 def read_ahead(kind: str, text: str) -> None:
-    """Parse a command, of a kind in `PARSED`, into the cache of the parser. Run it in a thread, because it can take seconds."""
+    """Parse a command, of a kind in `PARSED`, into the cache of the parser. A hostile command can take a third of a second."""
     from albert_tools.engine.shell.judge import judge_argv, judge_command
 
     if kind == "shell":

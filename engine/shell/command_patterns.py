@@ -16,12 +16,12 @@ from albert_tools.engine.shell.word import HOLE
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
-    """Whether `argv` (NUL in a word for what isn't known) certainly fits."""
+    """Whether `argv` certainly matches. A NUL in a word is an unknown part."""
     return _fits(_words(pattern), argv, maybe=False)
 
 
 def may_match(pattern: str, argv: Sequence[str]) -> bool:
-    """Whether `argv` could fit: what isn't known could be anything, and a program is known by its name, wherever it lies."""
+    """Whether `argv` could match. An unknown word can be any text, and a program matches by its name in any folder."""
     words = _words(pattern)
     if _fits(words, argv, maybe=True):
         return True
@@ -38,7 +38,7 @@ def may_match(pattern: str, argv: Sequence[str]) -> bool:
 
 
 def names_a_program(pattern: str) -> bool:
-    """Whether its first word is a plain name, so that whoever wrote it knew which program it lets run."""
+    """Whether the first word of a pattern is a plain name, so that its author knew the program."""
     return "*" not in pattern.split(maxsplit=1)[0]
 
 

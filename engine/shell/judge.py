@@ -24,9 +24,9 @@ MAX_DEPTH = 8
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
-#: Programs that give a file a new content, and so may write what a later command runs.
+#: Programs that write content, which a later command could run.
 _WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
-#: What the `sh` of Debian takes for something else than bash does.
+#: Syntax that Debian's `sh` and bash read differently.
 _NOT_IN_SH = re.compile(r"\[\[|\$['\"]|&>|\|&|<<<|[<>]\(|\bexport\b")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
@@ -66,7 +66,7 @@ class _Judge:
     def __init__(self, source: str) -> None:
         self._source = source
         self.parts: list[Part] = []
-        #: Whether a file was given a new content, which a later command could run.
+        #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
@@ -145,7 +145,7 @@ class _Judge:
     def _demand_ordinary(self, argv: Sequence[Word], about: str, depth: int, inner: list[Sequence[Word]]) -> bool:
         """Raises `Unclear` unless the call itself is ordinary; the commands that it runs are added to `inner`.
 
-        Gives whether the call does anything besides running these.
+        Returns whether the call does anything besides running these.
         """
         if not argv[0].known:
             raise Unclear("the name of its program is not known before it runs", about)
@@ -161,19 +161,20 @@ class _Judge:
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             if name == "sh" and _NOT_IN_SH.search(rest[1].text):
-                raise Unreadable("sh may read it otherwise than bash does", about)
+                raise Unreadable("sh and bash may read it differently", about)
             self.read(rest[1].text, depth + 1)
             return False
         if name in SPECIAL:
             SPECIAL[name](rest, about, inner.append)
             self._wrote = self._wrote or name in _WRITERS
             return True
+        # An argument of `env`.
+        self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
         for length in (2, 1, 0):
             if len(rest) < length or not all(word.known for word in rest[:length]):
                 continue
             key = " ".join([name, *(word.text for word in rest[:length])])
             runner = row_of("runners", key)
-            self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
             if runner is not None and (rest or key != "env"):
                 run_inner(key, runner, rest[length:], about, inner.append)
                 return False

@@ -27,7 +27,7 @@ def is_temporary(word: Word) -> bool:
 
 
 def is_log(word: Word) -> bool:
-    """Whether no program takes this file for code."""
+    """Whether this is a log file. No program runs such a file as code."""
     return word.fits(r".+\.log")
 
 

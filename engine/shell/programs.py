@@ -10,14 +10,14 @@ from importlib.resources import files
 from typing import Any
 
 from albert_tools.engine.shell.places import demand_writable, is_inside
-from albert_tools.engine.shell.word import ANY, Unclear, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
 
-#: What a row without a pattern for options allows.
-_NONE = "(?!)"
+#: A pattern that matches nothing: what a row without a pattern for options allows.
+NOTHING = "(?!)"
 
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
-_COULD_BE_ANYTHING = ("\0", "-", "", "*", "?", "[", "{")
+_COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
 
 Row = dict[str, Any]
 
@@ -47,7 +47,7 @@ def row_of(table: str, key: str) -> Row | None:
 
 
 def demand_fits(row: Row, arguments: Sequence[Word], about: str) -> bool:
-    """Whether an option writes a file.
+    """Check the arguments against a row. Returns whether one of the options writes a file.
 
     Raises:
         Unclear: the arguments do not fit the row.
@@ -92,15 +92,15 @@ def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list
             raise Unclear("its arguments are not known before it runs", about)
         elif not word.text.startswith("-") or word.text == "-":
             operands.append(word)
-        elif word.fits(row.get("takes", _NONE)) or word.fits(row.get("writes", _NONE)):
+        elif word.fits(row.get("takes", NOTHING)) or word.fits(row.get("writes", NOTHING)):
             value = next(left, ANY)
             # A program whose option takes a value only sometimes would read a dash as another option.
             if not value.single or value.text.startswith("-"):
                 raise Unclear("its arguments are not known before it runs", about)
-            if word.fits(row.get("writes", _NONE)) and not is_inside(value):
+            if word.fits(row.get("writes", NOTHING)) and not is_inside(value):
                 raise Unclear("it writes outside the workspace, or to a hidden file", about)
             options += [word, value]
-        elif word.fits(row.get("flags", _NONE)):
+        elif word.fits(row.get("flags", NOTHING)):
             options.append(word)
         else:
             raise Unclear(f"its option {word.text[:40]} is not among the harmless ones", about)
@@ -110,7 +110,7 @@ def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list
 def _could_be_an_option(word: Word) -> bool:
     if word.text[:1] in _COULD_BE_ANYTHING:
         return True
-    return not word.single and "\0" in word.text
+    return not word.single and HOLE in word.text
 
 
 def may_set(name: str, value: Word, exported: bool) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from albert_tools.engine.shell.places import demand_writable, is_inside, is_temporary
-from albert_tools.engine.shell.programs import Row, may_set, split_options
+from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
-from albert_tools.engine.shell.word import ANY, Unclear, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
 
 Run = Callable[[Sequence[Word]], None]
 
@@ -138,7 +138,7 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
     at = 0
     while at < len(arguments):
         word = arguments[at]
-        if word.fits(row.get("takes", "(?!)")):
+        if word.fits(row.get("takes", NOTHING)):
             at += 1
             if at < len(arguments) and not arguments[at].known:
                 raise Unclear("its arguments are not known before it runs", about)
@@ -146,7 +146,7 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
             at += 1
         elif not word.known or not word.text.startswith("-"):
             break
-        elif not word.fits(row.get("flags", "(?!)")):
+        elif not word.fits(row.get("flags", NOTHING)):
             raise Unclear(f"its option {word.text[:40]} is not among the harmless ones", about)
         at += 1
     before = arguments[at : at + row.get("skip", 0)]
@@ -161,8 +161,8 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
 
 
 def _set_variables(words: list[Word]) -> None:
-    """The assignments of `env`, which are taken off."""
-    while words and "=" in words[0].text.split("\0")[0]:
+    """Check the assignments of `env` and remove them from `words`."""
+    while words and "=" in words[0].text.split(HOLE)[0]:
         name, _, value = words.pop(0).text.partition("=")
-        if not may_set(name, Word(value, "\0" not in value), exported=True):
+        if not may_set(name, Word(value, HOLE not in value), exported=True):
             raise Unclear("it sets a variable that may change how programs run", f"{name}=")
